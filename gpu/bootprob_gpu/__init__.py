@@ -1,0 +1,25 @@
+"""Batches of weighted support vector machines, trained and scored with torch on any device.
+
+This package knows nothing of bootstraps, probabilities, data frames or scikit-learn: it takes rows,
+labels, multiplicities and a grid, and returns coefficients with a certificate for every model.
+"""
+
+from bootprob_gpu.certificate import Certificate, Status
+from bootprob_gpu.fitted import FittedBatch
+from bootprob_gpu.kernels import median_gamma, scale_gamma
+from bootprob_gpu.problem import InputError, Problem
+from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit
+
+__all__ = [
+    "Certificate",
+    "FittedBatch",
+    "InputError",
+    "Problem",
+    "Solver",
+    "Status",
+    "choose_solver",
+    "fit",
+    "iter_fit",
+    "median_gamma",
+    "scale_gamma",
+]

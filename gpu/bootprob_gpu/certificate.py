@@ -1,0 +1,109 @@
+"""What a solver says of every model: objectives, duality gap, iterations and status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import torch
+from torch import Tensor
+
+__all__ = ["Certificate", "Status", "feasible_dual", "relative_gap"]
+
+
+class Status(IntEnum):
+    """How the training of a model ended."""
+
+    CONVERGED = 0
+    MAX_ITER = 1
+    STALLED = 2
+    SINGLE_CLASS = 3
+
+    @property
+    def advice(self) -> str:
+        """What this status means and what to do about it, a full sentence or two."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.CONVERGED: "The relative duality gap is within the tolerance asked for.",
+    Status.MAX_ITER: (
+        "The iterations ran out before the tolerance was reached: raise max_iter, loosen tol, "
+        "or drop the largest values of C."
+    ),
+    Status.STALLED: (
+        "Rounding stopped all progress before the tolerance was reached: standardise the "
+        "features, loosen tol, or train in float64."
+    ),
+    Status.SINGLE_CLASS: (
+        "Only one class carries weight in this replicate, so the answer is that class for every "
+        "row: redraw the replicate."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Evidence for every model of a batch; each a tensor of shape (B, R).
+
+    Attributes
+    ----------
+    primal : Tensor of float64
+        Primal objective at the coefficients returned.
+    dual : Tensor of float64
+        Dual objective at a feasible dual point: a lower bound of the optimum.
+    gap : Tensor of float64
+        ``(primal − dual) / primal``, 0 where the primal objective is 0.
+    n_iter : Tensor of int64
+        Iterations of the solver.
+    status : Tensor of int64
+        Values of `Status`.
+    """
+
+    primal: Tensor
+    dual: Tensor
+    gap: Tensor
+    n_iter: Tensor
+    status: Tensor
+
+    @classmethod
+    def empty(cls, *shape: int, device: torch.device) -> Certificate:
+        """Room for certificates that a solver fills in."""
+        infinite = torch.full(shape, torch.inf, dtype=torch.float64, device=device)
+        zeros = torch.zeros(shape, dtype=torch.int64, device=device)
+        return cls(
+            primal=infinite,
+            dual=-infinite,
+            gap=infinite.clone(),
+            n_iter=zeros,
+            status=torch.full_like(zeros, Status.MAX_ITER),
+        )
+
+    @classmethod
+    def concatenate(cls, parts: list[Certificate]) -> Certificate:
+        """Join the certificates of consecutive replicates."""
+        return cls(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
+
+def relative_gap(primal: Tensor, dual: Tensor) -> Tensor:
+    """``(primal − dual) / primal``; 0 for the model whose objective is 0 (a single class)."""
+    return torch.where(primal > 0, (primal - dual) / primal, torch.zeros_like(primal))
+
+
+def feasible_dual(a: Tensor, positive: Tensor) -> Tensor:
+    """Scale the heavier class down, so that ``Σ y a = 0`` holds exactly; the box still does.
+
+    Parameters
+    ----------
+    a : Tensor, shape (..., n)
+        Dual variables within their box.
+    positive : Tensor of bool, shape (n,)
+        Which rows are positive.
+    """
+    mass_positive = (a * positive).sum(-1, keepdim=True)
+    mass_negative = (a * ~positive).sum(-1, keepdim=True)
+    lighter = torch.minimum(mass_positive, mass_negative)
+    tiny = torch.finfo(a.dtype).tiny
+    return a * torch.where(
+        positive, lighter / mass_positive.clamp_min(tiny), lighter / mass_negative.clamp_min(tiny)
+    )

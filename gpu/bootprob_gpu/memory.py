@@ -1,0 +1,113 @@
+"""Memory is planned: chunk sizes from free memory, halved and retried when memory runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import torch
+
+from bootprob_gpu.problem import InputError
+
+__all__ = ["chunked", "free_bytes"]
+
+T = TypeVar("T")
+
+_SHARE_OF_FREE = 0.5
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def free_bytes(device: torch.device, limit: int | None = None) -> int:
+    """Bytes that a batch may use on a device.
+
+    Half of what is free (of the card, or of the machine within its container's limit), and never
+    more than `limit`.
+    """
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        # Blocks that torch caches count as used for the driver but are ours to use again.
+        free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    else:
+        free = min(psutil.virtual_memory().available, _container_bytes())
+    planned = int(free * _SHARE_OF_FREE)
+    return planned if limit is None else min(planned, limit)
+
+
+def chunked(
+    n_items: int,
+    work: Callable[[slice], T],
+    *,
+    bytes_per_item: float,
+    available: int,
+    largest: int | None = None,
+) -> Iterator[tuple[slice, T]]:
+    """Work through ``range(n_items)`` in chunks that fit into memory.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items (replicates, rows).
+    work : callable
+        Takes a slice of items and returns their result; called again with half as many items
+        when memory runs out.
+    bytes_per_item : float
+        Peak bytes that one item needs while `work` runs.
+    available : int
+        Bytes that a chunk may use.
+    largest : int, optional
+        Upper bound on the chunk size, where smaller is faster (caches).
+
+    Yields
+    ------
+    slice, result
+
+    Raises
+    ------
+    MemoryError
+        If memory runs out with a single item in a chunk.
+    """
+    size = max(1, min(n_items, largest or n_items, int(available // max(bytes_per_item, 1))))
+    start = 0
+    while start < n_items:
+        items = slice(start, min(start + size, n_items))
+        try:
+            result = work(items)
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
+            if size == 1:
+                raise MemoryError(
+                    f"Memory ran out on a single item of {bytes_per_item / 2**20:.0f} MiB; use "
+                    "fewer rows or columns, a shorter grid, or a device with more memory."
+                ) from error
+            size = max(1, (items.stop - items.start) // 2)
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            continue
+        yield items, result
+        start = items.stop
+
+
+def memory_limit_in_bytes(limit: int | None) -> int | None:
+    """Check a memory limit given by a user."""
+    if limit is not None and not limit > 0:
+        raise InputError(f"memory_limit is {limit!r}; give a positive number of bytes or None.")
+    return limit
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return "can't allocate memory" in str(error) or "out of memory" in str(error)
+
+
+def _container_bytes() -> float:
+    """Free bytes under a container's own limit (cgroup v2), infinite where there is none."""
+    try:
+        limit = (_CGROUP / "memory.max").read_text().strip()
+        used = (_CGROUP / "memory.current").read_text().strip()
+    except OSError:
+        return float("inf")
+    return float("inf") if limit == "max" else max(int(limit) - int(used), 0)
