@@ -1,0 +1,61 @@
+"""Bootstrap samples as multiplicities of the rows, reproducible replicate by replicate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["bootstrap_counts", "draw_entropy"]
+
+
+def draw_entropy(random_state: np.random.RandomState) -> list[int]:
+    """Draw 128 bits of seed, as four integers, from a scikit-learn random state."""
+    return [int(word) for word in random_state.randint(0, 2**32, size=4, dtype=np.uint64)]
+
+
+def bootstrap_counts(
+    positive: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    replicates: range,
+    entropy: Sequence[int],
+) -> tuple[NDArray[np.uint16], int]:
+    """Draw bootstrap samples of n out of n rows with replacement.
+
+    Replicate b has a random stream of its own, so any shard of replicates can be drawn alone
+    and the result does not depend on how the work was split. A sample in which a class has no
+    weight is drawn again from the same stream.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+        Which rows belong to the positive class.
+    weight : ndarray, shape (n,)
+        Row weights, ≥ 0; each class has some weight.
+    replicates : range
+        Numbers of the replicates to draw.
+    entropy : sequence of int
+        Seed of the whole set of replicates.
+
+    Returns
+    -------
+    counts : ndarray of uint16, shape (len(replicates), n)
+        How often each row was drawn.
+    redrawn : int
+        How many samples were thrown away for want of a class.
+    """
+    n = len(positive)
+    usable = weight > 0
+    counts = np.empty((len(replicates), n), dtype=np.uint16)
+    redrawn = 0
+    for row, b in enumerate(replicates):
+        generator = np.random.default_rng(np.random.SeedSequence(list(entropy), spawn_key=(b,)))
+        while True:
+            drawn = np.bincount(generator.integers(0, n, n), minlength=n)
+            inside = (drawn > 0) & usable
+            if positive[inside].any() and not positive[inside].all():
+                break
+            redrawn += 1
+        counts[row] = drawn
+    return counts, redrawn
