@@ -7,13 +7,14 @@ labels, multiplicities and a grid, and returns coefficients with a certificate f
 from bootprob_gpu.certificate import Certificate, Status
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import median_gamma, scale_gamma
-from bootprob_gpu.problem import InputError, Problem
-from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit
+from bootprob_gpu.problem import InputError, Kernel, Problem
+from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit, resolve_device
 
 __all__ = [
     "Certificate",
     "FittedBatch",
     "InputError",
+    "Kernel",
     "Problem",
     "Solver",
     "Status",
@@ -21,5 +22,6 @@ __all__ = [
     "fit",
     "iter_fit",
     "median_gamma",
+    "resolve_device",
     "scale_gamma",
 ]

@@ -1,9 +1,9 @@
 """Linear support vector machines in a batch: Mehrotra's primal–dual interior point.
 
-Problem k of the batch minimises ``½ vᵀ Λ_k v + Σ_i u_ki max(0, 1 − y_i (vᵀ x_i + β))``. All problems
-share their rows ``X``; the features that replicate b sees, ``x / scale_b``, enter through the penalty
-``Λ = diag(scale_b²)`` alone. So the normal matrices ``Σ_i θ_ki x_i x_iᵀ`` of every problem come from one
-GEMM of ``θ (problems × n)`` with the row-wise Khatri–Rao square of ``[X, 1]``.
+Problem k of the batch minimises ``½ vᵀ Λ_k v + Σ_i u_ki max(0, 1 − y_i (vᵀ x_i + β))``. All
+problems share their rows ``X``; the features that replicate b sees, ``x / scale_b``, enter through
+the penalty ``Λ = diag(scale_b²)`` alone. So the normal matrices ``Σ_i θ_ki x_i x_iᵀ`` of every
+problem come from one GEMM of ``θ (problems × n)`` with the Khatri–Rao square of ``[X, 1]``.
 
 Method: S. Mehrotra, SIAM J. Optimization 2 (1992) 575–601; for support vector machines
 M. C. Ferris, T. S. Munson, SIAM J. Optimization 13 (2002) 783–804.

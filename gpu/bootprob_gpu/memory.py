@@ -9,8 +9,6 @@ from typing import TypeVar
 import psutil
 import torch
 
-from bootprob_gpu.problem import InputError
-
 __all__ = ["chunked", "free_bytes"]
 
 T = TypeVar("T")
@@ -30,7 +28,7 @@ def free_bytes(device: torch.device, limit: int | None = None) -> int:
         # Blocks that torch caches count as used for the driver but are ours to use again.
         free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     else:
-        free = min(psutil.virtual_memory().available, _container_bytes())
+        free = int(min(psutil.virtual_memory().available, _container_bytes()))
     planned = int(free * _SHARE_OF_FREE)
     return planned if limit is None else min(planned, limit)
 
@@ -88,13 +86,6 @@ def chunked(
             continue
         yield items, result
         start = items.stop
-
-
-def memory_limit_in_bytes(limit: int | None) -> int | None:
-    """Check a memory limit given by a user."""
-    if limit is not None and not limit > 0:
-        raise InputError(f"memory_limit is {limit!r}; give a positive number of bytes or None.")
-    return limit
 
 
 def _is_out_of_memory(error: Exception) -> bool:

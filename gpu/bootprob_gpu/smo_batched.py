@@ -1,7 +1,7 @@
 """Sequential minimal optimisation of many problems in lockstep, in plain torch on any device.
 
-The same algorithm as `bootprob_gpu.smo_compiled`, one row of every tensor a path of C of its own: each
-iteration moves one pair of variables in every problem that is not yet solved.
+The same algorithm as `bootprob_gpu.smo_compiled`, one row of every tensor a path of C of its own:
+each iteration moves one pair of variables in every problem that is not yet solved.
 """
 
 from __future__ import annotations

@@ -21,12 +21,13 @@ from bootprob_gpu.problem import InputError, Problem
 from bootprob_gpu.smo_batched import smo_batched
 from bootprob_gpu.smo_compiled import smo_path
 
-__all__ = ["Solver", "choose_solver", "fit", "iter_fit"]
+__all__ = ["Solver", "choose_solver", "fit", "iter_fit", "resolve_device"]
 
 Solver = Literal["auto", "interior-point", "smo-compiled", "smo-batched"]
 
 _INTERIOR_POINT_ARRAYS = 30  # tensors of the size of the batch alive in an iteration
 _SMO_ARRAYS = 14
+_MAX_ITER = {"interior-point": 100, "smo-compiled": 2_000_000, "smo-batched": 200_000}
 _CPU_BATCH = 1024  # problems in an interior-point batch that suit a CPU's caches
 
 
@@ -54,7 +55,8 @@ def fit(
         Relative duality gap to reach; default 1e-7 for the linear kernel, 1e-6 for RBF in
         float64 and 1e-4 in float32.
     max_iter : int, optional
-        Iterations allowed for each model; default 100 for the interior point, else 10,000,000.
+        Iterations allowed for each model; default 100 for the interior point, 2,000,000 for
+        "smo-compiled" and 200,000 for "smo-batched".
     device : str or torch.device, default "cpu"
         Where to train.
     dtype : torch.dtype, default torch.float64
@@ -149,7 +151,7 @@ class _Options:
         dtype: torch.dtype,
         memory_limit: int | None,
     ) -> _Options:
-        device = _checked_device(device)
+        device = resolve_device(device)
         if solver not in get_args(Solver):
             raise InputError(f"solver is {solver!r}; give one of {', '.join(get_args(Solver))}.")
         if dtype not in (torch.float32, torch.float64):
@@ -173,7 +175,7 @@ class _Options:
         if not 0 < tol < 1:
             raise InputError(f"tol is {tol!r}; give a relative duality gap between 0 and 1.")
         if max_iter is None:
-            max_iter = 100 if solver == "interior-point" else 10_000_000
+            max_iter = _MAX_ITER[solver]
         if not max_iter >= 1:
             raise InputError(f"max_iter is {max_iter!r}; give a positive number.")
         if memory_limit is not None and not memory_limit > 0:
@@ -181,7 +183,21 @@ class _Options:
         return cls(solver, float(tol), int(max_iter), device, dtype, memory_limit)
 
 
-def _checked_device(device: str | torch.device) -> torch.device:
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Check that a device can be used.
+
+    Parameters
+    ----------
+    device : str or torch.device
+        "cpu", "cuda", "cuda:1", ..., or "auto": CUDA where there is one, else the CPU.
+
+    Raises
+    ------
+    InputError
+        If there is no such device here.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(device)
         torch.empty(1, device=device)
@@ -354,7 +370,9 @@ def _solve_compiled(
             options.max_iter,
             np.zeros(len(rows)),
             found,
-            *end,
+            end[0],
+            end[1],
+            end[2],
             iterations,
             converged,
         )

@@ -1,0 +1,457 @@
+"""The command line from a person's chair: what it writes, what it says, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from mixed_tables import credit_table
+from typer.testing import CliRunner, Result
+
+from bootprob import BootstrapSVC
+from bootprob.cli import app
+from bootprob.console import peak_memory
+from bootprob.exceptions import DataError
+from bootprob.persistence import load, save
+from bootprob.table_files import read_table, write_table
+from bootprob.tables import TableModel
+
+QUICK = ["--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def _shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the program as its users do."""
+    return subprocess.run(
+        [sys.executable, "-c", "from bootprob.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def _refused(result: Result, message: str, code: int = 1) -> None:
+    assert result.exit_code == code, result.output
+    said = " ".join(result.stderr.replace("│", " ").split())
+    assert message in said
+    if code == 1:
+        assert result.stderr.startswith("Error: ")
+        assert len(result.stderr.strip().splitlines()) <= 2
+        assert result.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training table, new rows and a fitted model."""
+    folder = tmp_path_factory.mktemp("cli")
+    write_table(credit_table(80), folder / "loans.csv")
+    write_table(credit_table(30, seed=1).drop(columns="risk"), folder / "new.parquet")
+    fitted = _run(
+        "fit",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        "--positive",
+        "bad",
+        *QUICK,
+        "-o",
+        folder / "loans.model",
+    )
+    assert fitted.exit_code == 0, fitted.output
+    (folder / "said.txt").write_text(fitted.output)
+    return folder
+
+
+def test_fit_says_what_it_did(folder: Path) -> None:
+    said = (folder / "said.txt").read_text()
+    assert "Fitted 80 rows, 7 columns (14 features) in " in said
+    table = read_table(folder / "loans.csv")
+    n_bad = (table["risk"] == "bad").sum()
+    assert f"risk: positive = bad ({n_bad} rows), negative = good ({80 - n_bad} rows)." in said
+    assert "Note: Missing values were filled in: " in said
+    assert "Brier score" in said
+    assert "Out of bag, with 95% intervals" in said
+    assert "loans.model (0." in said
+
+
+def test_fit_is_the_library_s_fit(folder: Path) -> None:
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    table = read_table(folder / "loans.csv")
+    same = TableModel.fit(table, "risk", "bad", n_bootstraps=10, random_state=0)
+    pd.testing.assert_frame_equal(model.predict(table), same.predict(table))
+    assert model.svc.verbose == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"out{suffix}"
+    new = read_table(folder / "new.parquet")
+    write_table(new.assign(purpose="boat", extra=1)[new.columns[::-1]], tmp_path / "new.csv")
+    result = _run(
+        "predict", folder / "loans.model", tmp_path / "new.csv", "-o", output, "--level", "0.8"
+    )
+    assert result.exit_code == 0, result.output
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    expected = model.predict(new.assign(purpose="boat"), level=0.8)
+    pd.testing.assert_frame_equal(read_table(output), expected, rtol=1e-12)
+    assert "Note: Column 'purpose' has values that the model does not know" in result.stderr
+    assert "'boat' (30)." in result.stderr
+    n_bad = (expected["label"] == "bad").sum()
+    assert result.stdout == f"30 rows are in {output}, {n_bad} of them labelled risk = bad.\n"
+
+
+def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--kernel", "rbf", "--gamma", "0.1,1", "--calibration", "none")
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    assert model.svc.kernel == "rbf"
+    assert model.svc.gamma == [0.1, 1.0]
+    assert model.svc.calibration is None
+    assert model.target.positive == "good"
+    result = _run("predict", tmp_path / "m.model", folder / "new.parquet", "-o", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    assert read_table(tmp_path / "o.csv").notna().all(axis=None)
+
+
+def test_paper(folder: Path, tmp_path: Path) -> None:
+    result = _run(
+        "fit",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        *QUICK,
+        "--paper",
+        "-o",
+        tmp_path / "m.model",
+    )
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    paper = BootstrapSVC.paper(n_bootstraps=10, random_state=0, device="cpu")
+    expected, stored = paper.get_params(), model.svc.get_params()
+    np.testing.assert_equal(stored, expected)
+
+
+def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
+    result = _run("report", folder / "loans.model", "-o", tmp_path / "loans.html")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "loans.html").read_text(encoding="utf-8")
+    assert "Prediction of risk" in page
+    assert "bad" in page
+    numbers = json.loads((tmp_path / "loans.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "bad"
+    assert numbers["data"]["negative_class"] == "good"
+    assert f"The report is in {tmp_path / 'loans.html'}, its numbers" in result.stdout
+
+
+def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
+    result = _run(
+        "report",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        "--positive",
+        "good",
+        *QUICK,
+        "-o",
+        tmp_path / "loans.html",
+    )
+    assert result.exit_code == 0, result.output
+    numbers = json.loads((tmp_path / "loans.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "good"
+
+
+def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    save(model, tmp_path / "m.model")
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html")
+    assert result.exit_code == 0, result.output
+    write_table(credit_table(), tmp_path / "t.csv")
+    _refused(
+        _run("predict", tmp_path / "m.model", tmp_path / "t.csv", "-o", tmp_path / "o.csv"),
+        "m.model was fitted on arrays, not on a table; use it from Python.",
+    )
+
+
+def test_demo(tmp_path: Path) -> None:
+    result = _shell("demo", "--n-bootstraps", 8, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Brier score" in result.stdout
+    assert "linear" in result.stdout
+    assert "rbf" in result.stdout
+    assert (
+        "The report is in demo/report.html, its numbers are in demo/report.json." in result.stdout
+    )
+    assert "MB of memory" in result.stdout
+    numbers = json.loads((tmp_path / "demo/report.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "malignant"
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "report.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.csv", "--target", "risk"], "There is no file no.csv."),
+        (["loans.csv", "--target", "Risk"], "no column 'Risk'. Did you mean 'risk'?"),
+        (["loans.csv", "--target", "risk", "--positive", "poor"], "it has 'bad', 'good'."),
+        (["one.csv", "--target", "risk"], "'risk' has one value only, 'bad'; two classes"),
+        (["gaps.csv", "--target", "risk"], "'risk' has 2 missing values, in rows 1 and 2;"),
+        (["bad.parquet", "--target", "risk"], "bad.parquet cannot be read as Parquet: "),
+        (["loans.model", "--target", "risk"], "must end in .csv or .parquet, not in .model."),
+    ],
+)
+def test_fit_with_unusable_tables(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.csv").symlink_to(folder / "loans.csv")
+    table = credit_table(20)
+    write_table(table.assign(risk="bad"), "one.csv")
+    write_table(table.assign(risk=[None, None, *table["risk"][2:]]), "gaps.csv")
+    (tmp_path / "bad.parquet").write_text("risk,age\n")
+    _refused(_run("fit", *arguments, *QUICK, "-o", "new.model"), message)
+    assert not (tmp_path / "new.model").exists()
+
+
+def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> None:
+    # None of the inputs exists, so another message would come if work had begun.
+    absent = tmp_path / "absent"
+    _refused(_run("fit", "no.csv", "--target", "y", "-o", absent / "m"), "absent does not exist")
+    _refused(_run("predict", "no", "no.csv", "-o", absent / "o.csv"), "absent does not exist")
+    _refused(_run("predict", "no", "no.csv", "-o", tmp_path / "o.xlsx"), "not in .xlsx")
+    _refused(_run("report", "no", "-o", absent / "r.html"), "absent does not exist")
+    _refused(_run("report", "no", "-o", tmp_path / "r.pdf"), "report must end in .html")
+    _refused(_run("demo", "-o", absent / "r.html"), "absent does not exist")
+    _refused(_run("fit", "no.csv", "--target", "y", "-o", tmp_path), "is a folder")
+    table = folder / "loans.csv"
+    before = table.read_bytes()
+    _refused(_run("fit", table, "--target", "risk", "-o", table), "is the file that is read")
+    assert table.read_bytes() == before
+
+
+def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    new, output = folder / "new.parquet", tmp_path / "out.csv"
+    _refused(_run("predict", "no.model", new, "-o", output), "There is no file no.model.")
+    damaged = tmp_path / "damaged.model"
+    damaged.write_bytes((folder / "loans.model").read_bytes()[:-9])
+    _refused(
+        _run("predict", damaged, new, "-o", output), "damaged.model is no bootprob model or is"
+    )
+    _refused(_run("report", damaged, "-o", tmp_path / "r.html"), "is no bootprob model or is")
+    write_table(read_table(new).drop(columns=["months", "branch"]), tmp_path / "few.csv")
+    _refused(
+        _run("predict", folder / "loans.model", tmp_path / "few.csv", "-o", output),
+        "The table lacks 2 columns 'months', 'branch' that the model was fitted on.",
+    )
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "loans.csv", "-o", "m"], "Missing option '--target'"),
+        (["fit", "loans.csv", "--target", "risk"], "Missing option '--output'"),
+        (["fit", "loans.csv", "--target", "risk", "--kernel", "cubic", "-o", "m"], "'cubic'"),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--n-bootstraps", "1", "-o", "m"],
+            "should be greater",
+        ),
+        (["fit", "loans.csv", "--target", "risk", "--gamma", "1", "-o", "m"], "needs --kernel rbf"),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--kernel", "rbf", "--gamma", "x", "-o", "m"],
+            "'x' is neither scale nor median nor positive numbers such as 0.1",
+        ),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--device", "abacus", "-o", "m"],
+            "torch finds no device 'abacus' on this machine; use cpu or auto.",
+        ),
+        (
+            ["predict", "loans.model", "loans.csv", "-o", "o.csv", "--level", "95"],
+            "95.0 does not lie between 0 and 1; 0.95 is usual.",
+        ),
+        (
+            ["report", "loans.csv", "-o", "r.html"],
+            "loans.csv is a table and needs --target COLUMN.",
+        ),
+        (
+            ["report", "loans.model", "--kernel", "rbf", "-o", "r.html"],
+            "loans.model is no table (.csv or .parquet) but a model that is fitted already;",
+        ),
+        (["reprot"], "No such command 'reprot'"),
+    ],
+)
+def test_wrong_command_lines(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("loans.csv", "loans.model"):
+        (tmp_path / name).symlink_to(folder / name)
+    _refused(_run(*arguments), message, code=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loans.csv", "loans.model"]
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "report"])
+def test_help_has_examples(command: str) -> None:
+    result = _run(command, "--help")
+    assert result.exit_code == 0
+    assert f"bootprob {command}" in result.stdout.split("Example")[1]
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    program = (
+        "import sys; from bootprob.cli import app; app(['--help'], standalone_mode=False); "
+        "sys.exit(' '.join({'torch', 'pandas', 'sklearn', 'numba', 'matplotlib', 'pyarrow'} "
+        "& sys.modules.keys()))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == "\n"
+    for command in ("demo", "fit", "predict", "report"):
+        assert f"│ {command} " in result.stdout
+    assert _shell("--version").stdout.startswith("bootprob ")
+
+
+def _raising(error: BaseException) -> Result:
+    """A command that fails in the way given, run by the same machinery."""
+    from bootprob.console import Commands
+
+    failing = typer.Typer(cls=Commands, pretty_exceptions_enable=False)
+    failing.callback()(lambda: None)
+
+    @failing.command()
+    def work() -> None:
+        raise error
+
+    return CliRunner().invoke(failing, ["work"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (DataError("Too [bold]bad[/bold]."), 1, "Error: Too [bold]bad[/bold].\n"),
+        (
+            OSError(28, "No space left on device", "m.model"),
+            1,
+            "Error: m.model: No space left on device.\n",
+        ),
+        (OSError(28, "No space left on device"), 1, "Error: No space left on device.\n"),
+        (
+            PermissionError(13, "Permission denied", "t.csv"),
+            1,
+            "Error: t.csv: Permission denied.\n",
+        ),
+        (
+            MemoryError(),
+            1,
+            "Error: There is not enough memory; use fewer rows or a smaller --n-bootstraps.\n",
+        ),
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_line(error: BaseException, code: int, said: str) -> None:
+    result = _raising(error)
+    assert result.exit_code == code
+    assert result.stderr == said
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    result = _raising(ZeroDivisionError("a bug"))
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_warnings_are_one_line() -> None:
+    from bootprob.console import Commands
+
+    warning = typer.Typer(cls=Commands)
+    warning.callback()(lambda: None)
+
+    @warning.command()
+    def work() -> None:
+        warnings.simplefilter("always")
+        warnings.warn("3 of 5500 models were not solved.", UserWarning, stacklevel=1)
+
+    result = CliRunner().invoke(warning, ["work"])
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: 3 of 5500 models were not solved.\n"
+
+
+def _kill_after(arguments: Sequence[object], seconds: float, cwd: Path) -> tuple[int, str]:
+    import signal
+
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from bootprob.cli import main; main()", *map(str, arguments)],
+        cwd=cwd, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.model").write_text("old")
+    code, said = _kill_after(
+        ["fit", folder / "loans.csv", "--target", "risk", "--n-bootstraps", 50_000,
+         "-o", "m.model"], 8, tmp_path,
+    )  # fmt: skip
+    assert code == 130
+    assert said.splitlines()[-1] == "Stopped."
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["m.model"]
+    assert (tmp_path / "m.model").read_text() == "old"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
+    import resource
+
+    def small_files() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    (tmp_path / "out.csv").write_text("old")
+    result = _shell(
+        "predict", folder / "loans.model", folder / "new.parquet", "-o", "out.csv",
+        cwd=tmp_path, preexec_fn=small_files,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "Error: out.csv: File too large."
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert (tmp_path / "out.csv").read_text() == "old"
+
+
+def test_peak_memory_grows_with_what_is_held() -> None:
+    before = peak_memory()
+    held = np.ones(before // 8 + 2**22)
+    assert peak_memory() - before > 2**24
+    assert held.sum() > 0

@@ -1,0 +1,50 @@
+"""Bootstrap samples: the right distribution, reproducible shard by shard."""
+
+import numpy as np
+from scipy.stats import chisquare
+
+from bootprob.resampling import bootstrap_counts, draw_entropy
+
+POSITIVE = np.arange(40) % 2 == 0
+EVEN = np.ones(40)
+
+
+def test_each_sample_has_as_many_draws_as_rows():
+    counts, _ = bootstrap_counts(POSITIVE, EVEN, range(50), [1, 2, 3, 4])
+    assert (counts.sum(axis=1) == 40).all()
+
+
+def test_rows_are_drawn_evenly():
+    counts, _ = bootstrap_counts(POSITIVE, EVEN, range(2000), [5])
+    assert chisquare(counts.sum(axis=0)).pvalue > 1e-4
+    assert abs((counts == 0).mean() - (1 - 1 / 40) ** 40) < 0.01
+
+
+def test_any_shard_can_be_drawn_alone():
+    whole, _ = bootstrap_counts(POSITIVE, EVEN, range(20), [9, 9])
+    shard, _ = bootstrap_counts(POSITIVE, EVEN, range(7, 13), [9, 9])
+    assert np.array_equal(whole[7:13], shard)
+
+
+def test_samples_without_a_class_are_drawn_again_and_counted():
+    positive = np.array([True, False, False, False])
+    counts, redrawn = bootstrap_counts(positive, np.ones(4), range(400), [3])
+    assert (counts[:, 0] > 0).all()
+    assert (counts[:, 1:].sum(axis=1) > 0).all()
+    # P(no positive) = (3/4)^4, P(no negative) = (1/4)^4: expect 400 q / (1 - q) redraws.
+    q = 0.75**4 + 0.25**4
+    assert abs(redrawn - 400 * q / (1 - q)) < 5 * np.sqrt(400 * q) / (1 - q)
+
+
+def test_a_class_counts_only_where_it_has_weight():
+    positive = np.array([True, True, False, False])
+    weight = np.array([1.0, 0.0, 1.0, 1.0])
+    counts, _ = bootstrap_counts(positive, weight, range(100), [4])
+    assert (counts[:, 0] > 0).all()
+
+
+def test_entropy_comes_from_the_random_state():
+    first = draw_entropy(np.random.RandomState(0))
+    assert first == draw_entropy(np.random.RandomState(0))
+    assert first != draw_entropy(np.random.RandomState(1))
+    assert all(0 <= word < 2**32 for word in first)

@@ -1,0 +1,49 @@
+"""Centre and scale against scikit-learn on the literally resampled rows."""
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from bootprob.standardization import bootstrap_scale, center_and_scale
+
+
+def test_global_scale_is_scikit_learns(rng):
+    X = rng.normal(size=(50, 4)) * [1, 1e-6, 1e6, 3] + [0, 5, -7, 1e3]
+    scaler = StandardScaler().fit(X)
+    center, scale = center_and_scale(X)
+    np.testing.assert_allclose(center, scaler.mean_, rtol=1e-12)
+    np.testing.assert_allclose(scale, scaler.scale_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1, -3e-9])
+def test_constant_columns_get_scale_one_and_turn_to_zero(value):
+    X = np.full((37, 1), value)
+    center, scale = center_and_scale(X)
+    assert scale == 1
+    assert ((X - center) / scale == 0).all()
+
+
+def test_bootstrap_scale_is_that_of_the_resampled_rows(rng):
+    X = rng.normal(size=(60, 5))
+    X[:, 3] = rng.uniform(size=60) < 0.05  # a rare dummy
+    X[:, 4] = 1e-3 * rng.normal(size=60)
+    X[0, 4] = 1e4  # an outlier that many samples lack
+    center, scale = center_and_scale(X)
+    X = (X - center) / scale
+    counts = np.stack([np.bincount(rng.integers(0, 60, 60), minlength=60) for _ in range(80)])
+    counts[0, X[:, 3] > 0] = 0  # a sample that lacks the dummy's level for certain
+    ours = bootstrap_scale(X, counts.astype(float))
+    for b in range(80):
+        resampled = np.repeat(X, counts[b], axis=0)
+        constant = np.ptp(resampled, axis=0) == 0
+        np.testing.assert_allclose(
+            ours[b], np.where(constant, 1.0, resampled.std(axis=0)), rtol=1e-7
+        )
+    assert ours[0, 3] == 1
+
+
+def test_row_weights_act_like_repetitions(rng):
+    X = rng.normal(size=(30, 3))
+    weight = rng.integers(0, 4, (5, 30)).astype(float)
+    expected = [np.repeat(X, w.astype(int), axis=0).std(axis=0) for w in weight]
+    np.testing.assert_allclose(bootstrap_scale(X, weight), expected, rtol=1e-10)
