@@ -14,6 +14,8 @@ from bootprob_gpu.memory import chunked, free_bytes
 
 __all__ = ["FittedBatch"]
 
+_CPU_BLOCK_BYTES = 2**25  # blocks that stay in a CPU's caches are faster than large ones
+
 
 @dataclass
 class FittedBatch:
@@ -198,12 +200,10 @@ class FittedBatch:
                 scores += intercept[items].to(self.dtype).unsqueeze(-1)
             return scores
 
-        # On a CPU a small block stays in the caches.
-        largest = max(1, 2**22 // max(models * len(X), 1)) if X.device.type == "cpu" else None
         available = free_bytes(X.device, self.memory_limit)
-        yield from chunked(
-            B, work, bytes_per_item=bytes_per_replicate, available=available, largest=largest
-        )
+        if X.device.type == "cpu":
+            available = min(available, _CPU_BLOCK_BYTES)
+        yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
 
     def _primal_coef(self, dual_coef: Tensor | None, items: slice) -> Tensor:
         """Coefficients of linear models from their dual ones, shape (b, R, p)."""

@@ -316,7 +316,7 @@ def _train_smo(problem: Problem, options: _Options) -> Iterator[FittedBatch]:
         work,
         bytes_per_item=bytes_per_replicate,
         available=free_bytes(device, options.memory_limit),
-        largest=8 * _workers() if device.type == "cpu" else None,
+        largest=4 * _workers() if device.type == "cpu" else None,
     )
     for _, block in blocks:
         yield block
