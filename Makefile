@@ -12,7 +12,7 @@ demo: $(STAMP)  ## fit the Wisconsin data with both kernels and write demo/repor
 	$(BIN)/bootprob demo
 
 test: lint  ## lint, types and all quick tests
-	$(BIN)/pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

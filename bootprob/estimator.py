@@ -73,7 +73,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     accuracy_tolerance : float, default 0.02
         ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
         best take part.
-    weighting : {"accuracy", "log_loss"}, default "accuracy"
+    weighting : {"accuracy", "log_loss"}, default "log_loss"
         Weights of the values of C: squared out-of-bag accuracy within J, thesis (3.3), or
         ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C.
     standardize : {"bootstrap", "global"} or None, default "bootstrap"
@@ -211,7 +211,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         gamma: str | float | ArrayLike = "scale",
         n_bootstraps: int = 500,
         accuracy_tolerance: float = 0.02,
-        weighting: str = "accuracy",
+        weighting: str = "log_loss",
         standardize: str | None = "bootstrap",
         class_weight: str | dict[Any, float] | None = "balanced",
         calibration: str | None = "sigmoid",

@@ -23,7 +23,10 @@ def data():
 @pytest.fixture(scope="module", params=["linear", "rbf"])
 def model(request, data):
     C = [0.1, 1.0, 10.0]
-    return BootstrapSVC(kernel=request.param, C=C, n_bootstraps=25, random_state=0).fit(*data)
+    model = BootstrapSVC(
+        kernel=request.param, C=C, n_bootstraps=25, weighting="accuracy", random_state=0
+    )
+    return model.fit(*data)
 
 
 def _refitted_scores(model, data, new):

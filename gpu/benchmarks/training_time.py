@@ -4,8 +4,8 @@
 
 Ours: the whole of `BootstrapSVC.fit`, B = 500, 11 values of C, certified at the default gap, then
 out-of-bag statistics and calibration. scikit-learn: `SVC` at its default tolerance on the literally
-resampled and re-standardised rows, for a few bootstrap samples and all C, times 500 / samples; it uses
-one core, so its seconds are halved on two cores (a peer that parallelises perfectly).
+resampled and re-standardised rows, for a few bootstrap samples and all C, times 500 / samples; it
+uses one core, so its seconds are halved on two cores (a peer that parallelises perfectly).
 Writes docs/results/training_time.json.
 """
 

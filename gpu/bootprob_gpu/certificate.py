@@ -28,8 +28,8 @@ class Status(IntEnum):
 _ADVICE = {
     Status.CONVERGED: "The relative duality gap is within the tolerance asked for.",
     Status.MAX_ITER: (
-        "The iterations ran out before the tolerance was reached: raise max_iter, loosen tol, "
-        "or drop the largest values of C."
+        "The iterations ran out before the tolerance was reached: loosen tol, drop the largest "
+        "values of C, or allow the engine a larger max_iter."
     ),
     Status.STALLED: (
         "Rounding stopped all progress before the tolerance was reached: standardise the "
@@ -78,6 +78,10 @@ class Certificate:
             n_iter=zeros,
             status=torch.full_like(zeros, Status.MAX_ITER),
         )
+
+    def view(self, *shape: int) -> Certificate:
+        """The same certificates in another shape."""
+        return Certificate(*(getattr(self, f.name).view(shape) for f in fields(self)))
 
     @classmethod
     def concatenate(cls, parts: list[Certificate]) -> Certificate:

@@ -1,0 +1,236 @@
+"""From fitted models to the numbers of a report: plain dictionaries, lists, numbers and text.
+
+The dictionary is written as JSON and is also all that the figures and the page are drawn from,
+so that nothing is shown that the JSON file does not hold. It holds no feature values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bootprob_gpu import Status
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
+from sklearn.utils.validation import check_is_fitted
+
+from bootprob.exceptions import DataError
+from bootprob.metrics import log_loss_difference, out_of_bag_metrics, probability_metrics
+from bootprob.reliability import calibration_error_by_chance, reliability_curve
+from bootprob.report.single_rows import row_histograms, row_intervals
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["FORMAT_VERSION", "report_content"]
+
+FORMAT_VERSION = 1
+LEVEL = 0.95
+
+_N_NAMES = 60  # feature names listed; a table of genes has thousands
+_N_PROBABILITY_BINS = 20
+
+
+def report_content(
+    models: Mapping[str, BootstrapSVC], *, title: str, command: str | None = None
+) -> dict[str, Any]:
+    """Collect everything that a report says or draws.
+
+    Parameters
+    ----------
+    models : mapping of str to BootstrapSVC
+        Label to fitted model; all fitted to the same rows.
+    title : str
+        Heading of the report.
+    command : str, optional
+        Command line that made the models.
+
+    Returns
+    -------
+    dict
+        JSON-able, without NaN: what does not exist is None.
+
+    Raises
+    ------
+    DataError
+        If there is no model, or the models were fitted to different rows or classes.
+    sklearn.exceptions.NotFittedError
+        If a model is not fitted.
+    """
+    if not models:
+        raise DataError("A report needs at least one fitted model, got none.")
+    for model in models.values():
+        check_is_fitted(model)
+    first = next(iter(models.values()))
+    for label, model in models.items():
+        if not (
+            np.array_equal(model.classes_, first.classes_)
+            and np.array_equal(model.y_, first.y_)
+            and np.array_equal(model.sample_weight_, first.sample_weight_)
+        ):
+            raise DataError(
+                f"All models of a report must be fitted to the same rows; {label!r} has other "
+                "rows or classes than the first one. Write one report for each."
+            )
+    content = {
+        "format": {"name": "bootprob report", "version": FORMAT_VERSION},
+        "title": title,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "level": LEVEL,
+        "data": _data(first),
+        "models": [_model(label, model) for label, model in models.items()],
+        "comparison": _comparison(models),
+    }
+    return _plain(content)
+
+
+def _data(model: BootstrapSVC) -> dict[str, Any]:
+    y = model.y_[model.sample_weight_ > 0]
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    return {
+        "n_rows": len(y),
+        "n_positive": int((y == 1).sum()),
+        "n_negative": int((y == 0).sum()),
+        "negative_class": str(model.classes_[0]),
+        "positive_class": str(model.classes_[1]),
+        "weighted": bool(np.ptp(model.sample_weight_) > 0),
+        "n_features": model.n_features_in_,
+        "feature_names": names[:_N_NAMES],
+        "n_feature_names_not_listed": max(0, len(names) - _N_NAMES),
+    }
+
+
+def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
+    y, weights = model.y_, model.sample_weight_
+    probability, vote = model.oob_proba_[:, 1], model.oob_vote_proba_[:, 1]
+    by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
+    calibrated = model.calibration is not None
+    return {
+        "label": label,
+        "kernel": str(model.kernel),
+        "calibration": model.calibration,
+        "n_models": int(model.accuracy_.size),
+        "n_bootstraps": int(model.accuracy_.shape[0]),
+        "n_parameter_values": int(model.accuracy_.shape[1]),
+        "metrics": {k: asdict(m) for k, m in out_of_bag_metrics(model, LEVEL).items()},
+        "vote_metrics": {
+            k: asdict(m) for k, m in probability_metrics(y, vote, weights, level=LEVEL).items()
+        },
+        "calibration_error_by_chance": {"mean": by_chance, "upper": by_chance_upper},
+        "confusion": _confusion(y[weights > 0], probability[weights > 0]),
+        "reliability": {
+            "probability": _reliability(y, probability, weights) if calibrated else None,
+            "vote": _reliability(y, vote, weights),
+        },
+        "grid": _grid(model),
+        "histograms": row_histograms(model),
+        "intervals": row_intervals(model, LEVEL),
+        "convergence": _convergence(model),
+        "provenance": _provenance(model),
+    }
+
+
+def _confusion(y: NDArray[Any], p: NDArray[np.float64]) -> dict[str, int]:
+    """Rows, not weights, by true and predicted class; rows never out of bag are left out."""
+    y, p = y[~np.isnan(p)], p[~np.isnan(p)]
+    return {
+        "true_positive": int(((p > 0.5) & (y == 1)).sum()),
+        "false_negative": int(((p <= 0.5) & (y == 1)).sum()),
+        "false_positive": int(((p > 0.5) & (y == 0)).sum()),
+        "true_negative": int(((p <= 0.5) & (y == 0)).sum()),
+    }
+
+
+def _reliability(
+    y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[np.float64]
+) -> dict[str, Any]:
+    seen = ~np.isnan(p)
+    counts, edges = np.histogram(
+        np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]
+    )
+    return {
+        "bins": asdict(reliability_curve(y, p, weights, level=LEVEL)),
+        "distribution": {"edges": edges, "share": counts / counts.sum()},
+    }
+
+
+def _grid(model: BootstrapSVC) -> dict[str, Any]:
+    """Out-of-bag accuracy over the bootstrap samples and ensemble weight, per model column."""
+    lower, upper = np.nanquantile(model.accuracy_, [0.1, 0.9], axis=0)
+    return {
+        "C": model.C_,
+        "gamma": model.gamma_,
+        "accuracy": np.nanmean(model.accuracy_, axis=0),
+        "accuracy_tenth": lower,
+        "accuracy_ninetieth": upper,
+        "weight": model.weights_,
+        "weighting": model.weighting,
+    }
+
+
+def _convergence(model: BootstrapSVC) -> dict[str, Any]:
+    certificates = model.certificates_
+    status = certificates["status"]
+    return {
+        "n_models": status.size,
+        "n_unsolved": int((~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))).sum()),
+        "not_converged": [
+            {"status": s.name, "count": int((status == s).sum()), "advice": s.advice}
+            for s in Status
+            if s != Status.CONVERGED and (status == s).any()
+        ],
+        "largest_gap": certificates["gap"].max(),
+        "median_iterations": np.median(certificates["n_iter"]),
+        "largest_iterations": certificates["n_iter"].max(),
+    }
+
+
+def _provenance(model: BootstrapSVC) -> dict[str, Any]:
+    return {
+        "entropy": model.entropy_,
+        "device": model.device_,
+        "fit_seconds": model.fit_seconds_,
+        "n_redrawn": model.n_redrawn_,
+        "versions": dict(sorted(model.versions_.items())),
+        "parameters": dict(sorted(model.get_params(deep=False).items())),
+    }
+
+
+def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
+    """Log-loss of the best model against that of the second best, on the same rows."""
+    if len(models) < 2:
+        return None
+    first = next(iter(models.values()))
+    p = {label: model.oob_proba_[:, 1] for label, model in models.items()}
+    common = ~np.isnan(list(p.values())).any(axis=0) & (first.sample_weight_ > 0)
+    y, weights = first.y_[common], first.sample_weight_[common]
+    losses = {
+        label: log_loss(y, values[common], sample_weight=weights, labels=[0, 1])
+        for label, values in p.items()
+    }
+    best, second = sorted(losses, key=lambda label: losses[label])[:2]
+    difference = log_loss_difference(y, p[best][common], p[second][common], weights, level=LEVEL)
+    return {"best": best, "second": second, "log_loss_difference": asdict(difference)}
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy into plain Python and what is not finite into None, all the way down."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    # A generator, say: its text would show a memory address; the entropy is listed anyway.
+    return type(value).__name__

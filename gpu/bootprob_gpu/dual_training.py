@@ -1,0 +1,149 @@
+"""Models in their dual by sequential minimal optimisation, block by block of replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.certificate import Certificate, Status
+from bootprob_gpu.fitted import FittedBatch
+from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.paths import PathCertificates, solve_paths, workers
+from bootprob_gpu.problem import Problem
+from bootprob_gpu.smo_batched import smo_batched
+from bootprob_gpu.smo_compiled import smo_path
+
+__all__ = ["train_dual"]
+
+Floats = NDArray[np.float64]
+
+_BOX_ARRAYS = 14  # tensors of shape (R, n) that a replicate holds at a time
+
+
+def train_dual(
+    problem: Problem,
+    *,
+    compiled: bool,
+    tol: float,
+    max_iter: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    memory_limit: int | None,
+) -> Iterator[FittedBatch]:
+    """Train RBF models, or linear ones through the Gram matrix; see `fit`."""
+    n, p = problem.X.shape
+    R = problem.n_models
+    grid = 1 if problem.gamma is None else len(problem.gamma)
+    X = torch.from_numpy(problem.X).to(device)
+    y = torch.from_numpy(problem.y).to(device)
+    gamma = None if problem.gamma is None else torch.from_numpy(problem.gamma).to(device)
+    scale = torch.from_numpy(problem.scale).to(device)
+    center = X.mean(0)
+    solve = _solve_compiled if compiled else _solve_batched
+
+    def gram_of(scale: Tensor) -> Tensor:
+        """Gram matrices, shape (b or 1, grid, n, n)."""
+        rows = ((X - center) / scale.unsqueeze(-2)).to(dtype)
+        return cross_gram(rows, rows, None if gamma is None else gamma.to(dtype))
+
+    shared = gram_of(scale[None]) if problem.shares_scale else None
+
+    def work(items: slice) -> FittedBatch:
+        gram = gram_of(scale[items]) if shared is None else shared
+        upper = torch.from_numpy(problem.upper_of(items)).to(device)
+        shape = upper.shape[:2]
+        upper = upper.unflatten(1, (grid, R // grid))
+        dual_coef, intercept, certificate = solve(gram, y, upper, tol, max_iter)
+        scores = (dual_coef.to(dtype) @ gram).to(torch.float64) + intercept.unsqueeze(-1)
+        if gamma is None:
+            # Trained on centred rows: move the intercept to the rows' own coordinates.
+            row_scale = scale if problem.shares_scale else scale[items, None, None]
+            coef = dual_coef @ (X - center) / row_scale**2
+            intercept = intercept - coef @ center
+        return FittedBatch(
+            intercept=intercept.reshape(shape),
+            coef=None,
+            dual_coef=dual_coef.reshape(*shape, n),
+            X=X,
+            scale=scale if problem.shares_scale else scale[items],
+            gamma=gamma,
+            certificate=certificate.view(*shape),
+            train_scores=scores.reshape(*shape, n),
+            replicates=items,
+            dtype=dtype,
+            memory_limit=memory_limit,
+        )
+
+    bytes_per_replicate = 8.0 * _BOX_ARRAYS * R * n
+    if shared is None:
+        bytes_per_replicate += dtype.itemsize * ((2 + 2 * grid) * n * n + 2 * n * p)
+    for _, block in chunked(
+        problem.n_replicates,
+        work,
+        bytes_per_item=bytes_per_replicate,
+        available=free_bytes(device, memory_limit),
+        largest=4 * workers() if device.type == "cpu" else None,
+    ):
+        yield block
+
+
+def _solve_batched(
+    gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
+) -> tuple[Tensor, Tensor, Certificate]:
+    b, grid, per_path, n = upper.shape
+    # One Gram matrix for all paths stays one; with a grid of γ each path gets its own.
+    K = gram[0, 0] if len(gram) == 1 and grid == 1 else gram.expand(b, grid, n, n).flatten(0, 1)
+    dual_coef, intercept, certificate = smo_batched(
+        K, y, upper.flatten(0, 1), tol=tol, max_iter=max_iter
+    )
+    return dual_coef.view(upper.shape), intercept.view(b, grid, per_path), certificate
+
+
+def _solve_compiled(
+    gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
+) -> tuple[Tensor, Tensor, Certificate]:
+    b, grid, per_path, n = upper.shape
+    K, labels = gram.numpy(), y.numpy()
+    dual_coef = np.zeros((b * grid, per_path, n))
+    intercept = np.zeros((b * grid, per_path))
+
+    def solve(
+        path: int,
+        models: NDArray[np.intp],
+        rows: NDArray[np.intp],
+        box: Floats,
+        end: PathCertificates,
+    ) -> None:
+        k, g = divmod(path, grid)
+        found, found_intercept = np.zeros(box.shape), np.zeros(len(models))
+        converged = np.zeros(len(models), dtype=np.bool_)
+        smo_path(
+            K[k % len(K), g][np.ix_(rows, rows)],
+            labels[rows],
+            box,
+            tol,
+            max_iter,
+            np.zeros(len(rows)),
+            found,
+            found_intercept,
+            end.primal,
+            end.dual,
+            end.n_iter,
+            converged,
+        )
+        dual_coef[path][np.ix_(models, rows)] = found
+        intercept[path, models] = found_intercept
+        unfinished = np.where(end.n_iter >= max_iter, Status.MAX_ITER, Status.STALLED)
+        end.status[:] = np.where(converged, Status.CONVERGED, unfinished)
+
+    certificate = solve_paths(upper.flatten(0, 1).numpy(), labels, intercept, solve)
+    return (
+        torch.from_numpy(dual_coef).view(upper.shape),
+        torch.from_numpy(intercept).view(b, grid, per_path),
+        certificate,
+    )

@@ -1,0 +1,94 @@
+"""Compiled solvers over many paths of models: one thread a path, on the rows of weight only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from bootprob_gpu.certificate import Certificate, Status, relative_gap
+
+__all__ = ["PathCertificates", "solve_paths", "workers"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class PathCertificates:
+    """What a solver says of the models of one path; arrays of shape (models,) to be filled in."""
+
+    primal: Floats
+    dual: Floats
+    n_iter: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+
+Solve = Callable[[int, NDArray[np.intp], NDArray[np.intp], Floats, PathCertificates], None]
+
+
+def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Certificate:
+    """Solve every path in a thread of its own, as many at once as torch may use.
+
+    Models in which only one class has weight are answered here, with that class's sign.
+
+    Parameters
+    ----------
+    upper : ndarray, shape (paths, R, n)
+        Box bounds.
+    y : ndarray, shape (n,)
+        Labels, −1 or +1.
+    intercept : ndarray, shape (paths, R)
+        Filled in for models of a single class; `solve` fills in the others.
+    solve : callable
+        Called as ``solve(path, models, rows, box, certificates)`` with the models that have both
+        classes, the rows that carry weight in any of them, and their box bounds, shape
+        (models, rows). It must let go of the interpreter lock.
+
+    Returns
+    -------
+    Certificate
+        With tensors of shape (paths, R).
+    """
+    shape = upper.shape[:2]
+    primal, dual = np.zeros(shape), np.zeros(shape)
+    n_iter = np.zeros(shape, dtype=np.int64)
+    status = np.full(shape, int(Status.SINGLE_CLASS), dtype=np.int64)
+
+    def work(path: int) -> None:
+        box = upper[path]
+        negative, positive = box[:, y < 0].sum(1), box[:, y > 0].sum(1)
+        single = (negative == 0) | (positive == 0)
+        intercept[path, single] = np.sign(positive - negative)[single]
+        models, rows = np.flatnonzero(~single), np.flatnonzero(box[~single].any(0))
+        if len(models) == 0:
+            return
+        k = len(models)
+        end = PathCertificates(
+            np.zeros(k), np.zeros(k), np.zeros(k, np.int64), np.zeros(k, np.int64)
+        )
+        solve(path, models, rows, np.ascontiguousarray(box[np.ix_(models, rows)]), end)
+        primal[path, models], dual[path, models] = end.primal, end.dual
+        n_iter[path, models], status[path, models] = end.n_iter, end.status
+
+    # Threads of a matrix product inside threads of a path would fight for the cores.
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+        list(pool.map(work, range(shape[0])))
+    primal_t, dual_t = torch.from_numpy(primal), torch.from_numpy(dual)
+    return Certificate(
+        primal_t,
+        dual_t,
+        relative_gap(primal_t, dual_t),
+        torch.from_numpy(n_iter),
+        torch.from_numpy(status),
+    )
+
+
+def workers() -> int:
+    """Threads that solve at the same time: what torch is allowed to use."""
+    return max(1, min(torch.get_num_threads(), os.cpu_count() or 1))

@@ -1,0 +1,40 @@
+"""The code in README and docs runs as it stands there."""
+
+import re
+from pathlib import Path
+
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WITH_CODE = [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")]
+
+
+def test_there_is_code_to_run():
+    assert ROOT / "README.md" in WITH_CODE
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.name)
+def test_code_blocks_run(path, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    X, y = load_breast_cancer(return_X_y=True)
+    names = {"X": X[:150], "y": y[:150], "X_new": X[150:160]}
+    text = path.read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    exec(compile(code, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(path, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "__main__"})
+    assert capsys.readouterr().out
