@@ -5,15 +5,20 @@ from typing import TYPE_CHECKING, Any
 from bootprob.exceptions import BootprobError, DataError, ModelFileError
 
 if TYPE_CHECKING:
-    from bootprob.estimator import DEFAULT_C, BootstrapSVC
+    from bootprob.estimator import BootstrapSVC
+    from bootprob.grids import DEFAULT_C
 
 __all__ = ["DEFAULT_C", "BootprobError", "BootstrapSVC", "DataError", "ModelFileError"]
 
 
 def __getattr__(name: str) -> Any:
     # torch and scikit-learn take seconds to load; `bootprob --help` needs neither.
-    if name in ("DEFAULT_C", "BootstrapSVC"):
-        from bootprob import estimator
+    if name == "BootstrapSVC":
+        from bootprob.estimator import BootstrapSVC
 
-        return getattr(estimator, name)
+        return BootstrapSVC
+    if name == "DEFAULT_C":
+        from bootprob.grids import DEFAULT_C
+
+        return DEFAULT_C
     raise AttributeError(f"module 'bootprob' has no attribute {name!r}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
@@ -69,7 +69,7 @@ class Sigmoid:
             loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-8}
         ).x
         if slope < 0:
-            slope, intercept = 0.0, base
+            slope, intercept = np.float64(0.0), base
         slope, intercept = slope / spread, intercept - slope * center / spread
         p = expit(slope * scores + intercept)
         design = np.stack([scores, np.ones_like(scores)])
@@ -80,7 +80,7 @@ class Sigmoid:
         return expit(self.slope * scores + self.intercept)
 
     def logit_variance(self, scores: Floats) -> Floats:
-        """Variance of the logit that comes from the fit itself: ``gᵀ I⁻¹ g``, ``g = (score, 1)``."""
+        """Variance of the logit from the fit itself: ``gᵀ I⁻¹ g`` with ``g = (score, 1)``."""
         g = np.stack([scores, np.ones_like(scores)])
         return np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)
 
@@ -107,7 +107,7 @@ class Isotonic:
         regression.fit(scores, _platt_targets(positive, weight), sample_weight=weight)
         return cls(regression.X_thresholds_, regression.y_thresholds_)
 
-    def predict(self, scores: ArrayLike) -> Floats:
+    def predict(self, scores: Floats) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""
         return np.interp(scores, self.scores, self.probabilities)
 

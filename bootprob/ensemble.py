@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bootprob.progress import progress_bar
 
-__all__ = ["EnsembleTraining", "out_of_bag_scores", "train_ensemble"]
+__all__ = ["EnsembleTraining", "train_ensemble"]
 
 Floats = NDArray[np.float64]
 
@@ -119,29 +119,6 @@ def train_ensemble(
         n_out_of_bag=(problem.counts == 0).sum(axis=0),
         covariance=torch.cat(covariances).cpu().numpy(),
     )
-
-
-def out_of_bag_scores(scores: Floats, outside: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Mean and variance of the replicate scores over the replicates that did not see the row.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (m, B)
-        Replicate scores of some training rows.
-    outside : ndarray of bool, shape (m, B)
-        Whether the row is out of bag in the replicate.
-
-    Returns
-    -------
-    mean, variance : ndarray, shape (m,)
-        NaN without any replicate, or with fewer than two for the variance.
-    """
-    count = outside.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(outside, scores, 0.0).sum(axis=1) / count
-        squares = np.where(outside, np.square(scores - mean[:, None]), 0.0).sum(axis=1)
-        variance = np.where(count > 1, squares / (count - 1), np.nan)
-    return mean, variance
 
 
 def _accuracy(correct: Tensor, mass: Tensor) -> Tensor:

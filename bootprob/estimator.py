@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-import warnings
 from collections.abc import Iterator
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -12,40 +11,27 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from bootprob_gpu import (
-    Certificate,
-    FittedBatch,
-    Kernel,
-    Problem,
-    Status,
-    median_gamma,
-    resolve_device,
-    scale_gamma,
-)
+from bootprob_gpu import FittedBatch, Kernel, Problem, resolve_device
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bootprob import intervals
 from bootprob.calibration import Isotonic, Sigmoid
-from bootprob.ensemble import EnsembleTraining, out_of_bag_scores, train_ensemble
+from bootprob.ensemble import EnsembleTraining, train_ensemble
 from bootprob.exceptions import DataError
+from bootprob.grids import DEFAULT_C, c_grid, gamma_grid
+from bootprob.labels import encode_labels, weigh_classes
+from bootprob.out_of_bag import model_weights, replicate_scale, score_out_of_bag
 from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.scoring import chunks_of_rows, restore_models, scaled_scores, warn_of_unsolved
 from bootprob.standardization import bootstrap_scale, center_and_scale
-from bootprob.weighting import accuracy_weights, log_loss_weights
 
-__all__ = ["DEFAULT_C", "BootstrapSVC"]
+__all__ = ["BootstrapSVC"]
 
 Floats = NDArray[np.float64]
-
-DEFAULT_C = tuple(2.0**k for k in range(-5, 6))
-_SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
-_CHUNK_NUMBERS = 2**24  # scores held at once when rows stream through
 
 
 class BootstrapSVC(ClassifierMixin, BaseEstimator):
@@ -299,8 +285,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        positive = self._encode(y, weight)
-        weight, training_weight = self._weigh_classes(y, weight)
+        self.classes_, positive = encode_labels(y, weight)
+        weight, training_weight = weigh_classes(self.class_weight, self.classes_, y, weight)
         device = resolve_device(self.device)
         self.center_, self.scale_ = center_and_scale(X)
         rows = (X - self.center_) / self.scale_
@@ -309,13 +295,15 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             positive, weight, range(self.n_bootstraps), self.entropy_
         )
         self.bootstrap_scale_ = self._scale_of_replicates(rows, counts, weight)
+        seen = X if self.standardize is None else rows
+        gammas = gamma_grid(self.gamma, seen) if self.kernel == "rbf" else None
         problem = Problem(
             rows,
             np.where(positive, 1.0, -1.0),
             counts,
-            self._C_grid(),
+            c_grid(self.C),
             kernel=self.kernel,
-            gamma=self._gamma_grid(rows, X),
+            gamma=gammas,
             row_weight=training_weight,
             scale=self.bootstrap_scale_,
         )
@@ -331,8 +319,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         )
         self._keep_models(training.models, rows)
-        self._weigh_models(training, positive, weight)
-        self._calibrate(rows, counts == 0, positive, weight)
+        self._keep_out_of_bag(training, rows, counts == 0, positive, weight)
         self.y_, self.sample_weight_ = positive.astype(np.int64), weight
         self.device_ = str(device)
         self.versions_ = {
@@ -340,7 +327,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
         }
         self.fit_seconds_ = time.perf_counter() - started
-        self._warn_of_unsolved()
+        warn_of_unsolved(self.certificates_)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -392,7 +379,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         models = self._models()
         shares = [
             models.votes(chunk).cpu().numpy() @ self.weights_ / self.n_replicates_
-            for chunk in self._chunks(rows, self.n_replicates_)
+            for chunk in chunks_of_rows(rows, self.n_replicates_)
         ]
         return _both(np.concatenate(shares))
 
@@ -543,7 +530,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         models = self._models()
-        for chunk in self._chunks(rows, self.n_replicates_ * len(self.C_), chunk_size):
+        for chunk in chunks_of_rows(rows, self.n_replicates_ * len(self.C_), chunk_size):
             blocks = [scores.cpu().numpy() for _, scores in models.scores(chunk)]
             yield np.concatenate(blocks).transpose(2, 1, 0)
 
@@ -561,36 +548,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     # -- fitting -------------------------------------------------------------------------------
 
-    def _encode(self, y: NDArray[Any], weight: Floats) -> NDArray[np.bool_]:
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "BootstrapSVC needs two classes in y; the data contain 1 class: "
-                f"{self.classes_[0]!r}."
-            )
-        positive = codes == 1
-        for label, rows in zip(self.classes_, (~positive, positive), strict=True):
-            if not (weight[rows] > 0).any():
-                raise DataError(
-                    f"Class {label!r} has no row with a positive sample_weight; both classes "
-                    "need some."
-                )
-        return positive
-
-    def _weigh_classes(self, y: NDArray[Any], weight: Floats) -> tuple[Floats, Floats]:
-        """Row weights for accuracies and calibration, and those for training."""
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        if not (factors > 0).all():
-            raise DataError(f"class_weight gives {factors.tolist()}; both must be positive.")
-        weighed = weight * factors[np.searchsorted(self.classes_, y)]
-        return (weight if self.class_weight == "balanced" else weighed), weighed
-
     def _scale_of_replicates(
         self, rows: Floats, counts: NDArray[np.uint16], weight: Floats
     ) -> Floats:
@@ -598,18 +555,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             return bootstrap_scale(rows, counts * weight)
         # On rows that are standardised already, dividing by 1/scale_ takes it back.
         return np.ones_like(self.scale_) if self.standardize == "global" else 1 / self.scale_
-
-    def _C_grid(self) -> Floats:  # noqa: N802
-        return np.atleast_1d(np.asarray(DEFAULT_C if self.C is None else self.C, dtype=np.float64))
-
-    def _gamma_grid(self, rows: Floats, X: Floats) -> Floats | None:
-        if self.kernel == "linear":
-            return None
-        seen = X if self.standardize is None else rows
-        if isinstance(self.gamma, str):
-            rule = {"scale": scale_gamma, "median": median_gamma}[self.gamma]
-            return np.array([rule(seen)])
-        return np.atleast_1d(np.asarray(self.gamma, dtype=np.float64))
 
     def _torch_dtype(self, problem: Problem) -> torch.dtype:
         dual = problem.kernel == "rbf" or problem.X.shape[1] > problem.X.shape[0]
@@ -625,77 +570,40 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             for name in ("primal", "dual", "gap", "n_iter", "status")
         }
 
-    def _weigh_models(
-        self, training: EnsembleTraining, positive: NDArray[np.bool_], weight: Floats
-    ) -> None:
-        self.accuracy_ = training.accuracy
-        self.oob_counts_ = training.n_out_of_bag
-        usable = (self.oob_counts_ > 0) & (weight > 0)
-        if not usable.any():
-            raise DataError(
-                f"No row was ever out of bag in {self.n_replicates_} bootstrap samples; give more "
-                "rows or raise n_bootstraps."
-            )
-        if self.weighting == "accuracy":
-            self.weights_ = accuracy_weights(
-                np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance
-            )
-        else:
-            scores = training.mean_scores()[usable]
-            self.weights_ = log_loss_weights(scores, positive[usable], weight[usable])
-        if self.calibration is None:
-            self.score_scale_ = np.ones(self.n_replicates_)
-        else:
-            spread = training.score_spread(self.weights_)
-            self.score_scale_ = spread / spread.mean()
-        with np.errstate(invalid="ignore"):
-            self.oob_vote_proba_ = _both(training.votes @ self.weights_ / self.oob_counts_)
-
-    def _calibrate(
+    def _keep_out_of_bag(
         self,
+        training: EnsembleTraining,
         rows: Floats,
         outside: NDArray[np.bool_],
         positive: NDArray[np.bool_],
         weight: Floats,
     ) -> None:
-        """Fit the calibrators on out-of-bag mean scores; keep the scores of a few rows."""
-        parts, start = [], 0
-        for scores in self._scaled_scores(rows):
-            stop = start + len(scores)
-            parts.append(out_of_bag_scores(scores, outside[:, start:stop].T))
-            start = stop
-        mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self.oob_decision_function_, self.oob_score_variance_ = mean, variance
-        usable = np.isfinite(mean) & (weight > 0)
-        fitted_on = mean[usable], positive[usable], weight[usable]
-        sigmoid = Sigmoid.fit(*fitted_on)
-        self.sigmoid_ = (sigmoid.slope, sigmoid.intercept)
-        self.sigmoid_information_ = sigmoid.information
+        self.accuracy_, self.oob_counts_ = training.accuracy, training.n_out_of_bag
+        self.weights_ = model_weights(
+            training,
+            positive,
+            weight,
+            weighting=self.weighting,
+            tolerance=self.accuracy_tolerance,
+        )
+        calibrated = self.calibration is not None
+        self.score_scale_ = (
+            replicate_scale(training, self.weights_) if calibrated else np.ones(self.n_replicates_)
+        )
+        scores = score_out_of_bag(
+            training, rows, outside, positive, weight, self.weights_, self.score_scale_
+        )
+        self.oob_decision_function_, self.oob_score_variance_ = scores.mean, scores.variance
+        self.sigmoid_ = (scores.sigmoid.slope, scores.sigmoid.intercept)
+        self.sigmoid_information_ = scores.sigmoid.information
         if self.calibration == "isotonic":
-            isotonic = Isotonic.fit(*fitted_on)
-            self.isotonic_ = np.stack([isotonic.scores, isotonic.probabilities])
-        if self.calibration is None:
-            self.oob_proba_ = self.oob_vote_proba_
-        else:
-            self.oob_proba_ = _both(self._calibrator().predict(mean))
-        order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
-        picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
-        self.sampled_rows_ = order[picked]
-        scores = np.concatenate(list(self._scaled_scores(rows[self.sampled_rows_])))
-        self.sampled_scores_ = np.where(outside[:, self.sampled_rows_].T, scores, np.nan)
-
-    def _warn_of_unsolved(self) -> None:
-        status = self.certificates_["status"]
-        unsolved = ~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))
-        if unsolved.any():
-            worst = self.certificates_["gap"][unsolved].max()
-            advice = " ".join(Status(code).advice for code in np.unique(status[unsolved]))
-            warnings.warn(
-                f"{unsolved.sum()} of {status.size} models were not solved to the tolerance; the "
-                f"largest relative duality gap is {worst:.1e}. {advice}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            self.isotonic_ = np.stack([scores.isotonic.scores, scores.isotonic.probabilities])
+        with np.errstate(invalid="ignore"):
+            self.oob_vote_proba_ = _both(training.votes @ self.weights_ / self.oob_counts_)
+        self.oob_proba_ = (
+            _both(self._calibrator().predict(scores.mean)) if calibrated else self.oob_vote_proba_
+        )
+        self.sampled_rows_, self.sampled_scores_ = scores.sampled_rows, scores.sampled_scores
 
     # -- scoring -------------------------------------------------------------------------------
 
@@ -705,43 +613,23 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         return (X - self.center_) / self.scale_
 
     def _models(self) -> FittedBatch:
-        """The trained models on the device, as the engine wants them."""
-        device = resolve_device(self.device)
-
-        def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
-            return None if values is None else torch.from_numpy(values).to(device)
-
-        intercept, scale = tensor(self.intercept_), tensor(self.bootstrap_scale_)
-        assert intercept is not None
-        assert scale is not None
-        return FittedBatch(
-            intercept=intercept,
-            coef=tensor(self.coef_),
-            dual_coef=tensor(self.dual_coef_),
-            X=tensor(self.X_fit_),
-            scale=scale,
-            gamma=None if self.gamma_ is None else tensor(self.gamma_[:: len(self._C_grid())]),
-            certificate=Certificate(
-                *(torch.from_numpy(self.certificates_[k]) for k in self.certificates_)
-            ),
-            replicates=slice(0, self.n_replicates_),
+        """Restore the trained models on the device, as the engine wants them."""
+        gammas = None if self.gamma_ is None else self.gamma_[:: len(c_grid(self.C))]
+        return restore_models(
+            intercept=self.intercept_,
+            coef=self.coef_,
+            dual_coef=self.dual_coef_,
+            rows=self.X_fit_,
+            scale=self.bootstrap_scale_,
+            gamma=gammas,
+            certificates=self.certificates_,
+            device=resolve_device(self.device),
             dtype=torch.float32 if self.dtype == "float32" else torch.float64,
             memory_limit=self.memory_limit,
         )
 
-    def _chunks(
-        self, rows: Floats, numbers_per_row: int, chunk_size: int | None = None
-    ) -> Iterator[torch.Tensor]:
-        size = chunk_size or max(1, _CHUNK_NUMBERS // numbers_per_row)
-        for start in range(0, len(rows), size):
-            yield torch.from_numpy(rows[start : start + size])
-
     def _scaled_scores(self, rows: Floats) -> Iterator[Floats]:
-        """Replicate scores of standardised rows in chunks (m, B), each scaled by its spread."""
-        models, weights = self._models(), torch.from_numpy(self.weights_)
-        for chunk in self._chunks(rows, self.n_replicates_):
-            scores = models.replicate_scores(chunk, weights).cpu().numpy().astype(np.float64)
-            yield scores / self.score_scale_
+        return scaled_scores(self._models(), rows, self.weights_, self.score_scale_)
 
     def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
         return self._scaled_scores(self._rows(X))

@@ -1,0 +1,26 @@
+"""The grids of C and γ."""
+
+from __future__ import annotations
+
+import numpy as np
+from bootprob_gpu import median_gamma, scale_gamma
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DEFAULT_C", "c_grid", "gamma_grid"]
+
+Floats = NDArray[np.float64]
+
+DEFAULT_C = tuple(2.0**k for k in range(-5, 6))
+"""The thesis's eleven values, 2⁻⁵ … 2⁵."""
+
+
+def c_grid(C: float | ArrayLike | None) -> Floats:
+    """Values of C, shape (n_C,): the default grid for None, one number, or those given."""
+    return np.atleast_1d(np.asarray(DEFAULT_C if C is None else C, dtype=np.float64))
+
+
+def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
+    """Values of γ, shape (n_gamma,): by a rule on the rows as the kernel sees them, or given."""
+    if isinstance(gamma, str):
+        return np.array([{"scale": scale_gamma, "median": median_gamma}[gamma](rows)])
+    return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
