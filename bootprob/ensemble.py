@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from bootprob_gpu import FittedBatch, Problem, iter_fit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.progress import progress_bar
+from bootprob_gpu import FittedBatch, Problem, iter_fit
 
 __all__ = ["EnsembleTraining", "train_ensemble"]
 

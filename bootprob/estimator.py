@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from bootprob_gpu import FittedBatch, Kernel, Problem, resolve_device
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
@@ -28,6 +27,7 @@ from bootprob.out_of_bag import model_weights, replicate_scale, score_out_of_bag
 from bootprob.resampling import bootstrap_counts, draw_entropy
 from bootprob.scoring import chunks_of_rows, restore_models, scaled_scores, warn_of_unsolved
 from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob_gpu import FittedBatch, Kernel, Problem, resolve_device
 
 __all__ = ["BootstrapSVC"]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from bootprob_gpu import median_gamma, scale_gamma
 from numpy.typing import ArrayLike, NDArray
+
+from bootprob_gpu import median_gamma, scale_gamma
 
 __all__ = ["DEFAULT_C", "c_grid", "gamma_grid"]
 

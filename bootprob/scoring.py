@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from bootprob_gpu import Certificate, FittedBatch, Status
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+
+from bootprob_gpu import Certificate, FittedBatch, Status
 
 __all__ = ["chunks_of_rows", "restore_models", "scaled_scores", "warn_of_unsolved"]
 

@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bootprob_gpu
 import pytest
+
+import bootprob_gpu
 
 ENGINE = Path(bootprob_gpu.__file__).parent
 

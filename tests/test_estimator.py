@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from bootprob_gpu import Status
 from scipy.special import expit
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -10,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC, DataError
+from bootprob_gpu import Status
 
 
 @pytest.fixture(scope="module")

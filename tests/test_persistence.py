@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from mixed_tables import credit_table
 from safetensors import safe_open
 from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
@@ -26,6 +25,7 @@ from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence import load, save
 from bootprob.stored_values import decode, encode
 from bootprob.tables import TableModel
+from mixed_tables import credit_table
 
 QUICK = {"n_bootstraps": 12, "C": [0.25, 1.0], "random_state": 0}
 
@@ -180,6 +180,13 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_attribute_that_would_be_lost(tmp_path: Path) -> None:
+    model = BootstrapSVC(**QUICK).fit(*_rows())
+    model.medians_ = np.zeros(4)
+    with pytest.raises(TypeError, match="attributes are missing or unknown: medians_"):
+        save(model, tmp_path / "m.model")
+
+
 def test_a_full_disk_leaves_the_old_model(
     table_model: TableModel, saved: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,7 +223,7 @@ def test_a_flipped_bit(saved: bytes, tmp_path: Path, share: float) -> None:
     damaged[int(share * len(saved))] ^= 4
     path = tmp_path / "m.model"
     path.write_bytes(damaged)
-    _refused(path, "is no bootprob model|is damaged|is a model of protocol")
+    _refused(path, "is no bootprob model|is damaged|was written by")
 
 
 def _csv() -> bytes:
@@ -317,9 +324,7 @@ def test_a_device_that_this_machine_lacks(saved: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("protocol", [0, 2, "1", None])
 def test_another_protocol(saved: bytes, tmp_path: Path, protocol: str) -> None:
     _rewrite(saved, tmp_path / "m.model", protocol=protocol)
-    _refused(
-        tmp_path / "m.model", f"is a model of protocol {protocol}, but .* reads protocol 1; fit"
-    )
+    _refused(tmp_path / "m.model", f"was written by bootprob .* with protocol {protocol}; this is")
 
 
 @pytest.mark.parametrize(
@@ -331,14 +336,35 @@ def test_another_protocol(saved: bytes, tmp_path: Path, protocol: str) -> None:
         (lambda content, arrays: content["table"].update(target={}), "target is damaged"),
         (lambda content, arrays: content["table"]["preprocessor"].pop("columns"), "preprocessing"),
         (lambda content, arrays: content.update(shapes={}), "arrays are missing or have another"),
-        (lambda content, arrays: content["params"].update(colour="red"), "is damaged"),
-        (lambda content, arrays: content.update(params=[]), "is damaged"),
-        (lambda content, arrays: content.update(params={"C": {"$pickle": "x"}}), "no known mark"),
-        (lambda content, arrays: content.update(metadata=None), "is damaged"),
-        (lambda content, arrays: arrays.pop("intercept_"), "is damaged"),
-        (lambda content, arrays: arrays.update(intercept_=np.zeros((2, 2))), "is damaged"),
-        (lambda content, arrays: arrays.update(intercept_=np.zeros(3)), "is damaged"),
-        (lambda content, arrays: arrays.update(weights_=np.zeros(3, dtype=bool)), "is damaged"),
+        (lambda content, arrays: content["params"].update(colour="red"), "is damaged: "),
+        (lambda content, arrays: content["params"].pop("device"), "is damaged: no entry 'device'"),
+        (lambda content, arrays: content["params"].update(interval="wide"), "'interval' parameter"),
+        (lambda content, arrays: content["params"].update(kernel="rbf"), "not fit gamma_"),
+        (lambda content, arrays: content["params"].update(calibration="isotonic"), "isotonic_"),
+        (lambda content, arrays: content.update(params=[]), "params are no entries"),
+        (lambda content, arrays: content["params"].update(C={"$pickle": "x"}), "no known mark"),
+        (lambda content, arrays: content.update(values=None), "values are no entries"),
+        (lambda content, arrays: content["values"].pop("entropy_"), "missing or unknown: entropy_"),
+        (
+            lambda content, arrays: content["values"].update(predict=1),
+            "missing or unknown: predict",
+        ),
+        (lambda content, arrays: content["values"].update(device_=3), "device_ is no str"),
+        (lambda content, arrays: content["values"].update(n_features_in_=3), "; p is 3"),
+        (lambda content, arrays: arrays.pop("intercept_"), "missing or unknown: intercept_"),
+        (lambda content, arrays: arrays.update(more_=np.zeros(2)), "missing or unknown: more_"),
+        (lambda content, arrays: arrays.pop("coef_"), "either coef_ or dual_coef_"),
+        (lambda content, arrays: arrays.update(X_fit_=np.zeros((80, 16))), "belong together"),
+        (lambda content, arrays: arrays.update(intercept_=np.zeros((3, 2))), "shape .3, 2.; B is"),
+        (lambda content, arrays: arrays.update(intercept_=np.zeros(3)), "intercept_ has 1 axes"),
+        (
+            lambda content, arrays: arrays.update(weights_=np.zeros(2, int)),
+            "weights_ has the dtype",
+        ),
+        (
+            lambda content, arrays: content["table"]["preprocessor"]["columns"].pop(),
+            "the preprocessing does not fit the ensemble",
+        ),
     ],
 )
 def test_files_that_lie(

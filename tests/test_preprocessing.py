@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mixed_tables import credit_table
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -17,6 +16,7 @@ from bootprob.exceptions import DataError
 from bootprob.preprocessing import TablePreprocessor
 from bootprob.table_files import read_table, write_table
 from bootprob.target import Target
+from mixed_tables import credit_table
 
 
 @pytest.fixture
@@ -136,7 +136,10 @@ def test_notes_on_likely_mistakes() -> None:
         "if it holds numbers, leave such cells empty."
     ]
     notes = TablePreprocessor().fit(pd.DataFrame({"day": days})).notes_
-    assert notes == ["Column 'day' has 120 levels, a dummy for each."]
+    said = "levels, a dummy for each; leave it out if it only tells rows apart."
+    assert notes == [f"Column 'day' has 120 {said}"]
+    animals = pd.DataFrame({"animal": ["frog", "frog", "toad", "newt"]})
+    assert TablePreprocessor().fit(animals).notes_ == [f"Column 'animal' has 3 {said}"]
 
 
 @pytest.mark.parametrize(
@@ -266,8 +269,9 @@ def test_two_classes(
         ([0, 1], "good", "'y' has no value 'good'; it has 0, 1."),
         (list("abc") * 9, "d", "'y' has no value 'd'; it has 'a', 'b', 'c'."),
         ([1.5, 2.5, 2.5], 3.5, "'y' has no value 3.5; it has 1.5, 2.5."),
-        ([1.5, 2.5, 2.5, 3.5], None, "'y' has 3 different values, such as 1.5; it is no class"),
-        (["a", "b", "c"], None, "'y' has 3 different values, such as 'a'; it is no class"),
+        ([1.5, 2.5, 2.5, 3.5], None, "'y' has 3 different values, such as 1.5, and no main"),
+        (["a", "b", "c"], None, "'y' has 3 different values, such as 'a', and no main"),
+        ([*range(100), 7, 7, 7], None, "'y' has 100 different values, such as 0, and no main"),
         (pd.to_datetime(["2020-01-01", "2020-01-02"]), None, "'y' holds dates or times"),
     ],
 )

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from mixed_tables import credit_table
 
 from bootprob.exceptions import DataError
 from bootprob.files import check_output, replace_when_complete
 from bootprob.table_files import read_table, write_table
+from mixed_tables import credit_table
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".CSV"])

@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bootprob_gpu import Status
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +21,7 @@ from bootprob.exceptions import DataError
 from bootprob.metrics import log_loss_difference, out_of_bag_metrics, probability_metrics
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
 from bootprob.report.single_rows import row_histograms, row_intervals
+from bootprob_gpu import Status
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC

@@ -78,7 +78,11 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
 
     # Threads of a matrix product inside threads of a path would fight for the cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
-        list(pool.map(work, range(shape[0])))
+        try:
+            list(pool.map(work, range(shape[0])))
+        except BaseException:  # Ctrl-C above all: what has not begun need not
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     primal_t, dual_t = torch.from_numpy(primal), torch.from_numpy(dual)
     return Certificate(
         primal_t,

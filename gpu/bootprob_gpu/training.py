@@ -205,11 +205,14 @@ def resolve_device(device: str | torch.device) -> torch.device:
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(device)
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        found = torch.device(device)
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise InputError(f"device is {str(device)!r}; give 'auto', 'cpu', 'cuda' or 'cuda:1'.")
+    try:
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
-        raise InputError(f"device {str(device)!r} cannot be used ({reason}).") from error
-    if device.type not in ("cpu", "cuda"):
-        raise InputError(f"device {str(device)!r} has no float64 arithmetic; use 'cpu' or 'cuda'.")
-    return device
+        raise InputError(f"device {str(device)!r} is not to be had here ({reason}).") from error
+    return found

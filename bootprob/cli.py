@@ -1,0 +1,318 @@
+"""The command line: ``bootprob demo``, ``fit``, ``predict`` and ``report``.
+
+Everything heavy is imported inside the commands, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bootprob.cli_options import (
+    Bootstraps,
+    CalibrationName,
+    Device,
+    Gamma,
+    Kernel,
+    KernelName,
+    Level,
+    Paper,
+    Positive,
+    Report,
+    Seed,
+    build_estimator,
+)
+from bootprob.console import Commands, metrics_table, note, peak_memory
+from bootprob.exceptions import DataError
+from bootprob.files import check_output
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+    from bootprob.tables import TableModel
+
+__all__ = ["app", "main"]
+
+_DEMO_REPORT = Path("demo/report.html")
+
+app = typer.Typer(
+    name="bootprob",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"bootprob {version('bootprob')}")
+        raise typer.Exit
+
+
+@app.callback()
+def bootprob(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Class probabilities from a table, with intervals that cover.
+
+    [bold]Examples[/bold]
+
+    bootprob demo
+    bootprob fit patients.csv --target diagnosis -o patients.model
+    bootprob predict patients.model new.csv -o probabilities.csv
+    bootprob report patients.model -o report.html
+    """
+
+
+@app.command()
+def demo(
+    output: Report = _DEMO_REPORT,
+    n_bootstraps: Bootstraps = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same result.")] = 0,
+    device: Device = None,
+) -> None:
+    """Fit the Wisconsin breast cancer data and write a report.
+
+    The data come with scikit-learn: 569 tumours, 30 measurements each, of
+    which malignant is the positive class. Both kernels are fitted.
+
+    [bold]Example[/bold]
+
+    bootprob demo
+    """
+    if output == _DEMO_REPORT:
+        output.parent.mkdir(exist_ok=True)
+    _check_report(output)
+    start = time.perf_counter()
+
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    diagnosis = data.target_names[data.target]  # sorted, "malignant" is the positive class
+    models = {
+        kernel.value: build_estimator(
+            kernel=kernel, n_bootstraps=n_bootstraps, seed=seed, device=device
+        ).fit(data.data, diagnosis)
+        for kernel in Kernel
+    }
+    _print_metrics(models)
+    _write_report(models, output, "Wisconsin breast cancer")
+    seconds = time.perf_counter() - start
+    typer.echo(f"It took {seconds:.0f} s and at most {peak_memory() / 1e6:.0f} MB of memory.")
+
+
+@app.command()
+def fit(
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the training rows.")
+    ],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
+    ],
+    positive: Positive = None,
+    kernel: KernelName = None,
+    n_bootstraps: Bootstraps = None,
+    gamma: Gamma = None,
+    seed: Seed = None,
+    device: Device = None,
+    calibration: CalibrationName = None,
+    paper: Paper = False,
+) -> None:
+    """Fit a model of a table and save it.
+
+    Numbers are standardised, text and yes/no columns become dummies, gaps
+    are filled with the median or the most frequent value; the model keeps
+    all of it. The metrics shown are measured out of bag.
+
+    [bold]Examples[/bold]
+
+    bootprob fit loans.csv --target risk --positive bad -o loans.model
+    bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
+    """
+    check_output(output, inputs=(table,))
+    model = _fit_table(
+        table,
+        target,
+        positive,
+        kernel=kernel,
+        n_bootstraps=n_bootstraps,
+        gamma=gamma,
+        seed=seed,
+        device=device,
+        calibration=calibration,
+        paper=paper,
+    )
+    _print_metrics({model.svc.kernel: model.svc})
+
+    from bootprob.persistence import save
+
+    save(model, output)
+    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the rows to predict.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="CSV or Parquet file to write.")
+    ],
+    level: Level = 0.95,
+) -> None:
+    """Predict every row of a table, with intervals.
+
+    Writes probability, its interval, label, score and its interval, one line
+    for each row of TABLE and in its order. Columns are found by name; those
+    that the model does not know are ignored.
+
+    [bold]Example[/bold]
+
+    bootprob predict loans.model applicants.csv -o probabilities.csv
+    """
+    from bootprob.table_files import read_table, table_suffix, write_table
+
+    table_suffix(output)
+    check_output(output, inputs=(model, table))
+    fitted = _load_table_model(model)
+    preprocessor, target = fitted.preprocessor, fitted.target
+    texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
+    frame = read_table(table, text_columns=texts)
+    predicted = fitted.predict(frame, level=level, progress=True)
+    write_table(predicted, output)
+    for name, levels in preprocessor.unknown_levels(frame).items():
+        shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
+        more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
+        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    n_positive = int((predicted["label"] == target.positive).sum())
+    typer.echo(
+        f"{len(predicted)} rows are in {output}, {n_positive} of them labelled "
+        f"{target.name} = {target.positive}."
+    )
+
+
+@app.command()
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|TABLE", help="A file that bootprob fit wrote, or a table to fit first."
+        ),
+    ],
+    output: Report = Path("report.html"),
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    positive: Positive = None,
+    kernel: KernelName = None,
+    n_bootstraps: Bootstraps = None,
+    gamma: Gamma = None,
+    seed: Seed = None,
+    device: Device = None,
+) -> None:
+    """Write a report on a model, readable by a person.
+
+    Its numbers are written as JSON beside it. The options from --target on
+    are for a TABLE, which is fitted first.
+
+    [bold]Examples[/bold]
+
+    bootprob report loans.model -o loans.html
+    bootprob report loans.csv --target risk -o loans.html
+    """
+    _check_report(output, source)
+
+    from bootprob.persistence import load
+    from bootprob.table_files import TABLE_SUFFIXES
+    from bootprob.tables import TableModel
+
+    options: dict[str, Any] = {
+        "kernel": kernel,
+        "n_bootstraps": n_bootstraps,
+        "gamma": gamma,
+        "seed": seed,
+        "device": device,
+    }
+    model: BootstrapSVC | TableModel
+    if source.suffix.lower() in TABLE_SUFFIXES:
+        if target is None:
+            raise typer.BadParameter(f"{source.name} is a table and needs --target COLUMN.")
+        model = _fit_table(source, target, positive, **options)
+    else:
+        if any(value is not None for value in (target, positive, *options.values())):
+            raise typer.BadParameter(
+                f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
+                "already; the options from --target on do not apply."
+            )
+        model = load(source)
+    if isinstance(model, TableModel):
+        svc, title = model.svc_with_class_names(), f"Prediction of {model.target.name}"
+    else:
+        svc, title = model, "Bootstrapped support vector machines"
+    _write_report({svc.kernel: svc}, output, title)
+
+
+def _load_table_model(path: Path) -> TableModel:
+    from bootprob.persistence import load
+    from bootprob.tables import TableModel
+
+    model = load(path)
+    if isinstance(model, TableModel):
+        return model
+    raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
+
+
+def _fit_table(table: Path, target: str, positive: str | None, **options: Any) -> TableModel:
+    """Fit a model of a table file and tell what was done."""
+    from bootprob.table_files import read_table
+    from bootprob.tables import TableModel
+
+    frame = read_table(table)  # first, since it fails more often and sooner than torch loads
+    model = TableModel.fit(frame, target, positive, estimator=build_estimator(**options))
+    model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
+    for sentence in model.preprocessor.notes_:
+        note(sentence)
+    typer.echo(
+        f"Fitted {len(frame)} rows, {len(model.preprocessor.kinds_)} columns "
+        f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
+        f"Target {model.target}."
+    )
+    return model
+
+
+def _print_metrics(models: dict[str, BootstrapSVC]) -> None:
+    from rich.console import Console
+
+    Console().print(metrics_table(models))
+
+
+def _check_report(output: Path, *inputs: Path) -> None:
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"{output}: the name of a report must end in .html.")
+    check_output(output, inputs=inputs)
+    check_output(output.with_suffix(".json"), inputs=inputs)
+
+
+def _write_report(models: dict[str, BootstrapSVC], output: Path, title: str) -> None:
+    from bootprob.report import write_report
+
+    write_report(models, output, title=title, command=shlex.join(["bootprob", *sys.argv[1:]]))
+    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    app()

@@ -1,0 +1,165 @@
+"""Options that commands share, and the ensemble that they describe.
+
+An option that was not given is None, so that `BootstrapSVC` alone knows its defaults; the help
+only repeats them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = [
+    "Bootstraps",
+    "CalibrationName",
+    "Device",
+    "Gamma",
+    "KernelName",
+    "Level",
+    "Paper",
+    "Positive",
+    "Report",
+    "Seed",
+    "build_estimator",
+]
+
+
+class Kernel(StrEnum):
+    """Kernels on offer."""
+
+    linear = "linear"
+    rbf = "rbf"
+
+
+class Calibration(StrEnum):
+    """Ways from scores to probabilities."""
+
+    sigmoid = "sigmoid"
+    isotonic = "isotonic"
+    none = "none"
+
+
+def _parse_gamma(text: str | None) -> str | list[float] | None:
+    if text in (None, "scale", "median"):
+        return text
+    try:
+        values = [float(part) for part in str(text).split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise typer.BadParameter(
+            f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1."
+        )
+    return values
+
+
+def _check_level(value: float) -> float:
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"{value} does not lie between 0 and 1; 0.95 is usual.")
+    return value
+
+
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUE",
+        help="The target's value whose probability is wanted; all others are the negative class. "
+        "Without it: of two values the larger in order; of more, all but the most frequent.",
+    ),
+]
+KernelName = Annotated[
+    Kernel | None,
+    typer.Option(help="Straight (linear, the default) or curved (rbf) boundaries."),
+]
+Bootstraps = Annotated[
+    int | None,
+    typer.Option(
+        min=2, metavar="B", help="Bootstrap samples; each trains an SVM for every C. Default: 500."
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GAMMA",
+        help="Width of the rbf kernel: scale (the default), median, a number, or several numbers "
+        "with commas.",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Same seed, same result. Default: new each time."),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="DEVICE", help="cpu, cuda, or auto (the default): a GPU if there is one."),
+]
+CalibrationName = Annotated[
+    Calibration | None,
+    typer.Option(
+        help="How scores become probabilities. Default: sigmoid; none leaves the share of votes."
+    ),
+]
+Paper = Annotated[
+    bool,
+    typer.Option(
+        "--paper",
+        help="The thesis's configuration: its grid of C, share of votes, no class weights.",
+    ),
+]
+Level = Annotated[
+    float,
+    typer.Option(callback=_check_level, metavar="LEVEL", help="Nominal level of the intervals."),
+]
+Report = Annotated[
+    Path, typer.Option("--output", "-o", metavar="HTML", help="The report to write.")
+]
+
+
+def build_estimator(
+    *,
+    kernel: Kernel | None = None,
+    n_bootstraps: int | None = None,
+    gamma: str | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    calibration: Calibration | None = None,
+    paper: bool = False,
+) -> BootstrapSVC:
+    """Build an unfitted ensemble, which shows its progress, from the options given.
+
+    Raises
+    ------
+    typer.BadParameter
+        `gamma` cannot be understood or is given for the linear kernel, or there is no such
+        `device`.
+    """
+    if gamma is not None and kernel is not Kernel.rbf:
+        raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
+    given: dict[str, Any] = {
+        "kernel": kernel and kernel.value,
+        "n_bootstraps": n_bootstraps,
+        "gamma": _parse_gamma(gamma),
+        "random_state": seed,
+        "device": device,
+        "calibration": calibration and calibration.value,
+    }
+    params = {name: value for name, value in given.items() if value is not None}
+    if calibration is Calibration.none:
+        # The default interval describes calibrated probabilities; this one describes votes.
+        params |= {"calibration": None, "interval": "wilson"}
+
+    from bootprob.estimator import BootstrapSVC
+    from bootprob_gpu import InputError, resolve_device
+
+    try:
+        resolve_device(device or "auto")
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+    make = BootstrapSVC.paper if paper else BootstrapSVC
+    return make(**params, verbose=1)

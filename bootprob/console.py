@@ -1,0 +1,119 @@
+"""What the command line says: errors in a line or two, tables of metrics, memory and time."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+from typer.core import TyperGroup
+
+from bootprob.exceptions import BootprobError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["Commands", "metrics_table", "note", "peak_memory"]
+
+
+class Commands(TyperGroup):
+    """The group of commands; turns what can go wrong into a message and an exit code.
+
+    0 for success, 1 for data, models and files that cannot be used, 2 for a wrong command line
+    (typer's own), 130 after Ctrl-C. Any other exception is a bug and keeps its traceback.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command given."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except BootprobError as error:
+                _fail(str(error))
+            except BrokenPipeError:
+                raise  # the reader has left (`bootprob ... | head`); typer ends quietly
+            except OSError as error:
+                reason = error.strerror or str(error)
+                _fail(f"{error.filename}: {reason}." if error.filename else f"{reason}.")
+            except MemoryError:
+                _fail("There is not enough memory; use fewer rows or a smaller --n-bootstraps.")
+            except KeyboardInterrupt:
+                typer.secho("Stopped.", fg="yellow", err=True)
+                raise typer.Exit(130) from None
+
+
+def _fail(message: str) -> None:
+    typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+def note(message: str) -> None:
+    """Tell a person something worth knowing, beside the results."""
+    typer.secho("Note: ", fg="yellow", nl=False, err=True)
+    typer.echo(message, err=True)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    typer.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
+    typer.echo(str(message), err=True)
+
+
+def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
+    """Out-of-bag metrics of several models, one column each.
+
+    Parameters
+    ----------
+    models : dict of str to BootstrapSVC
+        Fitted models and what to call them.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    from rich.table import Table
+
+    from bootprob.metrics import out_of_bag_metrics
+
+    table = Table(title=f"Out of bag, with {level:.0%} intervals", title_justify="left")
+    table.add_column("")
+    columns = []
+    for name, model in models.items():
+        table.add_column(name, justify="right")
+        columns.append(out_of_bag_metrics(model, level=level))
+    for key, first in columns[0].items():
+        cells = [
+            f"{metrics[key].value:.3f}  ({metrics[key].lower:.3f} to {metrics[key].upper:.3f})"
+            for metrics in columns
+        ]
+        table.add_row(first.label, *cells)
+    return table
+
+
+def peak_memory() -> int:
+    """Most memory that this process has held so far, in bytes."""
+    if sys.platform == "win32":
+        import psutil
+
+        return psutil.Process().memory_info().peak_wset
+    if sys.platform == "linux":
+        # getrusage would count what the parent process held when it started this one.
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

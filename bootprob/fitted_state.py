@@ -1,0 +1,177 @@
+"""The fitted attributes of a `BootstrapSVC` apart and together again, with every shape checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bootprob.estimator import BootstrapSVC
+
+__all__ = ["join_state", "split_state"]
+
+
+@dataclass(frozen=True)
+class _Array:
+    """What an array must look like.
+
+    `shapes` are words, a letter for each axis: n rows, p columns, B replicates, R models, k rows
+    kept for pictures, m steps of a calibrator; a digit is a length. A letter stands for the same
+    number in all arrays.
+    """
+
+    kinds: str
+    shapes: tuple[str, ...]
+    absent: str = ""  # "None" or "missing": what the attribute is where a model has no such array
+
+
+_ARRAYS = {
+    "classes_": _Array("biufUO", ("2",)),
+    "feature_names_in_": _Array("O", ("p",), absent="missing"),
+    "C_": _Array("f", ("R",)),
+    "gamma_": _Array("f", ("R",), absent="None"),
+    "accuracy_": _Array("f", ("BR",)),
+    "weights_": _Array("f", ("R",)),
+    "intercept_": _Array("f", ("BR",)),
+    "coef_": _Array("f", ("BRp",), absent="None"),
+    "dual_coef_": _Array("f", ("BRn",), absent="None"),
+    "X_fit_": _Array("f", ("np",), absent="None"),
+    "center_": _Array("f", ("p",)),
+    "scale_": _Array("f", ("p",)),
+    "bootstrap_scale_": _Array("f", ("Bp", "p")),
+    "score_scale_": _Array("f", ("B",)),
+    "oob_decision_function_": _Array("f", ("n",)),
+    "oob_score_variance_": _Array("f", ("n",)),
+    "oob_vote_proba_": _Array("f", ("n2",)),
+    "oob_proba_": _Array("f", ("n2",)),
+    "oob_counts_": _Array("iu", ("n",)),
+    "sigmoid_information_": _Array("f", ("22",)),
+    "isotonic_": _Array("f", ("2m",), absent="missing"),
+    "sampled_rows_": _Array("iu", ("k",)),
+    "sampled_scores_": _Array("f", ("kB",)),
+    "y_": _Array("iu", ("n",)),
+    "sample_weight_": _Array("f", ("n",)),
+}
+# In the order in which the engine's Certificate takes them.
+_CERTIFICATES = {
+    "primal": _Array("f", ("BR",)),
+    "dual": _Array("f", ("BR",)),
+    "gap": _Array("f", ("BR",)),
+    "n_iter": _Array("iu", ("BR",)),
+    "status": _Array("iu", ("BR",)),
+}
+_LAYOUT = _ARRAYS | {f"certificates_.{name}": array for name, array in _CERTIFICATES.items()}
+_VALUES: dict[str, type] = {
+    "n_features_in_": int,
+    "sigmoid_": tuple,
+    "n_redrawn_": int,
+    "entropy_": list,
+    "device_": str,
+    "versions_": dict,
+    "fit_seconds_": float,
+}
+
+
+def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Take the fitted attributes apart.
+
+    Parameters
+    ----------
+    svc : BootstrapSVC
+        Fitted.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        Under the attributes' names; those of `certificates_` as ``certificates_.gap`` and so on.
+    values : dict
+        All other fitted attributes.
+
+    Raises
+    ------
+    TypeError
+        An attribute is unknown here, so that a loaded model would lack it.
+    """
+    fitted = {name: value for name, value in vars(svc).items() if name.endswith("_")}
+    certificates = fitted.pop("certificates_")
+    arrays = {name: array for name, array in fitted.items() if name in _ARRAYS}
+    values = {name: value for name, value in fitted.items() if name not in _ARRAYS}
+    arrays |= {f"certificates_.{name}": array for name, array in certificates.items()}
+    arrays = {name: array for name, array in arrays.items() if array is not None}
+    _check(arrays, values)
+    return arrays, values
+
+
+def join_state(
+    params: dict[str, Any], arrays: dict[str, np.ndarray], values: dict[str, Any]
+) -> BootstrapSVC:
+    """Make a fitted model of its parameters and its state.
+
+    Parameters
+    ----------
+    params : dict
+        What ``get_params`` returned.
+    arrays, values : dict
+        What `split_state` returned.
+
+    Returns
+    -------
+    BootstrapSVC
+        Fitted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something is missing, superfluous or of the wrong type or shape, or a parameter is
+        invalid.
+    """
+    _check(arrays, values)
+    svc = BootstrapSVC(**params)
+    svc._validate_params()
+    if (svc.kernel == "rbf") != ("gamma_" in arrays):
+        raise ValueError("the kernel does not fit gamma_")
+    if (svc.calibration == "isotonic") != ("isotonic_" in arrays):
+        raise ValueError("the calibration does not fit isotonic_")
+    for name, array in _ARRAYS.items():
+        if name in arrays:
+            setattr(svc, name, arrays[name])
+        elif array.absent == "None":
+            setattr(svc, name, None)
+    svc.certificates_ = {name: arrays[f"certificates_.{name}"] for name in _CERTIFICATES}
+    for name, value in values.items():
+        setattr(svc, name, value)
+    return svc
+
+
+def _check(arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
+    required = {name for name, array in _LAYOUT.items() if not array.absent}
+    if different := (required - arrays.keys()) | (arrays.keys() - _LAYOUT.keys()):
+        raise TypeError(f"arrays are missing or unknown: {', '.join(sorted(different))}")
+    if different := values.keys() ^ _VALUES.keys():
+        raise TypeError(f"attributes are missing or unknown: {', '.join(sorted(different))}")
+    for name, kind in _VALUES.items():
+        if not isinstance(values[name], kind):
+            raise TypeError(f"{name} is no {kind.__name__}")
+    lengths = {"p": values["n_features_in_"]}
+    for name in sorted(arrays):
+        _check_array(name, arrays[name], lengths)
+    if ("coef_" in arrays) == ("dual_coef_" in arrays):
+        raise ValueError("either coef_ or dual_coef_ must be there")
+    if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
+        raise ValueError("dual_coef_ and X_fit_ belong together")
+
+
+def _check_array(name: str, array: np.ndarray, lengths: dict[str, int]) -> None:
+    """Compare with the layout; letters seen for the first time enter `lengths`."""
+    wanted = _LAYOUT[name]
+    if array.dtype.kind not in wanted.kinds:
+        raise TypeError(f"{name} has the dtype {array.dtype}")
+    for shape in wanted.shapes:
+        if len(shape) == array.ndim:
+            for axis, length in zip(shape, array.shape, strict=True):
+                expected = int(axis) if axis.isdigit() else lengths.setdefault(axis, length)
+                if length != expected:
+                    raise ValueError(f"{name} has the shape {array.shape}; {axis} is {expected}")
+            return
+    raise ValueError(f"{name} has {array.ndim} axes")

@@ -1,0 +1,174 @@
+"""A model of a table: preprocessing, the two classes and a fitted `BootstrapSVC`, kept together."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from bootprob.exceptions import DataError
+from bootprob.preprocessing import TablePreprocessor
+from bootprob.progress import progress_bar
+from bootprob.table_files import check_columns
+from bootprob.target import Label, Target
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["TableModel"]
+
+_ROWS_AT_ONCE = 10_000  # rows predicted between two steps of the progress bar
+
+
+@final
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted classifier that takes tables as they come from a file.
+
+    Made by `TableModel.fit`; `bootprob.persistence` saves and loads it.
+
+    Attributes
+    ----------
+    preprocessor : TablePreprocessor
+        Fitted; turns a table into a matrix.
+    target : Target
+        The column predicted and the names of its classes.
+    svc : BootstrapSVC
+        Fitted on 0 for the negative and 1 for the positive class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> table = load_iris(as_frame=True).frame
+    >>> model = TableModel.fit(table, "target", n_bootstraps=20, random_state=0)
+    >>> print(model.target)
+    target: positive = not 0 (100 rows), negative = 0 (50 rows)
+    >>> model.predict(table.iloc[[0, 60]])["label"].tolist()
+    ['0', 'not 0']
+    """
+
+    preprocessor: TablePreprocessor
+    target: Target
+    svc: BootstrapSVC
+
+    @classmethod
+    def fit(
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        positive: Label | None = None,
+        *,
+        estimator: BootstrapSVC | None = None,
+        **svc_params: Any,
+    ) -> Self:
+        """Fit the preprocessing and the ensemble on a table.
+
+        Parameters
+        ----------
+        frame : DataFrame (n, columns)
+            The features and the target.
+        target : str
+            The column to predict.
+        positive : bool, int, float or str, optional
+            The value of the positive class; see `bootprob.target.Target.from_table`.
+        estimator : BootstrapSVC, optional
+            A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
+        **svc_params
+            Parameters of `BootstrapSVC` that differ from `estimator`'s.
+
+        Returns
+        -------
+        TableModel
+
+        Raises
+        ------
+        DataError
+            The table cannot be used; the message says why.
+        """
+        from bootprob.estimator import BootstrapSVC
+
+        check_columns(frame)
+        classes, y = Target.from_table(frame, target, positive)
+        features = frame.loc[:, [str(name) != classes.name for name in frame.columns]]
+        if features.shape[1] == 0:
+            raise DataError(f"The table has no column beside the target {classes.name!r}.")
+        preprocessor = TablePreprocessor()
+        X = preprocessor.fit_transform(features)
+        svc = BootstrapSVC() if estimator is None else clone(estimator)
+        svc.set_params(**svc_params).fit(X, y)
+        return cls(preprocessor, classes, svc)
+
+    def predict(
+        self, frame: pd.DataFrame, level: float = 0.95, *, progress: bool = False
+    ) -> pd.DataFrame:
+        """Probability and score of the positive class, with intervals, for every row.
+
+        Parameters
+        ----------
+        frame : DataFrame (m, columns)
+            The columns fitted on, in any order; others, the target included, are ignored.
+        level : float
+            Nominal level of the intervals, between 0 and 1.
+        progress : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        DataFrame (m, 7)
+            ``probability``, ``probability_lower``, ``probability_upper``, ``label``, ``score``,
+            ``score_lower`` and ``score_upper``, with the index of `frame`. Positive scores
+            speak for the positive class.
+
+        Raises
+        ------
+        DataError
+            Columns are missing or hold values that cannot be used, or `level` is no level.
+        """
+        if not 0 < level < 1:
+            raise DataError(f"The level must lie between 0 and 1, such as 0.95, not {level}.")
+        X = self.preprocessor.transform(frame)
+        parts = []
+        with progress_bar("Predicting rows", len(X), shown=progress) as advance:
+            for start in range(0, len(X), _ROWS_AT_ONCE):
+                block = X[start : start + _ROWS_AT_ONCE]
+                parts.append(self._predict_matrix(block, level))
+                advance(len(block))
+        return pd.concat(parts, ignore_index=True).set_axis(frame.index, axis=0)
+
+    def svc_with_class_names(self) -> BootstrapSVC:
+        """A shallow copy of the ensemble that calls its classes by the target's names.
+
+        The ensemble itself knows 0 and 1, because scikit-learn sorts classes and the positive
+        one need not come last.
+
+        Returns
+        -------
+        BootstrapSVC
+            For people to read, in reports; it shares its arrays with `svc`.
+        """
+        named = copy(self.svc)
+        named.classes_ = np.array([self.target.negative, self.target.positive])
+        return named
+
+    def _predict_matrix(self, X: np.ndarray, level: float) -> pd.DataFrame:
+        probability_interval = self.svc.proba_interval(X, level=level)[:, 1]
+        score_interval = self.svc.score_interval(X, level=level)
+        probability = self.svc.predict_proba(X)[:, 1]
+        positive = probability > 0.5  # as in predict, without another pass over the models
+        return pd.DataFrame(
+            {
+                "probability": probability,
+                "probability_lower": probability_interval[:, 0],
+                "probability_upper": probability_interval[:, 1],
+                "label": np.array([self.target.negative, self.target.positive])[
+                    positive.astype(np.intp)
+                ],
+                "score": self.svc.decision_function(X),
+                "score_lower": score_interval[:, 0],
+                "score_upper": score_interval[:, 1],
+            }
+        )
