@@ -43,6 +43,7 @@ def restore_models(
         coef=tensor(coef),
         dual_coef=tensor(dual_coef),
         X=tensor(rows),
+        center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
         scale=torch.from_numpy(scale).to(device),
         gamma=tensor(gamma),
         certificate=Certificate(**{k: torch.from_numpy(v) for k, v in certificates.items()}),

@@ -81,7 +81,7 @@ class Certificate:
 
     def view(self, *shape: int) -> Certificate:
         """The same certificates in another shape."""
-        return Certificate(*(getattr(self, f.name).view(shape) for f in fields(self)))
+        return Certificate(*(getattr(self, f.name).reshape(shape) for f in fields(self)))
 
     @classmethod
     def concatenate(cls, parts: list[Certificate]) -> Certificate:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob_gpu.certificate import Certificate, Status
+from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes
@@ -21,6 +21,7 @@ from bootprob_gpu.smo_compiled import smo_path
 __all__ = ["train_dual"]
 
 Floats = NDArray[np.float64]
+Solve = Callable[[Tensor, Tensor, Tensor, float, int], tuple[Tensor, Tensor, Certificate]]
 
 _BOX_ARRAYS = 14  # tensors of shape (R, n) that a replicate holds at a time
 
@@ -43,13 +44,13 @@ def train_dual(
     y = torch.from_numpy(problem.y).to(device)
     gamma = None if problem.gamma is None else torch.from_numpy(problem.gamma).to(device)
     scale = torch.from_numpy(problem.scale).to(device)
-    center = X.mean(0)
+    center = X.median(0).values  # unlike the mean, an outlier leaves it near the rows
     solve = _solve_compiled if compiled else _solve_batched
 
     def gram_of(scale: Tensor) -> Tensor:
-        """Gram matrices, shape (b or 1, grid, n, n)."""
-        rows = ((X - center) / scale.unsqueeze(-2)).to(dtype)
-        return cross_gram(rows, rows, None if gamma is None else gamma.to(dtype))
+        """Gram matrices in float64, shape (b or 1, grid, n, n)."""
+        rows = (X - center) / scale.unsqueeze(-2)
+        return cross_gram(rows, rows, gamma)
 
     shared = gram_of(scale[None]) if problem.shares_scale else None
 
@@ -58,8 +59,13 @@ def train_dual(
         upper = torch.from_numpy(problem.upper_of(items)).to(device)
         shape = upper.shape[:2]
         upper = upper.unflatten(1, (grid, R // grid))
-        dual_coef, intercept, certificate = solve(gram, y, upper, tol, max_iter)
-        scores = (dual_coef.to(dtype) @ gram).to(torch.float64) + intercept.unsqueeze(-1)
+        if dtype == torch.float64:
+            dual_coef, intercept, certificate = solve(gram, y, upper, tol, max_iter)
+            scores = dual_coef @ gram + intercept.unsqueeze(-1)
+        else:
+            dual_coef, intercept, certificate, scores = _solve_rounded(
+                solve, gram, dtype, y, upper, tol, max_iter
+            )
         if gamma is None:
             # Trained on centred rows: move the intercept to the rows' own coordinates.
             row_scale = scale if problem.shares_scale else scale[items, None, None]
@@ -70,6 +76,7 @@ def train_dual(
             coef=None,
             dual_coef=dual_coef.reshape(*shape, n),
             X=X,
+            center=center,
             scale=scale if problem.shares_scale else scale[items],
             gamma=gamma,
             certificate=certificate.view(*shape),
@@ -81,7 +88,7 @@ def train_dual(
 
     bytes_per_replicate = 8.0 * _BOX_ARRAYS * R * n
     if shared is None:
-        bytes_per_replicate += dtype.itemsize * ((2 + 2 * grid) * n * n + 2 * n * p)
+        bytes_per_replicate += 8.0 * ((2 + 2 * grid) * n * n + 2 * n * p)
     for _, block in chunked(
         problem.n_replicates,
         work,
@@ -90,6 +97,43 @@ def train_dual(
         largest=4 * workers() if device.type == "cpu" else None,
     ):
         yield block
+
+
+def _solve_rounded(
+    solve: Solve,
+    gram: Tensor,
+    dtype: torch.dtype,
+    y: Tensor,
+    upper: Tensor,
+    tol: float,
+    max_iter: int,
+) -> tuple[Tensor, Tensor, Certificate, Tensor]:
+    """Solve with Gram matrices rounded to `dtype`, and judge by those before rounding.
+
+    Replicates with a model that the rounding left unsolved are solved again without it.
+    """
+
+    def judged(gram: Tensor, dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        scores = dual_coef @ gram + b.unsqueeze(-1)
+        norm = (dual_coef * (scores - b.unsqueeze(-1))).sum(-1)
+        primal = 0.5 * norm + (upper * (1 - y * scores).clamp_min(0)).sum(-1)
+        return scores, primal, (y * dual_coef).sum(-1) - 0.5 * norm
+
+    # A little further than asked for: the rounding takes its share of the gap.
+    dual_coef, intercept, found = solve(gram.to(dtype), y, upper, tol / 2, max_iter)
+    shape = upper.shape[:-1]
+    scores, primal, dual = judged(gram, dual_coef, intercept)
+    gap = relative_gap(primal, dual)
+    status, n_iter = found.status.reshape(shape), found.n_iter.reshape(shape)
+    lost = ((status == Status.CONVERGED) & ~(gap.abs() <= tol)).flatten(1).any(1)
+    if lost.any():
+        again = gram if len(gram) == 1 else gram[lost]
+        dual_coef[lost], intercept[lost], found = solve(again, y, upper[lost], tol, max_iter)
+        scores, primal, dual = judged(gram, dual_coef, intercept)
+        status[lost] = found.status.view(status[lost].shape)
+        n_iter[lost] += found.n_iter.view(status[lost].shape)
+        gap = relative_gap(primal, dual)
+    return dual_coef, intercept, Certificate(primal, dual, gap, n_iter, status), scores
 
 
 def _solve_batched(

@@ -11,6 +11,7 @@ from torch import Tensor
 from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.problem import InputError
 
 __all__ = ["FittedBatch"]
 
@@ -33,6 +34,9 @@ class FittedBatch:
         ``score = Σ_i dual_coef_i k(x_i / scale_b, x / scale_b) + intercept``.
     X : Tensor, shape (n, p) or None
         Training rows, kept for `dual_coef`.
+    center : Tensor of float64, shape (p,)
+        Point near the rows; scores are taken about it, so that a lower precision loses nothing
+        to a large offset.
     scale : Tensor, shape (p,) or (B, p)
         Scale that each replicate divides the features by.
     gamma : Tensor, shape (G,) or None
@@ -53,6 +57,7 @@ class FittedBatch:
     coef: Tensor | None
     dual_coef: Tensor | None
     X: Tensor | None
+    center: Tensor
     scale: Tensor
     gamma: Tensor | None
     certificate: Certificate
@@ -100,6 +105,7 @@ class FittedBatch:
             coef=joined("coef"),
             dual_coef=joined("dual_coef"),
             X=first.X,
+            center=first.center,
             scale=first.scale
             if first.scale.ndim == 1
             else torch.cat([block.scale for block in blocks]),
@@ -148,62 +154,66 @@ class FittedBatch:
             Weight of each model.
         """
         weights = weights.to(self.intercept)[:, None]
-        coef, dual_coef = self.coef, self.dual_coef
-        if coef is not None:
-            coef = (coef * weights).sum(1, keepdim=True)
-        if dual_coef is not None:  # the models of one γ share their kernel
-            grid = 1 if self.gamma is None else len(self.gamma)
-            dual_coef = (dual_coef * weights).unflatten(1, (grid, -1)).sum(2)
-        blocks = self._blocks(X, coef, dual_coef, None)
-        scores = torch.cat([scores.sum(1) for _, scores in blocks])
-        return scores.add_(self.intercept.to(self.dtype) @ weights.to(self.dtype)).T
+        grid = 1 if self.gamma is None else len(self.gamma)  # models of one γ share their kernel
+
+        def collapsed(values: Tensor | None) -> Tensor | None:
+            return None if values is None else (values * weights).unflatten(1, (grid, -1)).sum(2)
+
+        intercept = collapsed(self.intercept.unsqueeze(-1))
+        assert intercept is not None
+        blocks = self._blocks(
+            X, collapsed(self.coef), collapsed(self.dual_coef), intercept.squeeze(-1)
+        )
+        return torch.cat([scores.sum(1) for _, scores in blocks]).T
 
     def _blocks(
-        self, X: Tensor, coef: Tensor | None, dual_coef: Tensor | None, intercept: Tensor | None
+        self, X: Tensor, coef: Tensor | None, dual_coef: Tensor | None, intercept: Tensor
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Scores by blocks of replicates; without intercept where it is None."""
-        X = X.to(self.intercept.device, self.dtype)
-        columns = coef if coef is not None else dual_coef
-        assert columns is not None
-        B, models = columns.shape[:2]
-        bytes_per_replicate = 2.0 * models * (len(X) + X.shape[1]) * self.dtype.itemsize
+        """Scores by blocks of replicates, for coefficients with any number of models."""
+        rows = self._centered(X)
+        B, models = intercept.shape
+        bytes_per_replicate = 2.0 * models * sum(rows.shape) * self.dtype.itemsize
         score: Callable[[slice], Tensor]
         if coef is not None or self.gamma is None:
+            narrow = rows.to(self.dtype)
 
             def score(items: slice) -> Tensor:
                 w = coef[items] if coef is not None else self._primal_coef(dual_coef, items)
-                return (w.to(self.dtype).flatten(0, 1) @ X.T).unflatten(0, w.shape[:2])
+                at_center = (intercept[items] + w @ self.center).to(self.dtype)
+                scores = (w.to(self.dtype).flatten(0, 1) @ narrow.T).unflatten(0, w.shape[:2])
+                return scores.add_(at_center.unsqueeze(-1))
         else:
             assert self.X is not None
             assert dual_coef is not None
-            grid, n, p = len(self.gamma), *self.X.shape
-            shared = self._gram(X, slice(0, 1))[0] if self.scale.ndim == 1 else None
+            grid, (n, p), m = len(self.gamma), self.X.shape, len(rows)
+            shared = self._gram(rows, slice(0, 1))[0] if self.scale.ndim == 1 else None
             if shared is None:
-                gram_bytes = ((1 + grid) * len(X) * n + (len(X) + n) * p) * self.dtype.itemsize
-                bytes_per_replicate += gram_bytes
+                bytes_per_replicate += ((1 + grid) * m * n + (m + n) * p) * self.dtype.itemsize
 
             def score(items: slice) -> Tensor:
-                grouped = dual_coef[items].to(self.dtype).unflatten(1, (grid, -1))
+                s = dual_coef[items].to(self.dtype).unflatten(1, (grid, -1))
                 if shared is None:
-                    return (grouped @ self._gram(X, items).mT).flatten(1, 2)
-                by_gamma = [
-                    (grouped[:, g].flatten(0, 1) @ shared[g].T).unflatten(
-                        0, grouped[:, g].shape[:2]
+                    scores = s @ self._gram(rows, items).mT
+                else:  # one matrix product for the replicates of each γ
+                    scores = (s.permute(1, 0, 2, 3).flatten(1, 2) @ shared.mT).unflatten(
+                        1, (len(s), -1)
                     )
-                    for g in range(grid)
-                ]
-                return torch.cat(by_gamma, dim=1)
+                    scores = scores.transpose(0, 1)
+                return scores.flatten(1, 2) + intercept[items].to(self.dtype).unsqueeze(-1)
 
-        def work(items: slice) -> Tensor:
-            scores = score(items)
-            if intercept is not None:
-                scores += intercept[items].to(self.dtype).unsqueeze(-1)
-            return scores
-
-        available = free_bytes(X.device, self.memory_limit)
-        if X.device.type == "cpu":
+        available = free_bytes(rows.device, self.memory_limit)
+        if rows.device.type == "cpu":
             available = min(available, _CPU_BLOCK_BYTES)
-        yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
+        yield from chunked(B, score, bytes_per_item=bytes_per_replicate, available=available)
+
+    def _centered(self, X: Tensor) -> Tensor:
+        X = torch.as_tensor(X)
+        if X.ndim != 2 or X.shape[1] != len(self.center):
+            raise InputError(
+                f"Rows to score have shape {tuple(X.shape)}; the models know {len(self.center)} "
+                "columns."
+            )
+        return X.to(self.center) - self.center
 
     def _primal_coef(self, dual_coef: Tensor | None, items: slice) -> Tensor:
         """Coefficients of linear models from their dual ones, shape (b, R, p)."""
@@ -211,14 +221,12 @@ class FittedBatch:
         assert dual_coef is not None
         # Dual coefficients sum to 0, so centring changes nothing but the rounding.
         scale = self.scale if self.scale.ndim == 1 else self.scale[items, None]
-        return dual_coef[items] @ (self.X - self.X.mean(0)) / scale**2
+        return dual_coef[items] @ (self.X - self.center) / scale**2
 
-    def _gram(self, X: Tensor, items: slice) -> Tensor:
-        """RBF kernel between new and training rows, shape (b or 1, G, m, n)."""
+    def _gram(self, rows: Tensor, items: slice) -> Tensor:
+        """RBF kernel between new, centred rows and training rows, shape (b or 1, G, m, n)."""
         assert self.X is not None
         assert self.gamma is not None
         scale = (self.scale[None] if self.scale.ndim == 1 else self.scale[items]).unsqueeze(1)
-        center = self.X.mean(0)  # distances lose less to rounding near the origin
-        rows = ((X.to(self.X) - center) / scale).to(self.dtype)
-        others = ((self.X - center) / scale).to(self.dtype)
-        return cross_gram(rows, others, self.gamma.to(self.dtype))
+        others = ((self.X - self.center) / scale).to(self.dtype)
+        return cross_gram((rows / scale).to(self.dtype), others, self.gamma)

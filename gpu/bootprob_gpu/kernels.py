@@ -36,6 +36,12 @@ def cross_gram(rows: Tensor, others: Tensor, gammas: Tensor | None) -> Tensor:
         return products.unsqueeze(-3)
     squares = rows.square().sum(-1).unsqueeze(-1) + others.square().sum(-1).unsqueeze(-2)
     distances = products.mul_(-2).add_(squares).clamp_min_(0).unsqueeze(-3)
+    if distances.dtype != torch.float64:
+        # Squares beyond float32 make ∞ − ∞ of what is simply far apart.
+        largest = torch.finfo(distances.dtype).max
+        distances = distances.nan_to_num_(nan=largest, posinf=largest)
+        gammas = gammas.clamp_max(largest)
+    gammas = gammas.to(distances.dtype)
     if len(gammas) == 1:
         return distances.mul_(-gammas[0]).exp_()
     return torch.exp(-gammas[:, None, None] * distances)

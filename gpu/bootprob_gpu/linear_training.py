@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 _BATCH_ARRAYS = 30  # tensors of shape (problems, n) alive in an iteration
 _CPU_BATCH = 1024  # problems in a batch that suit a CPU's caches
+_NEGLIGIBLE = 1e-100  # spread of a column that no coefficient could make matter
 _PATH_ARRAYS = 6  # copies of the rows and of the box bounds that a compiled path holds
 
 
@@ -45,7 +46,9 @@ def train_linear(
     # absorbs the one and the penalty the other.
     center = X.mean(0)
     spread = (X - center).square().mean(0).sqrt()
-    spread = torch.where(spread > 1e-14 * center.abs(), spread, 1.0)
+    constant = spread <= torch.clamp(1e-14 * center.abs(), min=_NEGLIGIBLE)
+    spread = torch.where(constant, 1.0, spread)
+    middle = X.median(0).values  # scores about it lose nothing to an outlier
     X1 = torch.cat([(X - center) / spread, X.new_ones(n, 1)], dim=1)
     ratio = 1 / spread.cpu().numpy()
     available = free_bytes(device, memory_limit)
@@ -80,6 +83,7 @@ def train_linear(
             coef=coef.view(*shape, p),
             dual_coef=None,
             X=None,
+            center=middle,
             scale=torch.from_numpy(problem.scale if problem.shares_scale else problem.scale[items]),
             gamma=None,
             certificate=certificate.view(*shape),
@@ -112,19 +116,24 @@ def _solve_compiled(
         end: PathCertificates,
     ) -> None:
         found = np.zeros((len(models), X1.shape[1]))
-        interior_point_path(
-            X1[rows],
-            y[rows],
-            box,
-            np.append(penalty[path], 0.0),
-            tol,
-            max_iter,
-            found,
-            end.primal,
-            end.dual,
-            end.n_iter,
-            end.status,
-        )
+        inside = box > 0
+        # A row that one model of the path lacks has no interior there: such models go one by one.
+        together = [slice(None)] if inside.all() else [slice(k, k + 1) for k in range(len(models))]
+        for part in together:
+            kept = inside[part].all(axis=0)
+            interior_point_path(
+                X1[rows[kept]],
+                y[rows[kept]],
+                np.ascontiguousarray(box[part][:, kept]),
+                np.append(penalty[path], 0.0),
+                tol,
+                max_iter,
+                found[part],
+                end.primal[part],
+                end.dual[part],
+                end.n_iter[part],
+                end.status[part],
+            )
         w[path, models] = found
 
     certificate = solve_paths(upper, y, w[..., -1], solve)

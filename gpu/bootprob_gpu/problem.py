@@ -13,6 +13,8 @@ __all__ = ["InputError", "Kernel", "Problem"]
 Kernel = Literal["linear", "rbf"]
 Floats = NDArray[np.float64]
 
+LARGEST = 1e100  # numbers beyond this overflow when they are squared and summed
+
 
 class InputError(ValueError):
     """The engine was given something that it cannot train; the message says what and why."""
@@ -122,9 +124,9 @@ class Problem:
             if upper.dtype.kind not in "fiu":
                 raise InputError(f"upper has dtype {upper.dtype}; give real numbers.")
             for b in range(B):  # replicate by replicate: upper may be larger than memory
-                if not (np.isfinite(upper[b]).all() and (upper[b] >= 0).all()):
+                if not ((upper[b] >= 0).all() and (upper[b] <= LARGEST).all()):
                     raise InputError(
-                        f"upper[{b}] has a negative or non-finite entry; give bounds ≥ 0."
+                        f"upper[{b}] has a negative, huge or non-finite entry; give bounds ≥ 0."
                     )
         if scale is None:
             scale = np.ones(p)
@@ -135,6 +137,19 @@ class Problem:
             )
         if not (scale > 0).all():
             raise InputError("scale has an entry that is not positive; use 1 for constant columns.")
+        largest = np.abs(X).max(axis=0)
+        with np.errstate(over="ignore"):
+            reach = max(largest.max(), (largest / scale).max())
+            bound = C.max() * float(counts.max()) * weight.max() if upper is None else 0.0
+        if reach > LARGEST:
+            raise InputError(
+                f"X or X / scale reaches {reach:.1e}, and its squares would overflow; "
+                "standardise the columns."
+            )
+        if C.min() < 1 / LARGEST:
+            raise InputError(f"C is as small as {C.min():.1e}; give larger numbers.")
+        if bound > LARGEST:
+            raise InputError(f"C · counts · row_weight reaches {bound:.1e}; give smaller numbers.")
         for name, value in (
             ("X", X), ("y", y), ("counts", counts), ("C", C), ("kernel", kernel),
             ("gamma", gammas), ("row_weight", weight), ("upper", upper), ("scale", scale),
@@ -212,9 +227,12 @@ def _counts(values: ArrayLike, n: int) -> NDArray[np.integer]:
     counts = np.asarray(values)
     if counts.dtype.kind not in "iu":
         as_floats = _floats(values, "counts")
+        if np.abs(as_floats).max(initial=0) > 2**31 or (as_floats % 1 != 0).any():
+            raise InputError(
+                "counts has fractional or huge entries; give how often each row occurs, and put "
+                "weights into row_weight."
+            )
         counts = as_floats.astype(np.int64)
-        if not (counts == as_floats).all():
-            raise InputError("counts has fractional entries; put weights into row_weight.")
     if counts.ndim != 2 or counts.shape[1] != n or len(counts) == 0:
         raise InputError(
             f"counts has shape {counts.shape}; it must be (B, n) with n = {n} and B ≥ 1."

@@ -150,12 +150,12 @@ def _certify(
     state.idle = torch.where(better, 0, state.idle + 1)
     state.best = torch.maximum(state.best, dual)
     stalled = state.idle > _PATIENCE
-    leaving = (primal - dual <= tol * primal) | stalled | (iteration >= max_iter)
+    leaving = ((primal - dual).abs() <= tol * primal) | stalled | (iteration >= max_iter)
     if leaving.any():
         done = _State(**{name: value[leaving] for name, value in vars(state).items()})
         done.g = y - _times(K, done.path, done.s)  # certified without the updates' rounding
         primal, dual, b = _objectives(y, done)
-        converged = primal - dual <= tol * primal
+        converged = (primal - dual).abs() <= tol * primal
         path = done.path
         dual_coef[path, r] = done.s
         intercept[path, r] = b

@@ -21,13 +21,9 @@ _SNAP = 1e-14  # relative distance at which a stretched variable counts as on it
 _FAR = 1e30  # beyond every gradient; infinities would forbid fast arithmetic
 
 _compiled = numba.njit(cache=True, nogil=True)
-# Vector instructions need divisions that do not raise and sums that may be reordered.
-_vectorised = numba.njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"nnan", "nsz", "contract", "reassoc"},
-)
+# Vector instructions need divisions that do not raise. Sums must not be reordered, nor products
+# fused: the gradient that is compared has to be the one that is stored.
+_vectorised = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled
@@ -79,13 +75,15 @@ def smo_path(K, y, upper, tol, max_iter, s, dual_coef, intercept, primal, dual, 
                 p, d, _ = _objectives(y, s, lo, hi, g, g_max, g_min)
                 idle = 0 if d > best else idle + 1
                 best = max(best, d)
-                if p - d <= tol * p or optimal or it >= max_iter or idle > _PATIENCE:
+                if abs(p - d) <= tol * p or optimal or it >= max_iter or idle > _PATIENCE:
                     break
                 if it % _REFRESH_EVERY == 0 and it > 0:
                     _gradient(K, y, s, g)  # sheds the rounding of thousands of updates
                     i_next, g_max, g_min = _update(K[i], K[j], 0.0, s, lo, hi, g)
             i = i_next
             j = _steepest_partner(K[i], diagonal, diagonal[i], g_max, s, lo, g, gain)
+            if j < 0:  # what is left of the violation is rounding
+                break
             step = (g_max - g[j]) / max(diagonal[i] + diagonal[j] - 2 * K[i, j], _MIN_CURVATURE)
             room_i = hi[i] - s[i]
             room_j = s[j] - lo[j]
@@ -102,7 +100,7 @@ def smo_path(K, y, upper, tol, max_iter, s, dual_coef, intercept, primal, dual, 
         primal[r] = p
         dual[r] = d
         n_iter[r] = it
-        converged[r] = p - d <= tol * p
+        converged[r] = abs(p - d) <= tol * p
 
 
 @_vectorised
@@ -142,7 +140,7 @@ def _steepest_partner(K_i, diagonal, K_ii, g_max, s, lo, g, gain):  # type: igno
         curvature = K_ii + diagonal[k] - 2.0 * K_i[k]
         gain[k] = fall * fall / max(curvature, _MIN_CURVATURE)
     best = 0.0
-    j = 0
+    j = -1
     for k in range(g.shape[0]):
         if gain[k] > best:
             best = gain[k]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 
 from bootprob_gpu.dual_training import train_dual
@@ -47,15 +48,16 @@ def fit(
         "smo-compiled": the same on the CPU, path by path. "auto" takes an interior point for a
         linear kernel with no more columns than rows, else SMO; compiled on the CPU.
     tol : float, optional
-        Relative duality gap to reach; default 1e-7 for the linear kernel, 1e-6 for RBF in
-        float64 and 1e-4 in float32.
+        Relative duality gap to reach; default 1e-7 for the linear kernel and 1e-6 for RBF in
+        float64, 1e-4 in float32.
     max_iter : int, optional
         Iterations allowed for each model; default 100 for an interior point, 2,000,000 for
         "smo-compiled" and 200,000 for "smo-batched".
     device : str or torch.device, default "cpu"
         Where to train.
     dtype : torch.dtype, default torch.float64
-        Precision of Gram matrices and of later scoring; the solvers' own arithmetic is float64.
+        Precision of Gram matrices and of later scoring; the solvers' own arithmetic and the
+        certificates are float64.
     memory_limit : int, optional
         Bytes that a block may use; default half of the free memory.
 
@@ -173,20 +175,31 @@ class Options:
                 )
         if solver.endswith("-compiled") and device.type != "cpu":
             raise InputError(f"{solver!r} runs on the CPU only, not on {device}; use 'auto'.")
+        if dtype == torch.float32:
+            _check_float32(problem)
         if tol is None:
-            if problem.kernel == "linear":
-                tol = 1e-7
-            else:
-                tol = 1e-6 if dtype == torch.float64 else 1e-4
+            in_float64 = 1e-7 if problem.kernel == "linear" else 1e-6
+            tol = in_float64 if dtype == torch.float64 else 1e-4
         if not 0 < tol < 1:
             raise InputError(f"tol is {tol!r}; give a relative duality gap between 0 and 1.")
         if max_iter is None:
             max_iter = _MAX_ITER[solver]
-        if not max_iter >= 1:
-            raise InputError(f"max_iter is {max_iter!r}; give a positive number.")
+        if not (max_iter >= 1 and max_iter == int(max_iter)):
+            raise InputError(f"max_iter is {max_iter!r}; give a positive whole number.")
         if memory_limit is not None and not memory_limit > 0:
             raise InputError(f"memory_limit is {memory_limit!r}; give a positive number of bytes.")
         return cls(solver, float(tol), int(max_iter), device, dtype, memory_limit)
+
+
+def _check_float32(problem: Problem) -> None:
+    """Refuse rows whose squares float32 cannot hold."""
+    deviation = np.abs(problem.X - problem.X.mean(axis=0)).max(axis=0)
+    largest = np.square(deviation / problem.scale).sum(axis=-1).max()
+    if largest > torch.finfo(torch.float32).max / 4:
+        raise InputError(
+            f"Squared rows reach {largest:.1e}, beyond float32; standardise the columns or use "
+            "torch.float64."
+        )
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

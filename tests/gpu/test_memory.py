@@ -1,0 +1,106 @@
+"""Memory is planned, and a plan that fails is halved."""
+
+import numpy as np
+import pytest
+import torch
+from bootprob_gpu import Problem, fit, iter_fit, memory
+from bootprob_gpu.memory import chunked, free_bytes
+
+
+def _sizes(n_items, work, **plan):
+    return [items.stop - items.start for items, _ in chunked(n_items, work, **plan)]
+
+
+def test_chunks_follow_the_plan():
+    assert _sizes(10, lambda s: None, bytes_per_item=10, available=35) == [3, 3, 3, 1]
+    assert _sizes(10, lambda s: None, bytes_per_item=10, available=1000) == [10]
+    assert _sizes(10, lambda s: None, bytes_per_item=10, available=1000, largest=4) == [4, 4, 2]
+    assert _sizes(3, lambda s: None, bytes_per_item=10, available=1) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+    ],
+)
+def test_running_out_of_memory_halves_the_chunk(error):
+    seen = []
+
+    def work(items):
+        if items.stop - items.start > 3:
+            raise error
+        seen.extend(range(items.start, items.stop))
+        return items
+
+    sizes = _sizes(20, work, bytes_per_item=1, available=100)
+    assert max(sizes) <= 3
+    assert seen == list(range(20))  # every item once, in order
+
+
+def test_a_single_item_that_does_not_fit_says_so():
+    def work(items):
+        raise MemoryError
+
+    with pytest.raises(MemoryError, match="single item of 3 MiB; use fewer rows"):
+        _sizes(4, work, bytes_per_item=3 * 2**20, available=2**30)
+
+
+def test_other_errors_pass():
+    def work(items):
+        raise RuntimeError("not about memory")
+
+    with pytest.raises(RuntimeError, match="not about memory"):
+        _sizes(4, work, bytes_per_item=1, available=10)
+
+
+def test_the_limit_caps_what_is_free():
+    free = free_bytes(torch.device("cpu"))
+    assert free > 0
+    assert free_bytes(torch.device("cpu"), 1000) == 1000
+
+
+def test_a_containers_limit_counts(tmp_path, monkeypatch):
+    (tmp_path / "memory.max").write_text("5000000\n")
+    (tmp_path / "memory.current").write_text("1000000\n")
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    assert free_bytes(torch.device("cpu")) == 2_000_000
+    (tmp_path / "memory.max").write_text("max\n")
+    assert free_bytes(torch.device("cpu")) > 2_000_000
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_training_recovers_from_running_out(rng, monkeypatch, kernel):
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
+    counts = rng.multinomial(40, np.full(40, 1 / 40), size=12)
+    problem = Problem(
+        X, y, counts, [0.1, 1.0], kernel=kernel, gamma=None if kernel == "linear" else 0.3
+    )
+    expected = fit(problem)
+    upper_of = Problem.upper_of
+
+    def greedy(self, replicates):
+        if replicates.stop - replicates.start > 2:
+            raise MemoryError
+        return upper_of(self, replicates)
+
+    monkeypatch.setattr(Problem, "upper_of", greedy)
+    blocks = list(iter_fit(problem))
+    assert [b.replicates.stop - b.replicates.start for b in blocks] == [
+        b.intercept.shape[0] for b in blocks
+    ]
+    assert max(b.intercept.shape[0] for b in blocks) <= 2
+    recovered = torch.cat([b.intercept for b in blocks])
+    torch.testing.assert_close(recovered, expected.intercept, rtol=0, atol=1e-9)
+
+
+def test_training_scores_are_not_kept(rng):
+    X = rng.normal(size=(30, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    counts = rng.multinomial(30, np.full(30, 1 / 30), size=5)
+    problem = Problem(X, y, counts, [1.0])
+    assert all(block.train_scores.shape[-1] == 30 for block in iter_fit(problem))
+    assert fit(problem).train_scores is None
