@@ -15,6 +15,8 @@ __all__ = ["Isotonic", "Sigmoid"]
 
 Floats = NDArray[np.float64]
 
+_CONSTANT = 1e-12  # relative spread below which scores differ by rounding alone
+
 
 @dataclass(frozen=True)
 class Sigmoid:
@@ -51,7 +53,9 @@ class Sigmoid:
         targets = _platt_targets(positive, weight)
         base = np.log((weight[positive].sum() + 1) / (weight[~positive].sum() + 1))
         center = np.average(scores, weights=weight)
-        spread = np.sqrt(np.average(np.square(scores - center), weights=weight)) or 1.0
+        spread = np.sqrt(np.average(np.square(scores - center), weights=weight))
+        if spread <= _CONSTANT * np.abs(scores).max():
+            return cls._with_information(0.0, base, scores, weight)
         unit = (scores - center) / spread
         design = np.stack([unit, np.ones_like(unit)])
 
@@ -71,6 +75,12 @@ class Sigmoid:
         if slope < 0:
             slope, intercept = np.float64(0.0), base
         slope, intercept = slope / spread, intercept - slope * center / spread
+        return cls._with_information(slope, intercept, scores, weight)
+
+    @classmethod
+    def _with_information(
+        cls, slope: float, intercept: float, scores: Floats, weight: Floats
+    ) -> Self:
         p = expit(slope * scores + intercept)
         design = np.stack([scores, np.ones_like(scores)])
         return cls(float(slope), float(intercept), (design * (weight * p * (1 - p))) @ design.T)

@@ -36,8 +36,6 @@ class EnsembleTraining:
         Out-of-bag scores, summed over the replicates.
     n_out_of_bag : ndarray of int, shape (n,)
         Replicates in which each row is out of bag.
-    covariance : ndarray, shape (B, R, R)
-        Covariance of the models' scores over the out-of-bag rows of each replicate.
     """
 
     models: FittedBatch
@@ -45,23 +43,11 @@ class EnsembleTraining:
     votes: NDArray[np.int64]
     score_sums: Floats
     n_out_of_bag: NDArray[np.int64]
-    covariance: Floats
 
     def mean_scores(self) -> Floats:
         """Mean out-of-bag score of each row under each model, shape (n, R); NaN without any."""
         with np.errstate(invalid="ignore"):
             return self.score_sums / self.n_out_of_bag[:, None]
-
-    def score_spread(self, weights: Floats) -> Floats:
-        """Standard deviation of each replicate's weighted score over its own out-of-bag rows.
-
-        Shape (B,); where it cannot be had (fewer than two rows, constant scores), the median of
-        the others, or 1.
-        """
-        variance = np.einsum("r,brs,s->b", weights, self.covariance, weights)
-        usable = variance > 0
-        spread = np.sqrt(np.where(usable, variance, 1.0))
-        return np.where(usable, spread, np.median(spread[usable]) if usable.any() else 1.0)
 
 
 def train_ensemble(
@@ -95,7 +81,7 @@ def train_ensemble(
     row_weight = torch.from_numpy(weight).to(device)
     votes = torch.zeros(R, n, dtype=torch.int64, device=device)
     sums = torch.zeros(R, n, dtype=torch.float64, device=device)
-    blocks, accuracies, covariances = [], [], []
+    blocks, accuracies = [], []
     training = iter_fit(problem, tol=tol, device=device, dtype=dtype, memory_limit=memory_limit)
     with progress_bar(description, problem.n_replicates, shown=verbose > 0) as advance:
         for block in training:
@@ -107,7 +93,6 @@ def train_ensemble(
             votes += (above & outside[:, None]).sum(0)
             sums += (scores * outside[:, None]).sum(0)
             accuracies.append(_accuracy(above == y, outside * row_weight))
-            covariances.append(_covariance(scores, outside & (row_weight > 0)))
             block.train_scores = None
             blocks.append(block)
             advance(block.replicates.stop - block.replicates.start)
@@ -117,18 +102,9 @@ def train_ensemble(
         votes=votes.T.cpu().numpy(),
         score_sums=sums.T.cpu().numpy(),
         n_out_of_bag=(problem.counts == 0).sum(axis=0),
-        covariance=torch.cat(covariances).cpu().numpy(),
     )
 
 
 def _accuracy(correct: Tensor, mass: Tensor) -> Tensor:
     """Weighted share of correct rows, shape (b, R)."""
     return (correct * mass[:, None]).sum(2) / mass.sum(1, keepdim=True)
-
-
-def _covariance(scores: Tensor, outside: Tensor) -> Tensor:
-    """Covariance over the out-of-bag rows, shape (b, R, R); 0 where there are none."""
-    mask = outside[:, None].to(scores.dtype)
-    count = mask.sum(2, keepdim=True).clamp_min(1)
-    centered = (scores - (scores * mask).sum(2, keepdim=True) / count) * mask
-    return centered @ centered.mT / count

@@ -21,12 +21,19 @@ from bootprob import intervals
 from bootprob.calibration import Isotonic, Sigmoid
 from bootprob.ensemble import EnsembleTraining, train_ensemble
 from bootprob.exceptions import DataError
-from bootprob.grids import DEFAULT_C, c_grid, gamma_grid
+from bootprob.grids import DEFAULT_C, c_grid, gamma_grid, grid_of
 from bootprob.labels import encode_labels, weigh_classes
-from bootprob.out_of_bag import model_weights, replicate_scale, score_out_of_bag
+from bootprob.out_of_bag import OutOfBagScores, model_weights, score_out_of_bag
 from bootprob.resampling import bootstrap_counts, draw_entropy
-from bootprob.scoring import chunks_of_rows, restore_models, scaled_scores, warn_of_unsolved
+from bootprob.scoring import (
+    check_reach,
+    chunks_of_rows,
+    replicate_scores,
+    restore_models,
+    warn_of_unsolved,
+)
 from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.weighting import accuracy_weights
 from bootprob_gpu import FittedBatch, Kernel, Problem, resolve_device
 
 __all__ = ["BootstrapSVC"]
@@ -58,7 +65,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Number of bootstrap samples, B.
     accuracy_tolerance : float, default 0.02
         ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
-        best take part.
+        best take part. It acts on ``weighting="accuracy"`` only.
     weighting : {"accuracy", "log_loss"}, default "log_loss"
         Weights of the values of C: squared out-of-bag accuracy within J, thesis (3.3), or
         ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C.
@@ -104,6 +111,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Out-of-bag accuracy of each model; NaN for a replicate that left no row out.
     weights_ : ndarray, shape (R,)
         Weight of each model of the grid in the ensemble.
+    in_J_ : ndarray of bool, shape (R,)
+        Whether the model belongs to the set J of (3.3).
     intercept_ : ndarray, shape (B, R)
         Intercepts.
     coef_ : ndarray, shape (B, R, p) or None
@@ -116,9 +125,9 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Mean and standard deviation of the training columns.
     bootstrap_scale_ : ndarray, shape (B, p) or (p,)
         Scale of the columns of ``(X - center_) / scale_`` in each replicate.
-    score_scale_ : ndarray, shape (B,)
-        What each replicate's scores are divided by: their spread out of bag, relative to the
-        average; 1 without calibration.
+    score_scale_, score_offset_ : ndarray, shape (B,)
+        Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
+        the same mean and spread out of bag; 1 and 0 without calibration.
     certificates_ : dict of ndarray, each of shape (B, R)
         "primal" and "dual" objective, relative "gap", "n_iter" and "status"
         (`bootprob_gpu.Status`) of every model.
@@ -285,42 +294,66 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self.classes_, positive = encode_labels(y, weight)
-        weight, training_weight = weigh_classes(self.class_weight, self.classes_, y, weight)
+        classes, positive = encode_labels(y, weight)
+        weight, training_weight = weigh_classes(self.class_weight, classes, y, weight)
         device = resolve_device(self.device)
-        self.center_, self.scale_ = center_and_scale(X)
-        rows = (X - self.center_) / self.scale_
-        self.entropy_ = draw_entropy(check_random_state(self.random_state))
-        counts, self.n_redrawn_ = bootstrap_counts(
-            positive, weight, range(self.n_bootstraps), self.entropy_
-        )
-        self.bootstrap_scale_ = self._scale_of_replicates(rows, counts, weight)
-        seen = X if self.standardize is None else rows
-        gammas = gamma_grid(self.gamma, seen) if self.kernel == "rbf" else None
+        center, scale = center_and_scale(X, weight)
+        rows = (X - center) / scale
+        entropy = draw_entropy(check_random_state(self.random_state))
+        counts, redrawn = bootstrap_counts(positive, weight, range(self.n_bootstraps), entropy)
+        if self.standardize == "bootstrap":
+            replicate_scale = bootstrap_scale(rows, counts, weight)
+        else:  # dividing standardised rows by 1 / scale takes the standardisation back
+            replicate_scale = np.ones_like(scale) if self.standardize == "global" else 1 / scale
+        seen = (X if self.standardize is None else rows)[weight > 0]
         problem = Problem(
             rows,
             np.where(positive, 1.0, -1.0),
             counts,
             c_grid(self.C),
             kernel=self.kernel,
-            gamma=gammas,
+            gamma=gamma_grid(self.gamma, seen) if self.kernel == "rbf" else None,
             row_weight=training_weight,
-            scale=self.bootstrap_scale_,
+            scale=replicate_scale,
         )
-        self.C_, self.gamma_ = problem.C_per_model, problem.gamma_per_model
         training = train_ensemble(
             problem,
             weight,
             tol=self.tol,
             device=device,
-            dtype=self._torch_dtype(problem),
+            dtype=self._torch_dtype(),
             memory_limit=self.memory_limit,
             description=f"{self.kernel} SVMs",
             verbose=self.verbose,
         )
-        self._keep_models(training.models, rows)
-        self._keep_out_of_bag(training, rows, counts == 0, positive, weight)
-        self.y_, self.sample_weight_ = positive.astype(np.int64), weight
+        models = training.models
+        # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
+        teaching = weight * (np.count_nonzero(weight) / weight.sum())
+        weights = model_weights(
+            training,
+            positive,
+            teaching,
+            weighting=self.weighting,
+            tolerance=self.accuracy_tolerance,
+        )
+        scores = score_out_of_bag(
+            models,
+            rows,
+            counts == 0,
+            positive,
+            teaching,
+            weights,
+            align=self.calibration is not None,
+        )
+        # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
+        # leaves the model as it was.
+        self.classes_, self.y_, self.sample_weight_ = classes, positive.astype(np.int64), weight
+        self.center_, self.scale_, self.bootstrap_scale_ = center, scale, replicate_scale
+        self.entropy_, self.n_redrawn_ = entropy, redrawn
+        self.C_, self.gamma_ = problem.C_per_model, problem.gamma_per_model
+        self.weights_, self.accuracy_ = weights, training.accuracy
+        self._keep_models(models, rows)
+        self._keep_out_of_bag(training, scores)
         self.device_ = str(device)
         self.versions_ = {
             "python": platform.python_version(),
@@ -379,7 +412,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         models = self._models()
         shares = [
             models.votes(chunk).cpu().numpy() @ self.weights_ / self.n_replicates_
-            for chunk in chunks_of_rows(rows, self.n_replicates_)
+            for chunk in chunks_of_rows(models, rows, columns=self.n_replicates_)
         ]
         return _both(np.concatenate(shares))
 
@@ -443,13 +476,54 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """
         method = self._checked_method(method)
         level = intervals.check_level(level)
-        if method in ("wald", "wilson"):
-            return self._vote_interval(
-                self.vote_proba(X)[:, 1], self.n_replicates_, level, method, clip
-            )
-        return np.concatenate(
-            [self._calibrated_interval(s, level, method) for s in self._replicate_scores(X)]
+        if method in intervals.OF_VOTES:
+            vote = self.vote_proba(X)[:, 1]
+            bounds = intervals.of_votes(vote, self.n_replicates_, level, method, clip=clip)
+            return _both_intervals(bounds)
+        chunks = self._replicate_scores(X)
+        return _both_intervals(
+            np.concatenate([self._calibrated_interval(s, level, method) for s in chunks])
         )
+
+    def summarize(
+        self, X: ArrayLike, level: float = 0.95, method: str | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Say everything about rows in one pass over the ensemble.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        level, method
+            As for `proba_interval`.
+
+        Returns
+        -------
+        dict
+            For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
+            (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
+        """
+        method = self._checked_method(method)
+        level = intervals.check_level(level)
+        of_votes = method in intervals.OF_VOTES
+        score, score_interval, interval = [], [], []
+        for scores in self._replicate_scores(X):
+            score.append(scores.mean(axis=1))
+            score_interval.append(intervals.basic(scores, level))
+            if not of_votes:
+                interval.append(self._calibrated_interval(scores, level, method))
+        if of_votes:
+            vote = self.vote_proba(X)[:, 1]
+            interval.append(intervals.of_votes(vote, self.n_replicates_, level, method))
+        mean = np.concatenate(score)
+        probability = vote if self.calibration is None else self._calibrator().predict(mean)
+        return {
+            "probability": probability,
+            "probability_interval": np.concatenate(interval),
+            "score": mean,
+            "score_interval": np.concatenate(score_interval),
+            "label": self.classes_[(probability > 0.5).astype(int)],
+        }
 
     def oob_proba_interval(
         self, level: float = 0.95, method: str | None = None, *, clip: bool = False
@@ -483,8 +557,9 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             )
             return _both_intervals(bounds)
         with np.errstate(divide="ignore"):
-            return self._vote_interval(
-                self.oob_vote_proba_[:, 1], self.oob_counts_, level, method, clip
+            vote = self.oob_vote_proba_[:, 1]
+            return _both_intervals(
+                intervals.of_votes(vote, self.oob_counts_, level, method, clip=clip)
             )
 
     def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
@@ -508,10 +583,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ndarray, shape (m, 2)
         """
         level = intervals.check_level(level)
-        methods = {"basic": intervals.basic, "percentile": intervals.percentile}
-        if method not in methods:
+        if method not in ("basic", "percentile"):
             raise DataError(f"method is {method!r}; give 'basic' or 'percentile'.")
-        return np.concatenate([methods[method](s, level) for s in self._replicate_scores(X)])
+        interval = intervals.basic if method == "basic" else intervals.percentile
+        return np.concatenate([interval(s, level) for s in self._replicate_scores(X)])
 
     def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
         """Scores of rows under every model, some rows at a time.
@@ -530,7 +605,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X)
         models = self._models()
-        for chunk in chunks_of_rows(rows, self.n_replicates_ * len(self.C_), chunk_size):
+        columns = self.n_replicates_ * len(self.C_)
+        for chunk in chunks_of_rows(models, rows, columns=columns, chunk_size=chunk_size):
             blocks = [scores.cpu().numpy() for _, scores in models.scores(chunk)]
             yield np.concatenate(blocks).transpose(2, 1, 0)
 
@@ -546,19 +622,18 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """Number of bootstrap samples trained, B."""
         return len(self.intercept_)
 
+    @property
+    def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
+        """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
+        return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fit_seconds_")
+
     # -- fitting -------------------------------------------------------------------------------
 
-    def _scale_of_replicates(
-        self, rows: Floats, counts: NDArray[np.uint16], weight: Floats
-    ) -> Floats:
-        if self.standardize == "bootstrap":
-            return bootstrap_scale(rows, counts * weight)
-        # On rows that are standardised already, dividing by 1/scale_ takes it back.
-        return np.ones_like(self.scale_) if self.standardize == "global" else 1 / self.scale_
-
-    def _torch_dtype(self, problem: Problem) -> torch.dtype:
-        dual = problem.kernel == "rbf" or problem.X.shape[1] > problem.X.shape[0]
-        return torch.float32 if self.dtype == "float32" and dual else torch.float64
+    def _torch_dtype(self) -> torch.dtype:
+        return torch.float32 if self.dtype == "float32" else torch.float64
 
     def _keep_models(self, models: FittedBatch, rows: Floats) -> None:
         self.intercept_ = models.intercept.cpu().numpy()
@@ -570,39 +645,19 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             for name in ("primal", "dual", "gap", "n_iter", "status")
         }
 
-    def _keep_out_of_bag(
-        self,
-        training: EnsembleTraining,
-        rows: Floats,
-        outside: NDArray[np.bool_],
-        positive: NDArray[np.bool_],
-        weight: Floats,
-    ) -> None:
-        self.accuracy_, self.oob_counts_ = training.accuracy, training.n_out_of_bag
-        self.weights_ = model_weights(
-            training,
-            positive,
-            weight,
-            weighting=self.weighting,
-            tolerance=self.accuracy_tolerance,
-        )
-        calibrated = self.calibration is not None
-        self.score_scale_ = (
-            replicate_scale(training, self.weights_) if calibrated else np.ones(self.n_replicates_)
-        )
-        scores = score_out_of_bag(
-            training, rows, outside, positive, weight, self.weights_, self.score_scale_
-        )
+    def _keep_out_of_bag(self, training: EnsembleTraining, scores: OutOfBagScores) -> None:
+        self.score_scale_, self.score_offset_ = scores.scale, scores.offset
+        self.oob_counts_ = training.n_out_of_bag
         self.oob_decision_function_, self.oob_score_variance_ = scores.mean, scores.variance
         self.sigmoid_ = (scores.sigmoid.slope, scores.sigmoid.intercept)
         self.sigmoid_information_ = scores.sigmoid.information
-        if self.calibration == "isotonic":
-            self.isotonic_ = np.stack([scores.isotonic.scores, scores.isotonic.probabilities])
+        self.isotonic_ = np.stack([scores.isotonic.scores, scores.isotonic.probabilities])
         with np.errstate(invalid="ignore"):
             self.oob_vote_proba_ = _both(training.votes @ self.weights_ / self.oob_counts_)
-        self.oob_proba_ = (
-            _both(self._calibrator().predict(scores.mean)) if calibrated else self.oob_vote_proba_
-        )
+        if self.calibration is None:
+            self.oob_proba_ = self.oob_vote_proba_
+        else:
+            self.oob_proba_ = _both(self._calibrator().predict(scores.mean))
         self.sampled_rows_, self.sampled_scores_ = scores.sampled_rows, scores.sampled_scores
 
     # -- scoring -------------------------------------------------------------------------------
@@ -610,29 +665,27 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     def _rows(self, X: ArrayLike) -> Floats:
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False), dtype=np.float64)
-        return (X - self.center_) / self.scale_
+        return check_reach((X - self.center_) / self.scale_)
 
     def _models(self) -> FittedBatch:
         """Restore the trained models on the device, as the engine wants them."""
-        gammas = None if self.gamma_ is None else self.gamma_[:: len(c_grid(self.C))]
         return restore_models(
             intercept=self.intercept_,
             coef=self.coef_,
             dual_coef=self.dual_coef_,
             rows=self.X_fit_,
             scale=self.bootstrap_scale_,
-            gamma=gammas,
+            gamma=None if self.gamma_ is None else grid_of(self.gamma_),
             certificates=self.certificates_,
             device=resolve_device(self.device),
-            dtype=torch.float32 if self.dtype == "float32" else torch.float64,
+            dtype=self._torch_dtype(),
             memory_limit=self.memory_limit,
         )
 
-    def _scaled_scores(self, rows: Floats) -> Iterator[Floats]:
-        return scaled_scores(self._models(), rows, self.weights_, self.score_scale_)
-
     def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
-        return self._scaled_scores(self._rows(X))
+        """Weighted scores of each replicate, aligned, in chunks (m, B)."""
+        for scores in replicate_scores(self._models(), self._rows(X), self.weights_):
+            yield scores / self.score_scale_ + self.score_offset_
 
     # -- probabilities and intervals -----------------------------------------------------------
 
@@ -645,32 +698,15 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     def _checked_method(self, method: str | None) -> str:
         check_is_fitted(self)
         method = self.interval if method is None else method
-        if method not in ("normal", "replicate", "wald", "wilson"):
-            raise DataError(
-                f"method is {method!r}; give 'normal', 'replicate', 'wald' or 'wilson'."
-            )
-        if self.calibration is None and method in ("normal", "replicate"):
-            raise DataError(
-                f"method={method!r} describes calibrated probabilities, and this model has "
-                "calibration=None; use 'wald' or 'wilson', or fit with calibration='sigmoid'."
-            )
-        return method
-
-    def _vote_interval(
-        self, vote: Floats, n_votes: Any, level: float, method: str, clip: bool
-    ) -> Floats:
-        if method == "wald":
-            return _both_intervals(intervals.wald(vote, n_votes, level, clip=clip))
-        return _both_intervals(intervals.wilson(vote, n_votes, level))
+        return intervals.check_method(method, calibrated=self.calibration is not None)
 
     def _calibrated_interval(self, scores: Floats, level: float, method: str) -> Floats:
         calibrator = self._calibrator()
         if method == "replicate":  # calibrators are monotone: percentiles first
-            return _both_intervals(calibrator.predict(intervals.percentile(scores, level)))
+            return calibrator.predict(intervals.percentile(scores, level))
         mean, variance = scores.mean(axis=1), scores.var(axis=1, ddof=1)
-        probability = calibrator.predict(mean)
-        return _both_intervals(
-            intervals.logit_normal(probability, mean, variance, self._sigmoid(), level)
+        return intervals.logit_normal(
+            calibrator.predict(mean), mean, variance, self._sigmoid(), level
         )
 
 

@@ -41,13 +41,14 @@ _ARRAYS = {
     "scale_": _Array("f", ("p",)),
     "bootstrap_scale_": _Array("f", ("Bp", "p")),
     "score_scale_": _Array("f", ("B",)),
+    "score_offset_": _Array("f", ("B",)),
     "oob_decision_function_": _Array("f", ("n",)),
     "oob_score_variance_": _Array("f", ("n",)),
     "oob_vote_proba_": _Array("f", ("n2",)),
     "oob_proba_": _Array("f", ("n2",)),
     "oob_counts_": _Array("iu", ("n",)),
     "sigmoid_information_": _Array("f", ("22",)),
-    "isotonic_": _Array("f", ("2m",), absent="missing"),
+    "isotonic_": _Array("f", ("2m",)),
     "sampled_rows_": _Array("iu", ("k",)),
     "sampled_scores_": _Array("f", ("kB",)),
     "y_": _Array("iu", ("n",)),
@@ -131,8 +132,6 @@ def join_state(
     svc._validate_params()
     if (svc.kernel == "rbf") != ("gamma_" in arrays):
         raise ValueError("the kernel does not fit gamma_")
-    if (svc.calibration == "isotonic") != ("isotonic_" in arrays):
-        raise ValueError("the calibration does not fit isotonic_")
     for name, array in _ARRAYS.items():
         if name in arrays:
             setattr(svc, name, arrays[name])

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bootprob_gpu import median_gamma, scale_gamma
 
-__all__ = ["DEFAULT_C", "c_grid", "gamma_grid"]
+__all__ = ["DEFAULT_C", "c_grid", "gamma_grid", "grid_of"]
 
 Floats = NDArray[np.float64]
 
@@ -25,3 +25,14 @@ def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
     if isinstance(gamma, str):
         return np.array([{"scale": scale_gamma, "median": median_gamma}[gamma](rows)])
     return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+
+
+def grid_of(per_model: Floats) -> Floats:
+    """Recover the grid of γ from the γ of each model, shape (n_gamma,).
+
+    Models of one γ stand together; equal neighbours in the grid come back as one, which changes
+    nothing: they share their kernel.
+    """
+    starts = np.flatnonzero(np.diff(per_model, prepend=np.nan) != 0)
+    together = np.gcd.reduce(np.diff(starts, append=len(per_model)))
+    return per_model[::together]

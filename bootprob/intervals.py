@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from statistics import NormalDist
 
 import numpy as np
@@ -11,19 +12,62 @@ from scipy.special import expit, logit
 from bootprob.calibration import Sigmoid
 from bootprob.exceptions import DataError
 
-__all__ = ["basic", "check_level", "logit_normal", "percentile", "wald", "wilson"]
+__all__ = [
+    "OF_SCORES",
+    "OF_VOTES",
+    "basic",
+    "check_level",
+    "check_method",
+    "logit_normal",
+    "of_votes",
+    "percentile",
+    "wald",
+    "wilson",
+]
 
 Floats = NDArray[np.float64]
+Votes = NDArray[np.floating] | NDArray[np.integer] | int
+
+OF_SCORES = ("normal", "replicate")
+OF_VOTES = ("wald", "wilson")
 
 
 def check_level(level: float) -> float:
     """Check that a confidence level lies strictly between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)) or not 0 < level < 1:
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise DataError(f"level is {level!r}; give a number between 0 and 1, such as 0.95.")
     return float(level)
 
 
-def wald(vote: Floats, n_votes: Floats | int, level: float, *, clip: bool = False) -> Floats:
+def check_method(method: str, *, calibrated: bool) -> str:
+    """Check the name of an interval for probabilities.
+
+    Parameters
+    ----------
+    method : str
+    calibrated : bool
+        Whether the probabilities are calibrated; intervals of scores need that.
+    """
+    if method not in OF_SCORES + OF_VOTES:
+        raise DataError(f"method is {method!r}; give 'normal', 'replicate', 'wald' or 'wilson'.")
+    if method in OF_SCORES and not calibrated:
+        raise DataError(
+            f"method={method!r} describes calibrated probabilities, and this model has "
+            "calibration=None; use 'wald' or 'wilson', or fit with calibration='sigmoid'."
+        )
+    return method
+
+
+def of_votes(
+    vote: Floats, n_votes: Votes, level: float, method: str, *, clip: bool = False
+) -> Floats:
+    """Interval of a vote share by "wald" or "wilson", shape (n, 2)."""
+    if method == "wald":
+        return wald(vote, n_votes, level, clip=clip)
+    return wilson(vote, n_votes, level)
+
+
+def wald(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) -> Floats:
     """Interval of a vote share by the largest binomial variance, thesis (3.5).
 
     ``p̂ ± z √(¼ / B)``. Its width does not depend on ``p̂``: a row with all votes on one side
@@ -49,7 +93,7 @@ def wald(vote: Floats, n_votes: Floats | int, level: float, *, clip: bool = Fals
     return np.clip(bounds, 0.0, 1.0) if clip else bounds
 
 
-def wilson(vote: Floats, n_votes: Floats | int, level: float) -> Floats:
+def wilson(vote: Floats, n_votes: Votes, level: float) -> Floats:
     """Wilson's score interval of a vote share, shape (n, 2); parameters as for `wald`.
 
     E. B. Wilson, J. American Statistical Association 22 (1927) 209–212.

@@ -48,13 +48,13 @@ def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArra
         )
     if len(classes) < 2:
         raise ValueError(
-            f"BootstrapSVC needs two classes in y; the data contain 1 class: {classes[0]!r}."
+            f"BootstrapSVC needs two classes in y; the data contain 1 class: {classes[0]}."
         )
     positive = codes == 1
     for label, rows in zip(classes, (~positive, positive), strict=True):
         if not (weight[rows] > 0).any():
             raise DataError(
-                f"Class {label!r} has no row with a positive sample_weight; both classes need some."
+                f"Class {label} has no row with a positive sample_weight; both classes need some."
             )
     return classes, positive
 
@@ -80,8 +80,12 @@ def weigh_classes(
     -------
     weight, training_weight : ndarray, shape (n,)
     """
+    if class_weight == "balanced":
+        positive = y == classes[1]
+        masses = np.array([weight[~positive].sum(), weight[positive].sum()])
+        return weight, weight * (weight.sum() / (2 * masses))[positive.astype(int)]
     factors = compute_class_weight(class_weight, classes=classes, y=y)
     if not (factors > 0).all():
         raise DataError(f"class_weight gives {factors.tolist()}; both must be positive.")
-    weighed = weight * factors[np.searchsorted(classes, y)]
-    return (weight if class_weight == "balanced" else weighed), weighed
+    weight = weight * factors[np.searchsorted(classes, y)]
+    return weight, weight

@@ -11,12 +11,20 @@ import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from bootprob.exceptions import DataError
 from bootprob_gpu import Certificate, FittedBatch, Status
 
-__all__ = ["chunks_of_rows", "restore_models", "scaled_scores", "warn_of_unsolved"]
+__all__ = [
+    "check_reach",
+    "chunks_of_rows",
+    "replicate_scores",
+    "restore_models",
+    "warn_of_unsolved",
+]
 
 Floats = NDArray[np.float64]
 
+_LARGEST = 1e100  # standard deviations beyond which squares overflow
 _CHUNK_NUMBERS = 2**24  # scores held at once when rows stream through
 
 
@@ -54,21 +62,51 @@ def restore_models(
 
 
 def chunks_of_rows(
-    rows: Floats, numbers_per_row: int, chunk_size: int | None = None
+    models: FittedBatch, rows: Floats, *, columns: int, chunk_size: int | None = None
 ) -> Iterator[torch.Tensor]:
-    """Split rows so that a chunk makes about 128 MiB of numbers, or has `chunk_size` rows."""
-    size = chunk_size or max(1, _CHUNK_NUMBERS // numbers_per_row)
+    """Split rows into chunks of `chunk_size`, or such that one makes no more than 128 MiB.
+
+    Parameters
+    ----------
+    models : FittedBatch
+        What scores the rows; an RBF chunk also makes a Gram matrix with the training rows.
+    rows : ndarray, shape (m, p)
+    columns : int
+        Numbers that a row leaves.
+    chunk_size : int, optional
+        Rows in a chunk.
+    """
+    if models.X is not None and models.gamma is not None:
+        columns = max(columns, 3 * len(models.gamma) * len(models.X))
+    numbers = min(_CHUNK_NUMBERS, (models.memory_limit or 2**62) // 32)
+    size = chunk_size or max(1, numbers // columns)
     for start in range(0, len(rows), size):
         yield torch.from_numpy(rows[start : start + size])
 
 
-def scaled_scores(
-    models: FittedBatch, rows: Floats, weights: Floats, score_scale: Floats
-) -> Iterator[Floats]:
-    """Weighted scores of each replicate over its own spread, in chunks of shape (m, B)."""
-    for chunk in chunks_of_rows(rows, len(score_scale)):
+def replicate_scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:
+    """Weighted scores of each replicate, in chunks of shape (m, B)."""
+    for chunk in chunks_of_rows(models, rows, columns=models.replicates.stop):
         scores = models.replicate_scores(chunk, torch.from_numpy(weights))
-        yield scores.cpu().numpy().astype(np.float64) / score_scale
+        yield scores.cpu().numpy().astype(np.float64)
+
+
+def check_reach(rows: Floats) -> Floats:
+    """Refuse standardised rows so far out that their scores overflow.
+
+    Raises
+    ------
+    DataError
+        Names the first such row and column.
+    """
+    far = ~(np.abs(rows) <= _LARGEST)
+    if far.any():
+        row, column = np.argwhere(far)[0]
+        raise DataError(
+            f"Row {row}, column {column} (counted from 0) is {abs(rows[row, column]):.0e} standard "
+            "deviations from the training rows; such a number is an error."
+        )
+    return rows
 
 
 def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]]) -> None:

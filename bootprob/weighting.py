@@ -48,7 +48,7 @@ def log_loss_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats
     positive : ndarray of bool, shape (n,)
         Which rows belong to the positive class.
     weight : ndarray, shape (n,)
-        Row weights.
+        Row weights of mean 1.
 
     Returns
     -------
@@ -60,6 +60,5 @@ def log_loss_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats
         sigmoid = Sigmoid.fit(column, positive, weight)
         logit = sigmoid.slope * column + sigmoid.intercept
         total_loss[r] = weight @ np.logaddexp(0.0, np.where(positive, -logit, logit))
-    rows = np.count_nonzero(weight)
-    likelihood = np.exp(-(total_loss - total_loss.min()) * rows / weight.sum())
+    likelihood = np.exp(-(total_loss - total_loss.min()))
     return likelihood / likelihood.sum()

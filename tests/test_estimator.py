@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.datasets import make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
@@ -65,7 +65,8 @@ def test_algorithm_2_by_hand(model, data):
     folded = np.einsum("irb,r->ib", ours, omega)
     spread = np.array([folded[outside[:, b], b].std() for b in range(25)])
     np.testing.assert_allclose(model.score_scale_, spread / spread.mean(), rtol=1e-8)
-    folded = folded / model.score_scale_
+    mean = np.array([folded[outside[:, b], b].mean() for b in range(25)])
+    folded = (folded - mean) / model.score_scale_ + mean.mean()
     np.testing.assert_allclose(model.decision_function(X), folded.mean(axis=1), atol=1e-9)
 
     oob = np.array([folded[i, outside[i]].mean() for i in range(90)])
@@ -131,6 +132,7 @@ def test_replicate_interval_is_the_percentiles_of_calibrated_replicates(model, d
     X = data[0][:10]
     scores = np.concatenate(list(model.bootstrap_scores(X)))
     folded = np.einsum("irb,r->ib", scores, model.weights_) / model.score_scale_
+    folded += model.score_offset_
     slope, intercept = model.sigmoid_
     expected = np.quantile(expit(slope * folded + intercept), [0.05, 0.95], axis=1).T
     bounds = model.proba_interval(X, level=0.9, method="replicate")[:, 1]
@@ -166,6 +168,14 @@ def test_paper_is_the_thesis_configuration(data):
     wald = model.proba_interval(X, method="wald")
     assert np.array_equal(model.proba_interval(X), wald)
     assert (model.score_scale_ == 1).all()
+    assert (model.score_offset_ == 0).all()
+    scores = np.concatenate(list(model.bootstrap_scores(X)))
+    folded = np.einsum("irb,r->ib", scores, model.weights_)
+    center, tails = folded.mean(axis=1), np.quantile(folded, [0.975, 0.025], axis=1)
+    np.testing.assert_allclose(model.score_interval(X), 2 * center[:, None] - tails.T)  # (3.6)
+    best = np.nanmean(model.accuracy_, axis=0)
+    assert np.array_equal(model.in_J_, best >= best.max() - model.accuracy_tolerance)
+    assert np.array_equal(model.in_J_, model.weights_ > 0)
     with pytest.raises(DataError, match="describes calibrated probabilities"):
         model.proba_interval(X, method="normal")
 
@@ -358,3 +368,78 @@ def test_impossible_data_are_refused(data):
         fitted.score_interval(X, method="bca")
     with pytest.raises(DataError, match="level is 95"):
         fitted.score_interval(X, level=95)
+
+
+def test_unbalanced_replicates_without_class_weights_do_not_lose_the_rows(rng):
+    # Nearly constant SVMs: their intercepts dwarf what tells rows apart.
+    X, new = rng.normal(size=(500, 4)), rng.normal(size=(2000, 4))
+    slopes = np.array([1.2, -0.8, 0.5, 0.0])
+    y, truth = rng.uniform(size=500) < expit(X @ slopes - 3), expit(new @ slopes - 3)
+    model = BootstrapSVC(n_bootstraps=40, class_weight=None, random_state=0).fit(X, y)
+    error = np.square(model.predict_proba(new)[:, 1] - truth).mean()
+    assert error < 0.6 * np.square(y.mean() - truth).mean()
+
+
+def test_balanced_weights_balance_the_weights_of_rows(data):
+    X, y = data
+    weight = np.where(y == 1, 5.0, 1.0)
+    weighted = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y, sample_weight=weight)
+    plain = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+    # The balance is struck by weight, so the machines are about the same in both.
+    ours, theirs = (m.decision_function(X).mean() for m in (weighted, plain))
+    assert abs(ours - theirs) < 0.15
+    assert weighted.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
+
+
+def test_weights_have_no_unit(data):
+    X, y = data
+    model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    # C is in units of the weights, calibration is not.
+    rescaled = BootstrapSVC(C=[100.0, 1000.0], n_bootstraps=20, random_state=0)
+    rescaled.fit(X, y, sample_weight=np.full(90, 1e-3))
+    np.testing.assert_allclose(rescaled.predict_proba(X), model.predict_proba(X), atol=1e-5)
+
+
+def test_a_failed_refit_leaves_the_model_as_it_was(data):
+    X, y = data
+    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="positive"):
+        model.set_params(C=[1.0, 0.0]).fit(X * 3 + 1, y)
+    assert np.array_equal(model.predict_proba(X), before)
+    fresh = BootstrapSVC(C=[1.0, 0.0])
+    with pytest.raises(ValueError, match="positive"):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+
+
+def test_grids_are_those_of_the_fit(data):
+    X, y = data
+    model = BootstrapSVC(
+        kernel="rbf", C=[0.1, 1, 10], gamma=[0.1, 1.0], n_bootstraps=3, random_state=0
+    )
+    before = model.fit(X, y).decision_function(X)
+    model.set_params(C=[1, 2], gamma="scale")
+    assert np.array_equal(model.decision_function(X), before)
+
+
+def test_summary_is_all_the_rest_in_one(model, data):
+    X = data[0]
+    for method in ("normal", "replicate", "wald", "wilson"):
+        said = model.summarize(X, 0.9, method)
+        np.testing.assert_array_equal(said["probability"], model.predict_proba(X)[:, 1])
+        np.testing.assert_array_equal(said["score"], model.decision_function(X))
+        np.testing.assert_array_equal(said["label"], model.predict(X))
+        np.testing.assert_array_equal(said["score_interval"], model.score_interval(X, 0.9))
+        bounds = model.proba_interval(X, 0.9, method)[:, 1]
+        np.testing.assert_array_equal(said["probability_interval"], bounds)
+
+
+def test_absurd_rows_are_refused(data):
+    X, y = data
+    model = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
+    with pytest.raises(DataError, match=r"Row 0, column 2 .* such a number is an error"):
+        model.predict(np.array([[0, 0, 1e150, 0, 0]]))
+    with pytest.raises(DataError, match="squares overflow"):
+        BootstrapSVC().fit(X * 1e160, y)

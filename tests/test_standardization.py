@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
+from bootprob import DataError
 from bootprob.standardization import bootstrap_scale, center_and_scale
 
 
 def test_global_scale_is_scikit_learns(rng):
     X = rng.normal(size=(50, 4)) * [1, 1e-6, 1e6, 3] + [0, 5, -7, 1e3]
     scaler = StandardScaler().fit(X)
-    center, scale = center_and_scale(X)
+    center, scale = center_and_scale(X, np.ones(len(X)))
     np.testing.assert_allclose(center, scaler.mean_, rtol=1e-12)
     np.testing.assert_allclose(scale, scaler.scale_, rtol=1e-9)
 
@@ -18,7 +19,7 @@ def test_global_scale_is_scikit_learns(rng):
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6 + 0.1, -3e-9])
 def test_constant_columns_get_scale_one_and_turn_to_zero(value):
     X = np.full((37, 1), value)
-    center, scale = center_and_scale(X)
+    center, scale = center_and_scale(X, np.ones(len(X)))
     assert scale == 1
     assert ((X - center) / scale == 0).all()
 
@@ -28,11 +29,11 @@ def test_bootstrap_scale_is_that_of_the_resampled_rows(rng):
     X[:, 3] = rng.uniform(size=60) < 0.05  # a rare dummy
     X[:, 4] = 1e-3 * rng.normal(size=60)
     X[0, 4] = 1e4  # an outlier that many samples lack
-    center, scale = center_and_scale(X)
+    center, scale = center_and_scale(X, np.ones(len(X)))
     X = (X - center) / scale
     counts = np.stack([np.bincount(rng.integers(0, 60, 60), minlength=60) for _ in range(80)])
     counts[0, X[:, 3] > 0] = 0  # a sample that lacks the dummy's level for certain
-    ours = bootstrap_scale(X, counts.astype(float))
+    ours = bootstrap_scale(X, counts, np.ones(60))
     for b in range(80):
         resampled = np.repeat(X, counts[b], axis=0)
         constant = np.ptp(resampled, axis=0) == 0
@@ -44,6 +45,28 @@ def test_bootstrap_scale_is_that_of_the_resampled_rows(rng):
 
 def test_row_weights_act_like_repetitions(rng):
     X = rng.normal(size=(30, 3))
-    weight = rng.integers(0, 4, (5, 30)).astype(float)
-    expected = [np.repeat(X, w.astype(int), axis=0).std(axis=0) for w in weight]
-    np.testing.assert_allclose(bootstrap_scale(X, weight), expected, rtol=1e-10)
+    weight = rng.integers(1, 4, 30)
+    counts = rng.integers(0, 3, (5, 30))
+    expected = [np.repeat(X, c * weight, axis=0).std(axis=0) for c in counts]
+    np.testing.assert_allclose(bootstrap_scale(X, counts, weight.astype(float)), expected)
+    repeated = np.repeat(X, weight, axis=0)
+    center, scale = center_and_scale(X, weight.astype(float))
+    np.testing.assert_allclose(center, repeated.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(scale, repeated.std(axis=0))
+
+
+def test_rows_of_no_weight_are_not_looked_at(rng):
+    X = rng.normal(size=(30, 3))
+    weight = np.ones(30)
+    weight[:5] = 0
+    poisoned = X.copy()
+    poisoned[:5] = 1e6
+    for a, b in zip(center_and_scale(X, weight), center_and_scale(poisoned, weight), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_overflowing_columns_are_named(rng):
+    X = rng.normal(size=(10, 3))
+    X[:, 1] *= 1e200
+    with pytest.raises(DataError, match=r"Columns \[1\] .* squares overflow"):
+        center_and_scale(X, np.ones(10))
