@@ -1,33 +1,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+TESTABLE := $(VENV)/.installed-with-tests
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench clean
+.PHONY: demo test lint promises bench convergence clean
 .DELETE_ON_ERROR:
 
-demo: $(STAMP)  ## fit the Wisconsin data with both kernels and write demo/report.html
+demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
 	$(BIN)/bootprob demo
 
 test: lint  ## lint, types and all quick tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
 
-lint: $(STAMP)
+lint: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-promises: $(STAMP)  ## the Monte-Carlo tests of the statistical claims
+promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims
 	$(BIN)/pytest -q -s tests/promises
 
-bench: $(STAMP)  ## training times beside scikit-learn's, in one run
+bench: $(TESTABLE)  ## training times beside scikit-learn's, in one run
 	$(BIN)/python gpu/benchmarks/training_time.py
 
-$(STAMP): pyproject.toml constraints.txt
+convergence: $(TESTABLE)  ## train the full ensemble on all data of the papers that are at hand
+	$(BIN)/python gpu/benchmarks/convergence.py
+
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(TESTABLE): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
 	touch $@
 
