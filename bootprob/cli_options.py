@@ -136,21 +136,27 @@ def build_estimator(
     Raises
     ------
     typer.BadParameter
-        `gamma` cannot be understood or is given for the linear kernel, or there is no such
-        `device`.
+        `gamma` cannot be understood or is given for the linear kernel, `calibration` contradicts
+        `paper`, or there is no such `device`.
     """
     if gamma is not None and kernel is not Kernel.rbf:
         raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
+    if paper and calibration not in (None, Calibration.none):
+        raise typer.BadParameter(
+            f"--paper and --calibration {calibration} contradict each other: the thesis does not "
+            "calibrate, its probability is the share of votes. Leave one of the two out."
+        )
+    votes = calibration is Calibration.none
     given: dict[str, Any] = {
         "kernel": kernel and kernel.value,
         "n_bootstraps": n_bootstraps,
         "gamma": _parse_gamma(gamma),
         "random_state": seed,
         "device": device,
-        "calibration": calibration and calibration.value,
+        "calibration": None if votes else calibration and calibration.value,
     }
     params = {name: value for name, value in given.items() if value is not None}
-    if calibration is Calibration.none:
+    if votes and not paper:  # which is made of votes as it is, with the thesis's own interval
         # The default interval describes calibrated probabilities; this one describes votes.
         params |= {"calibration": None, "interval": "wilson"}
 

@@ -21,6 +21,7 @@ Kind = Literal["number", "boolean", "text"]
 
 _TIMES = {"datetime64", "datetime", "date", "time", "timedelta64", "timedelta", "period"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
+_LARGEST = 1e150  # sums of squares of larger numbers overflow
 
 
 def name_rows(mask: np.ndarray, at_most: int = 5) -> str:
@@ -110,7 +111,7 @@ def as_numbers(column: pd.Series, name: str) -> np.ndarray:
     Raises
     ------
     DataError
-        A value is infinite or is text that is not a number.
+        A value is infinite, beyond ±1e150 or text that is not a number.
     """
     if column_kind(column, name) == "text":
         texts = pd.Series(as_levels(column, "text"), dtype=object)
@@ -130,6 +131,12 @@ def as_numbers(column: pd.Series, name: str) -> np.ndarray:
         raise DataError(
             f"Column {name!r} is infinite in {name_rows(infinite)}; correct these values or "
             "leave them empty."
+        )
+    too_large = np.abs(values) > _LARGEST
+    if too_large.any():
+        raise DataError(
+            f"Column {name!r} holds {values[too_large][0]:.3g} in {name_rows(too_large)}, too "
+            "large to reckon with; give it in another unit or correct it."
         )
     return values
 

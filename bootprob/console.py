@@ -72,7 +72,7 @@ def _show_warning(
 
 
 def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
-    """Out-of-bag metrics of several models, one column each.
+    """Out-of-bag metrics of several models, one column each, and what to know about them.
 
     Parameters
     ----------
@@ -87,9 +87,19 @@ def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table
     """
     from rich.table import Table
 
-    from bootprob.metrics import out_of_bag_metrics
+    from bootprob.metrics import out_of_bag_caveat, out_of_bag_metrics
 
-    table = Table(title=f"Out of bag, with {level:.0%} intervals", title_justify="left")
+    caveats = [
+        f"Note on {name}: {caveat}"
+        for name, model in models.items()
+        if (caveat := out_of_bag_caveat(model)) is not None
+    ]
+    table = Table(
+        title=f"Out of bag, with {level:.0%} intervals",
+        title_justify="left",
+        caption="\n".join(caveats) or None,
+        caption_justify="left",
+    )
     table.add_column("")
     columns = []
     for name, model in models.items():

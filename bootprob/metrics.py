@@ -43,6 +43,7 @@ __all__ = [
     "calibration_error",
     "calibration_error_by_chance",
     "log_loss_difference",
+    "out_of_bag_caveat",
     "out_of_bag_metrics",
     "probability_metrics",
     "reliability_curve",
@@ -125,8 +126,13 @@ def out_of_bag_metrics(
 
     A row counts with the probability that those replicates give it which did not see it in
     training. Rows that were in every bootstrap sample have none; they are left out and counted
-    in `Metric.n_left_out`. The few parameters of the calibrator were fitted to the same rows, so
-    log-loss, Brier score and calibration error are optimistic by a little (order 1/n).
+    in `Metric.n_left_out`.
+
+    The calibrator was fitted to the same rows. The two parameters of a sigmoid make log-loss,
+    Brier score and calibration error optimistic by a little (order 1/n). An isotonic calibration
+    has as many parameters as it has steps and flatters all of these numbers much more, with a
+    few hundred rows by as much as models commonly differ; judge an isotonic model on rows of its
+    own. `out_of_bag_caveat` says so to readers.
 
     Parameters
     ----------
@@ -150,6 +156,29 @@ def out_of_bag_metrics(
     """
     p = np.asarray(model.oob_proba_)[:, 1]
     return probability_metrics(model.y_, p, model.sample_weight_, level=level, seed=seed)
+
+
+def out_of_bag_caveat(model: BootstrapSVC) -> str | None:
+    """What a reader must know to take `out_of_bag_metrics` of a model for what they are.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted or not.
+
+    Returns
+    -------
+    str or None
+        Sentences on isotonic calibration; None where there is nothing to warn of.
+    """
+    if model.calibration != "isotonic":
+        return None
+    return (
+        "The isotonic calibration was fitted to the very rows that these numbers are measured on, "
+        "and bends to them far more than a sigmoid with its two parameters. They look better than "
+        "they are, log-loss, Brier score and calibration error above all, and the more so the "
+        "fewer the rows. Judge an isotonic model on rows of its own."
+    )
 
 
 def probability_metrics(

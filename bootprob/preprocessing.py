@@ -83,7 +83,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A column holds dates, nested values or an infinite number, or no column is usable.
+            A column holds dates, nested values or a number beyond ±1e150, or no column is usable.
         """
         frame = _as_frame(X)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
@@ -121,7 +121,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Columns are missing, the table has no rows, or a number is infinite or unreadable.
+            Columns are missing, the table has no rows, or a number is beyond ±1e150 or unreadable.
         """
         check_is_fitted(self)
         return np.asarray(self.transformer_.transform(self._plain(_as_frame(X))), dtype=np.float64)

@@ -19,6 +19,8 @@ __all__ = ["TABLE_SUFFIXES", "check_columns", "read_table", "table_suffix", "wri
 TABLE_SUFFIXES = (".csv", ".parquet")
 """Suffixes of the files that are tables."""
 
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
 
 def table_suffix(path: str | os.PathLike[str]) -> str:
     """Suffix of a table's file name in lower case.
@@ -40,9 +42,10 @@ def table_suffix(path: str | os.PathLike[str]) -> str:
 def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = ()) -> pd.DataFrame:
     """Read a table of at least one row from a CSV or Parquet file.
 
-    A CSV file has its column names in the first line, commas between the cells and UTF-8
-    letters. Empty cells, ``?`` and the marks that pandas knows (``NA``, ``NaN``, ``null`` ...)
-    are missing values.
+    A CSV file has its column names in the first line, UTF-8 letters, and between the cells
+    commas, semicolons or tabs: whichever cuts the first line into most names. Where it is not
+    the comma, numbers may have a decimal comma. Empty cells, ``?`` and the marks that pandas
+    knows (``NA``, ``NaN``, ``null`` ...) are missing values.
 
     Parameters
     ----------
@@ -60,7 +63,8 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
     Raises
     ------
     DataError
-        The file is missing, of another kind, unreadable or empty, or two columns share a name.
+        The file is missing, of another kind, unreadable or empty, it is not clear what separates
+        its cells, or two columns share a name.
     """
     suffix = table_suffix(path)
     if Path(path).is_dir():
@@ -91,32 +95,73 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
 
 def _read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd.DataFrame:
     # pandas would quietly rename the second "a" to "a.1", so the header is looked at first.
-    header = pd.read_csv(
-        path, header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True
-    )
-    raw_names = header.iloc[0].tolist()
+    separator, raw_names = _separator_and_names(path)
     _refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
-    if len(raw_names) == 1:
-        for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-            if mark in raw_names[0]:
-                raise DataError(f"{path} is separated by {word}; save it with commas.")
+
+    def read(decimal: str) -> pd.DataFrame:
+        return pd.read_csv(
+            path,
+            sep=separator,
+            decimal=decimal,
+            na_values=["?"],
+            skipinitialspace=True,
+            index_col=False,
+            low_memory=False,  # in pieces, one column could get two kinds of values
+            dtype={name: str for name in raw_names if name.strip() in text_columns},
+        )
+
     with warnings.catch_warnings():
         # pandas only warns when it cuts off cells that have no column.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            frame = pd.read_csv(
-                path,
-                na_values=["?"],
-                skipinitialspace=True,
-                index_col=False,
-                low_memory=False,  # in pieces, one column could get two kinds of values
-                dtype={name: str for name in raw_names if name.strip() in text_columns},
-            )
+            frame = read(".")
+            if separator != "," and _n_numeric(frame) < frame.shape[1]:
+                # "1,5" is a number where commas separate nothing, unless that costs a "1.5".
+                frame = max(frame, read(","), key=_n_numeric)
         except pd.errors.ParserWarning:
             raise DataError(
                 f"{path} has rows with more cells than its first line has names."
             ) from None
     return frame.rename(columns=str.strip)
+
+
+def _separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+    """Find what separates the cells of a CSV file, and the names in its first line.
+
+    `csv.Sniffer` takes any comma for the separator, also that of ``height, cm;weight, kg;sex``.
+    So the line is read with each mark, and the mark that finds most names is taken.
+    """
+    found: dict[str, list[str]] = {}
+    for mark in _SEPARATORS:
+        header = pd.read_csv(
+            path,
+            sep=mark,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+        found[mark] = header.iloc[0].tolist()
+    # A mark that only occurs inside a quoted name leaves the quotes in the pieces.
+    whole = {mark: names for mark, names in found.items() if '"' not in "".join(names)}
+    found = whole or found
+    most = max(len(names) for names in found.values())
+    best = [mark for mark, names in found.items() if len(names) == most]
+    if most == 1:
+        if "|" in found[best[0]][0]:
+            raise DataError(f"{path} is separated by bars; save it with commas.")
+    elif len(best) > 1:
+        marks = " or ".join(_SEPARATORS[mark] for mark in best)
+        raise DataError(
+            f"{path}: whether {marks} separate the cells is not clear from the first line; "
+            "rename the columns that have such marks in their names."
+        )
+    return best[0], found[best[0]]
+
+
+def _n_numeric(frame: pd.DataFrame) -> int:
+    return sum(map(pd.api.types.is_numeric_dtype, frame.dtypes))
 
 
 def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from bootprob.exceptions import DataError
+from bootprob.intervals import check_level
 from bootprob.preprocessing import TablePreprocessor
 from bootprob.progress import progress_bar
 from bootprob.table_files import check_columns
@@ -128,8 +129,7 @@ class TableModel:
         DataError
             Columns are missing or hold values that cannot be used, or `level` is no level.
         """
-        if not 0 < level < 1:
-            raise DataError(f"The level must lie between 0 and 1, such as 0.95, not {level}.")
+        level = check_level(level)
         X = self.preprocessor.transform(frame)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
@@ -155,20 +155,16 @@ class TableModel:
         return named
 
     def _predict_matrix(self, X: np.ndarray, level: float) -> pd.DataFrame:
-        probability_interval = self.svc.proba_interval(X, level=level)[:, 1]
-        score_interval = self.svc.score_interval(X, level=level)
-        probability = self.svc.predict_proba(X)[:, 1]
-        positive = probability > 0.5  # as in predict, without another pass over the models
+        found = self.svc.summarize(X, level=level)
+        names = np.array([self.target.negative, self.target.positive])
         return pd.DataFrame(
             {
-                "probability": probability,
-                "probability_lower": probability_interval[:, 0],
-                "probability_upper": probability_interval[:, 1],
-                "label": np.array([self.target.negative, self.target.positive])[
-                    positive.astype(np.intp)
-                ],
-                "score": self.svc.decision_function(X),
-                "score_lower": score_interval[:, 0],
-                "score_upper": score_interval[:, 1],
+                "probability": found["probability"],
+                "probability_lower": found["probability_interval"][:, 0],
+                "probability_upper": found["probability_interval"][:, 1],
+                "label": names[found["label"]],
+                "score": found["score"],
+                "score_lower": found["score_interval"][:, 0],
+                "score_upper": found["score_interval"][:, 1],
             }
         )

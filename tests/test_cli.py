@@ -19,6 +19,7 @@ from typer.testing import CliRunner, Result
 from bootprob import BootstrapSVC
 from bootprob.cli import app
 from bootprob.exceptions import DataError
+from bootprob.metrics import out_of_bag_caveat
 from bootprob.persistence import load, save
 from bootprob.table_files import read_table, write_table
 from bootprob.tables import TableModel
@@ -149,6 +150,45 @@ def test_paper(folder: Path, tmp_path: Path) -> None:
     np.testing.assert_equal(stored, expected)
 
 
+def test_paper_without_calibration_is_the_paper(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--paper", "--calibration", "none")
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    paper = BootstrapSVC.paper(n_bootstraps=10, random_state=0, device="cpu")
+    assert paper.interval == "wald"
+    np.testing.assert_equal(model.svc.get_params(), paper.get_params())
+
+
+def test_isotonic_calibration_comes_with_a_note(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--calibration", "isotonic")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    caveat = out_of_bag_caveat(model.svc)
+    assert f"Note on linear: {caveat}" in said
+    assert "Note on" not in (folder / "said.txt").read_text()
+
+
+def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path) -> None:
+    credit_table(80).to_csv(tmp_path / "loans.csv", sep=";", decimal=",", index=False)
+    given = ["--target", "risk", "--positive", "bad", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run("fit", tmp_path / "loans.csv", *given)
+    assert result.exit_code == 0, result.output
+    german, english = load(tmp_path / "m.model"), load(folder / "loans.model")
+    assert isinstance(german, TableModel)
+    assert isinstance(english, TableModel)
+    new = credit_table(30, seed=1).drop(columns="risk")
+    pd.testing.assert_frame_equal(german.predict(new), english.predict(new))
+    new.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
+    result = _run("predict", tmp_path / "m.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    pd.testing.assert_frame_equal(read_table(tmp_path / "o.csv"), german.predict(new), rtol=1e-12)
+
+
 def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
     result = _run("report", folder / "loans.model", "-o", tmp_path / "loans.html")
     assert result.exit_code == 0, result.output
@@ -215,6 +255,7 @@ def test_demo(tmp_path: Path) -> None:
         (["loans.csv", "--target", "risk", "--positive", "poor"], "it has 'bad', 'good'."),
         (["one.csv", "--target", "risk"], "'risk' has one value only, 'bad'; two classes"),
         (["gaps.csv", "--target", "risk"], "'risk' has 2 missing values, in rows 1 and 2;"),
+        (["huge.csv", "--target", "risk"], "Column 'amount' holds 1.7e+308 in rows 1, 2, 3, 4, 5"),
         (["bad.parquet", "--target", "risk"], "bad.parquet cannot be read as Parquet: "),
         (["loans.model", "--target", "risk"], "must end in .csv or .parquet, not in .model."),
     ],
@@ -230,6 +271,7 @@ def test_fit_with_unusable_tables(
     (tmp_path / "loans.csv").symlink_to(folder / "loans.csv")
     table = credit_table(20)
     write_table(table.assign(risk="bad"), "one.csv")
+    write_table(table.assign(amount=1.7e308), "huge.csv")
     write_table(table.assign(risk=[None, None, *table["risk"][2:]]), "gaps.csv")
     (tmp_path / "bad.parquet").write_text("risk,age\n")
     _refused(_run("fit", *arguments, *QUICK, "-o", "new.model"), message)
@@ -280,6 +322,13 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
             "should be greater",
         ),
         (["fit", "loans.csv", "--target", "risk", "--gamma", "1", "-o", "m"], "needs --kernel rbf"),
+        *(
+            (
+                ["fit", "loans.csv", "--target", "risk", "-o", "m", "--paper", "--calibration", x],
+                f"--paper and --calibration {x} contradict each other: the thesis does not",
+            )
+            for x in ("sigmoid", "isotonic")
+        ),
         (
             ["fit", "loans.csv", "--target", "risk", "--kernel", "rbf", "--gamma", "x", "-o", "m"],
             "'x' is neither scale nor median nor positive numbers such as 0.1",

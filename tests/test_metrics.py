@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import binomtest, norm
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_breast_cancer
@@ -22,6 +23,7 @@ from bootprob.metrics import (
     calibration_error,
     calibration_error_by_chance,
     log_loss_difference,
+    out_of_bag_caveat,
     out_of_bag_metrics,
     probability_metrics,
     reliability_curve,
@@ -308,6 +310,24 @@ class TestOutOfBag:
         metrics = out_of_bag_metrics(model)
         assert {(m.n_rows, m.n_left_out) for m in metrics.values()} == {(3, 2)}
         assert metrics["sensitivity"].value == pytest.approx(0.5)
+
+    def test_isotonic_calibration_flatters_as_its_caveat_says(self):
+        flattery = {"sigmoid": [], "isotonic": []}
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(2200, 5))
+            chance = expit(X @ [1.0, -0.8, 0.6, 0.4, 0.0])
+            y = (rng.random(2200) < chance).astype(int)
+            for calibration, found in flattery.items():
+                model = BootstrapSVC(
+                    C=[0.1, 1.0], n_bootstraps=50, calibration=calibration, random_state=seed
+                ).fit(X[:200], y[:200])
+                shown = out_of_bag_metrics(model)["log_loss"].value
+                found.append(log_loss(y[200:], model.predict_proba(X[200:])) - shown)
+                assert (out_of_bag_caveat(model) is not None) == (calibration == "isotonic")
+        assert min(flattery["isotonic"]) > 0.02
+        assert np.mean(flattery["isotonic"]) > 3 * abs(np.mean(flattery["sigmoid"]))
+        assert "look better than they are" in out_of_bag_caveat(model)
 
     def test_votes_that_pass_one_by_rounding_are_accepted(self):
         assert probability_metrics([0, 1], [0.0, 1.0 + 1e-12])["brier_score"].value == 0.0

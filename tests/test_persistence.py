@@ -9,7 +9,9 @@ import math
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -139,7 +141,14 @@ def test_predictions_of_a_table_model(table_model: TableModel) -> None:
     ]  # fmt: skip
     assert predicted.index.equals(new.index)
     X = table_model.preprocessor.transform(new)
-    np.testing.assert_array_equal(predicted["probability"], table_model.svc.predict_proba(X)[:, 1])
+    svc = table_model.svc
+    np.testing.assert_array_equal(predicted["probability"], svc.predict_proba(X)[:, 1])
+    np.testing.assert_array_equal(predicted["score"], svc.decision_function(X))
+    for name, bounds in (
+        ("probability", svc.proba_interval(X, level=0.8)[:, 1]),
+        ("score", svc.score_interval(X, level=0.8)),
+    ):
+        np.testing.assert_array_equal(predicted[[f"{name}_lower", f"{name}_upper"]], bounds)
     expected = np.where(table_model.svc.predict(X) == 1, "bad", "good")
     assert predicted["label"].tolist() == expected.tolist()
     assert set(expected) == {"bad", "good"}
@@ -147,8 +156,25 @@ def test_predictions_of_a_table_model(table_model: TableModel) -> None:
     assert (predicted["probability"] <= predicted["probability_upper"]).all()
     wider = table_model.predict(new, level=0.95)
     assert (wider["score_upper"] > predicted["score_upper"]).all()
-    with pytest.raises(DataError, match=r"The level must lie between 0 and 1.* not 95"):
-        table_model.predict(new, level=95)
+
+
+@pytest.mark.parametrize("level", [95, 0.0, float("nan"), "0.95", None])
+def test_levels_that_are_none(table_model: TableModel, level: Any) -> None:
+    with pytest.raises(DataError, match="give a number between 0 and 1, such as"):
+        table_model.predict(credit_table(), level=level)
+
+
+def test_a_prediction_is_one_pass_over_the_ensemble(table_model: TableModel) -> None:
+    passes = []
+
+    def summarize(X: np.ndarray, level: float) -> dict[str, np.ndarray]:
+        passes.append(len(X))
+        return table_model.svc.summarize(X, level)
+
+    only: Any = SimpleNamespace(summarize=summarize)  # whatever else predict asked for would fail
+    predicted = replace(table_model, svc=only).predict(credit_table(25))
+    pd.testing.assert_frame_equal(predicted, table_model.predict(credit_table(25)))
+    assert passes == [25]
 
 
 def test_rows_are_predicted_in_blocks(
@@ -340,7 +366,7 @@ def test_another_protocol(saved: bytes, tmp_path: Path, protocol: str) -> None:
         (lambda content, arrays: content["params"].pop("device"), "is damaged: no entry 'device'"),
         (lambda content, arrays: content["params"].update(interval="wide"), "'interval' parameter"),
         (lambda content, arrays: content["params"].update(kernel="rbf"), "not fit gamma_"),
-        (lambda content, arrays: content["params"].update(calibration="isotonic"), "isotonic_"),
+        (lambda content, arrays: arrays.pop("isotonic_"), "missing or unknown: isotonic_"),
         (lambda content, arrays: content.update(params=[]), "params are no entries"),
         (lambda content, arrays: content["params"].update(C={"$pickle": "x"}), "no known mark"),
         (lambda content, arrays: content.update(values=None), "values are no entries"),

@@ -151,6 +151,7 @@ def test_notes_on_likely_mistakes() -> None:
         ([1j, 2j, 3j], "'x' holds complex numbers; split them"),
         ([[1], [1], [2]], "'x' holds nested or binary values; leave it out"),
         ([1.0, np.inf, -np.inf], "'x' is infinite in rows 2 and 3; correct"),
+        ([1.0, 1e150, -1.5e200], r"'x' holds -1\.5e\+200 in row 3, too large to reckon with; give"),
     ],
 )
 def test_columns_that_are_refused(column: object, message: str) -> None:

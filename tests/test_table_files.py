@@ -46,6 +46,46 @@ def test_text_columns_keep_leading_zeros(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("header", "separator", "names"),
+    [
+        ("a;b;c", ";", ["a", "b", "c"]),
+        ("a\tb\tc", "\t", ["a", "b", "c"]),
+        ("height, m;weight;sex", ";", ["height, m", "weight", "sex"]),
+        ('"height, m";"weight, kg";"sex"', ";", ["height, m", "weight, kg", "sex"]),
+        ('a,b,"f;m;x"', ",", ["a", "b", "f;m;x"]),
+        ('a,b,"f;m;x;y"', ",", ["a", "b", "f;m;x;y"]),
+        ('"say ""m""";b;c', ";", ['say "m"', "b", "c"]),
+    ],
+)
+def test_separators(tmp_path: Path, header: str, separator: str, names: list[str]) -> None:
+    path = tmp_path / "table.csv"
+    rows = [["1", "70", "x"], ["", "60", "y z"]]
+    path.write_text("\n".join([header, *map(separator.join, rows)]))
+    expected = pd.DataFrame([[1.0, 70, "x"], [np.nan, 60, "y z"]], columns=names)
+    pd.testing.assert_frame_equal(read_table(path), expected)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_tables_from_a_country_of_decimal_commas(tmp_path: Path, separator: str) -> None:
+    table = credit_table()
+    path = tmp_path / "table.csv"
+    table.to_csv(path, sep=separator, decimal=",", index=False)
+    pd.testing.assert_frame_equal(read_table(path, text_columns=["branch"]), table)
+    table.to_csv(path, sep=separator, decimal=".", index=False)
+    pd.testing.assert_frame_equal(read_table(path, text_columns=["branch"]), table)
+
+
+def test_a_decimal_comma_is_none_where_commas_separate_or_points_are_decimal(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text('size,"rooms"\n1.5,"1,2"\n')
+    assert read_table(path).iloc[0].tolist() == [1.5, "1,2"]
+    path.write_text("size;rooms\n1.5;1,2\n")
+    assert read_table(path).iloc[0].tolist() == [1.5, "1,2"]
+
+
+@pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("table.txt", b"a,b\n1,2\n", "must end in .csv or .parquet, not in .txt"),
@@ -55,8 +95,11 @@ def test_text_columns_keep_leading_zeros(tmp_path: Path) -> None:
         ("table.csv", b"a,b\n", "has column names but no rows"),
         ("table.csv", b"a,b,a,b\n1,2,3,4\n", "has several columns named 'a', 'b'; rename them"),
         ("table.csv", b"a,b,a \n1,2,3\n", "has several columns named 'a'"),
-        ("table.csv", b"a;b\n1;2\n", "is separated by semicolons; save it with commas"),
-        ("table.csv", b"a\tb\n1\t2\n", "is separated by tabs"),
+        ("table.csv", b"a|b\n1|2\n", "is separated by bars; save it with commas"),
+        ("table.csv", b"a,b;c\n1,2\n", "whether commas or semicolons separate the cells is not"),
+        ("table.csv", b"a;b;a\n1;2;3\n", "has several columns named 'a'; rename them"),
+        ("table.csv", b"a;b\n1;2\n1;2;3\n", "as CSV: Expected 2 fields in line 3, saw 3.$"),
+        ("table.csv", b"a\tb\n1\t2\t3\n1\t2\t3\n", "rows with more cells than its first line"),
         ("table.csv", b"a,b\n1,2\n1,2,3\n", "as CSV: Expected 2 fields in line 3, saw 3.$"),
         ("table.csv", b"a,b\n1,2,3\n1,2,3\n", "rows with more cells than its first line"),
         ("table.csv", b'a,b\n"1,2\n3,4\n', "cannot be read as CSV: "),

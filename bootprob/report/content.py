@@ -18,7 +18,12 @@ from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.exceptions import DataError
-from bootprob.metrics import log_loss_difference, out_of_bag_metrics, probability_metrics
+from bootprob.metrics import (
+    log_loss_difference,
+    out_of_bag_caveat,
+    out_of_bag_metrics,
+    probability_metrics,
+)
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
 from bootprob.report.single_rows import row_histograms, row_intervals
 from bootprob_gpu import Status
@@ -118,6 +123,7 @@ def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_parameter_values": int(model.accuracy_.shape[1]),
         "metrics": {k: asdict(m) for k, m in out_of_bag_metrics(model, LEVEL).items()},
+        "metrics_caveat": out_of_bag_caveat(model),
         "vote_metrics": {
             k: asdict(m) for k, m in probability_metrics(y, vote, weights, level=LEVEL).items()
         },
