@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from queue import SimpleQueue
 
 import numpy as np
 import torch
@@ -12,11 +14,11 @@ from torch import Tensor
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
-from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.paths import PathCertificates, solve_paths, workers
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.smo_batched import smo_batched
-from bootprob_gpu.smo_compiled import smo_path
+from bootprob_gpu.smo_compiled import gather, smo_path
 
 __all__ = ["train_dual"]
 
@@ -45,7 +47,13 @@ def train_dual(
     gamma = None if problem.gamma is None else torch.from_numpy(problem.gamma).to(device)
     scale = torch.from_numpy(problem.scale).to(device)
     center = X.median(0).values  # unlike the mean, an outlier leaves it near the rows
-    solve = _solve_compiled if compiled else _solve_batched
+    solve: Solve = _solve_batched
+    if compiled:
+        # Gram matrices copied anew for each path would leave the heap in pieces of their size.
+        scratch = SimpleQueue[Floats]()
+        for _ in range(workers()):
+            scratch.put(np.empty(n * n))
+        solve = partial(_solve_compiled, scratch)
 
     def gram_of(scale: Tensor) -> Tensor:
         """Gram matrices in float64, shape (b or 1, grid, n, n)."""
@@ -61,7 +69,7 @@ def train_dual(
         upper = upper.unflatten(1, (grid, R // grid))
         if dtype == torch.float64:
             dual_coef, intercept, certificate = solve(gram, y, upper, tol, max_iter)
-            scores = dual_coef @ gram + intercept.unsqueeze(-1)
+            scores = _through(gram, dual_coef) + intercept.unsqueeze(-1)
         else:
             dual_coef, intercept, certificate, scores = _solve_rounded(
                 solve, gram, dtype, y, upper, tol, max_iter
@@ -86,17 +94,29 @@ def train_dual(
             memory_limit=memory_limit,
         )
 
+    available = free_bytes(device, memory_limit) - (8 * n * n * workers() if compiled else 0)
     bytes_per_replicate = 8.0 * _BOX_ARRAYS * R * n
+    if gamma is None:
+        bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, before and after scaling
     if shared is None:
         bytes_per_replicate += 8.0 * ((2 + 2 * grid) * n * n + 2 * n * p)
     for _, block in chunked(
         problem.n_replicates,
         work,
         bytes_per_item=bytes_per_replicate,
-        available=free_bytes(device, memory_limit),
-        largest=4 * workers() if device.type == "cpu" else None,
+        available=available,
+        largest=4 * workers() if device.type == "cpu" else visible_block(problem.n_replicates, R),
     ):
         yield block
+
+
+def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:
+    """``dual_coef @ gram``, shape (b, grid, per_path, n); broadcasting would copy a shared gram."""
+    if len(gram) > 1:
+        return dual_coef @ gram
+    b, _, per_path, _ = dual_coef.shape
+    products = dual_coef.transpose(0, 1).flatten(1, 2) @ gram[0]
+    return products.unflatten(1, (b, per_path)).transpose(0, 1)
 
 
 def _solve_rounded(
@@ -114,7 +134,7 @@ def _solve_rounded(
     """
 
     def judged(gram: Tensor, dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scores = dual_coef @ gram + b.unsqueeze(-1)
+        scores = _through(gram, dual_coef) + b.unsqueeze(-1)
         norm = (dual_coef * (scores - b.unsqueeze(-1))).sum(-1)
         primal = 0.5 * norm + (upper * (1 - y * scores).clamp_min(0)).sum(-1)
         return scores, primal, (y * dual_coef).sum(-1) - 0.5 * norm
@@ -133,23 +153,24 @@ def _solve_rounded(
         status[lost] = found.status.view(status[lost].shape)
         n_iter[lost] += found.n_iter.view(status[lost].shape)
         gap = relative_gap(primal, dual)
+    reached = (gap.abs() <= tol) & (status != Status.SINGLE_CLASS)
+    status = torch.where(reached, int(Status.CONVERGED), status)
     return dual_coef, intercept, Certificate(primal, dual, gap, n_iter, status), scores
 
 
 def _solve_batched(
     gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
 ) -> tuple[Tensor, Tensor, Certificate]:
-    b, grid, per_path, n = upper.shape
-    # One Gram matrix for all paths stays one; with a grid of γ each path gets its own.
-    K = gram[0, 0] if len(gram) == 1 and grid == 1 else gram.expand(b, grid, n, n).flatten(0, 1)
+    b, grid, per_path, _ = upper.shape
+    # Path b · grid + g goes with matrix g where the replicates share them, else with its own.
     dual_coef, intercept, certificate = smo_batched(
-        K, y, upper.flatten(0, 1), tol=tol, max_iter=max_iter
+        gram.flatten(0, 1), y, upper.flatten(0, 1), tol=tol, max_iter=max_iter
     )
     return dual_coef.view(upper.shape), intercept.view(b, grid, per_path), certificate
 
 
 def _solve_compiled(
-    gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
+    scratch: SimpleQueue[Floats], gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
 ) -> tuple[Tensor, Tensor, Certificate]:
     b, grid, per_path, n = upper.shape
     K, labels = gram.numpy(), y.numpy()
@@ -166,20 +187,24 @@ def _solve_compiled(
         k, g = divmod(path, grid)
         found, found_intercept = np.zeros(box.shape), np.zeros(len(models))
         converged = np.zeros(len(models), dtype=np.bool_)
-        smo_path(
-            K[k % len(K), g][np.ix_(rows, rows)],
-            labels[rows],
-            box,
-            tol,
-            max_iter,
-            np.zeros(len(rows)),
-            found,
-            found_intercept,
-            end.primal,
-            end.dual,
-            end.n_iter,
-            converged,
-        )
+        room = scratch.get()
+        try:
+            smo_path(
+                gather(K[k % len(K), g], rows, room.view(K.dtype)),
+                labels[rows],
+                box,
+                tol,
+                max_iter,
+                np.zeros(len(rows)),
+                found,
+                found_intercept,
+                end.primal,
+                end.dual,
+                end.n_iter,
+                converged,
+            )
+        finally:
+            scratch.put(room)
         dual_coef[path][np.ix_(models, rows)] = found
         intercept[path, models] = found_intercept
         unfinished = np.where(end.n_iter >= max_iter, Status.MAX_ITER, Status.STALLED)

@@ -164,7 +164,11 @@ class FittedBatch:
         blocks = self._blocks(
             X, collapsed(self.coef), collapsed(self.dual_coef), intercept.squeeze(-1)
         )
-        return torch.cat([scores.sum(1) for _, scores in blocks]).T
+        # Room for all at once: small results kept among large kernels would riddle the heap.
+        totals = torch.empty(len(intercept), len(X), dtype=self.dtype, device=self.intercept.device)
+        for items, scores in blocks:
+            torch.sum(scores, 1, out=totals[items])
+        return totals.T
 
     def _blocks(
         self, X: Tensor, coef: Tensor | None, dual_coef: Tensor | None, intercept: Tensor
@@ -188,7 +192,8 @@ class FittedBatch:
             grid, (n, p), m = len(self.gamma), self.X.shape, len(rows)
             shared = self._gram(rows, slice(0, 1))[0] if self.scale.ndim == 1 else None
             if shared is None:
-                bytes_per_replicate += ((1 + grid) * m * n + (m + n) * p) * self.dtype.itemsize
+                bytes_per_replicate += (1 + grid) * m * n * self.dtype.itemsize
+                bytes_per_replicate += (m + n) * p * (8 + self.dtype.itemsize)  # float64 first
 
             def score(items: slice) -> Tensor:
                 s = dual_coef[items].to(self.dtype).unflatten(1, (grid, -1))

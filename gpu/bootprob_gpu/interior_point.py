@@ -20,8 +20,9 @@ from bootprob_gpu.certificate import Certificate, Status, feasible_dual, relativ
 
 __all__ = ["NormalMatrices", "interior_point"]
 
-_STALL_AFTER = 12  # iterations without a better gap before a problem is given up
+_STALL_AFTER = 20  # iterations without a better gap before a problem is given up
 _STEP_TO_BOUNDARY = 0.995
+_SHORT_STEP = 0.3  # below, an iterate is off the central path and goes back there first
 
 
 class NormalMatrices:
@@ -84,6 +85,7 @@ class _State:
     xi: Tensor
     best_gap: Tensor
     best_iteration: Tensor
+    done: Tensor  # answered, only not yet taken out of the batch
 
     def keep(self, kept: Tensor) -> None:
         for name, value in vars(self).items():
@@ -134,13 +136,13 @@ def interior_point(
     for iteration in range(max_iter + 1):
         if len(state.index) == 0:
             break
-        leaving = _certify(X1, y, state, solution, certificate, iteration, tol)
+        _certify(X1, y, state, solution, certificate, iteration, tol)
         if iteration == max_iter:
-            certificate.n_iter[state.index] = iteration
+            certificate.n_iter[state.index[~state.done]] = iteration
             break
         # Compacting copies the whole state, so wait until it pays.
-        if leaving.any() and (leaving.sum() * 10 >= len(leaving) or len(leaving) < 64):
-            state.keep(~leaving)
+        if state.done.any() and (state.done.sum() * 10 >= len(state.done) or len(state.done) < 64):
+            state.keep(~state.done)
         if len(state.index):
             _advance(X1, y, state, normal_matrices, iteration)
     return solution, certificate
@@ -177,6 +179,7 @@ def _start(
         xi=torch.full_like(upper, 2.0),
         best_gap=torch.full_like(lighter[:, 0], torch.inf),
         best_iteration=torch.zeros_like(index),
+        done=torch.zeros_like(index, dtype=torch.bool),
     )
 
 
@@ -188,31 +191,35 @@ def _certify(
     certificate: Certificate,
     iteration: int,
     tol: float,
-) -> Tensor:
-    """Objectives at the current iterates; returns which problems are done."""
+) -> None:
+    """Objectives at the current iterates; marks the problems that they finish.
+
+    What is written of a problem that is done stays as it is, whoever keeps it in the batch.
+    """
     hinge = (1 - y * (state.w @ X1.T)).clamp_min_(0).mul_(state.inside)
     primal = 0.5 * (state.penalty * state.w**2).sum(1) + (state.upper * hinge).sum(1)
     a = feasible_dual(state.a * state.inside, y > 0)
     gradient = (a * y) @ X1[:, :-1]
     dual = a.sum(1) - 0.5 * (gradient**2 / state.penalty[:, :-1]).sum(1)
     # The bounds of all iterates hold, so the best primal and the best dual make the certificate.
-    index = state.index
-    better = primal < certificate.primal[index]
+    index, at_work = state.index, ~state.done
+    better = at_work & (primal < certificate.primal[index])
     certificate.primal[index[better]] = primal[better]
     solution[index[better]] = state.w[better]
-    certificate.dual[index] = torch.fmax(certificate.dual[index], dual)
+    bound = certificate.dual[index]
+    certificate.dual[index] = torch.where(at_work, torch.fmax(bound, dual), bound)
     gap = relative_gap(certificate.primal[index], certificate.dual[index])
     certificate.gap[index] = gap
     improved = gap < 0.9 * state.best_gap
     state.best_gap = torch.where(improved, gap, state.best_gap)
     state.best_iteration = torch.where(improved, iteration, state.best_iteration)
-    converged = gap <= tol
+    converged = at_work & (gap <= tol)
     broken = ~torch.isfinite(primal) | (iteration - state.best_iteration >= _STALL_AFTER)
-    leaving = converged | broken
-    certificate.n_iter[index[leaving]] = iteration
+    broken &= at_work & ~converged
+    certificate.n_iter[index[converged | broken]] = iteration
     certificate.status[index[broken]] = Status.STALLED
     certificate.status[index[converged]] = Status.CONVERGED
-    return leaving
+    state.done |= converged | broken
 
 
 def _advance(X1: Tensor, y: Tensor, s: _State, normal: NormalMatrices, iteration: int) -> None:
@@ -253,11 +260,16 @@ def _advance(X1: Tensor, y: Tensor, s: _State, normal: NormalMatrices, iteration
     step_p, step_d = (step.clamp_max(1) for step in longest(da, dt, dxi))
     reached = (s.a + step_d * da) * (s.t + step_p * dt) + (v - step_d * da) * (s.xi + step_p * dxi)
     mu_reached = (reached * s.inside).sum(1, keepdim=True) / pairs
-    target = (mu_reached / mu) ** 3 * mu
-    dw, da, dt, dxi = direction(target - da * dt, target + da * dxi)
+    target = ((mu_reached / mu) ** 3).clamp_max(1) * mu
+    ca, cv = target - da * dt, target + da * dxi
+    dw, da, dt, dxi = direction(ca, cv)
     # The first steps stay further from the boundary: the starting point is far from the path.
     shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
     step_p, step_d = ((shy * step).clamp_max(1) for step in longest(da, dt, dxi))
+    short = (torch.minimum(step_p, step_d) < _SHORT_STEP) & ~s.done[:, None]
+    if bool(short.any()):
+        dw, da, dt, dxi = direction(torch.where(short, mu, ca), torch.where(short, mu, cv))
+        step_p, step_d = ((shy * step).clamp_max(1) for step in longest(da, dt, dxi))
     s.w = s.w + step_p * dw
     s.a = torch.where(s.inside > 0, s.a + step_d * da, s.a)
     s.t = torch.where(s.inside > 0, s.t + step_p * dt, s.t)

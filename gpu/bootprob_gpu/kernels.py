@@ -44,7 +44,7 @@ def cross_gram(rows: Tensor, others: Tensor, gammas: Tensor | None) -> Tensor:
     gammas = gammas.to(distances.dtype)
     if len(gammas) == 1:
         return distances.mul_(-gammas[0]).exp_()
-    return torch.exp(-gammas[:, None, None] * distances)
+    return (-gammas[:, None, None] * distances).exp_()  # in place: 1 + G matrices at the peak
 
 
 def scale_gamma(X: ArrayLike) -> float:

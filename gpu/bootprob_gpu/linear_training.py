@@ -13,7 +13,7 @@ from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.interior_point import NormalMatrices, interior_point
 from bootprob_gpu.interior_point_compiled import interior_point_path
-from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.paths import PathCertificates, solve_paths, workers
 from bootprob_gpu.problem import Problem
 
@@ -42,13 +42,14 @@ def train_linear(
     R = problem.n_models
     X = torch.from_numpy(problem.X).to(device)
     y = torch.from_numpy(problem.y).to(device)
-    # Columns of mean 0 and unit scale keep the normal matrices well conditioned; the intercept
-    # absorbs the one and the penalty the other.
-    center = X.mean(0)
-    spread = (X - center).square().mean(0).sqrt()
+    # Columns about 0 and of about unit scale keep the normal matrices well conditioned; the
+    # intercept absorbs the one and the penalty the other. By medians, or a single outlier would
+    # squeeze all other rows into one point; most rows of a dummy are equal, so by its deviation.
+    center = X.median(0).values
+    spread = (X - center).abs().median(0).values
+    spread = torch.where(spread > 0, spread, (X - center).square().mean(0).sqrt())
     constant = spread <= torch.clamp(1e-14 * center.abs(), min=_NEGLIGIBLE)
     spread = torch.where(constant, 1.0, spread)
-    middle = X.median(0).values  # scores about it lose nothing to an outlier
     X1 = torch.cat([(X - center) / spread, X.new_ones(n, 1)], dim=1)
     ratio = 1 / spread.cpu().numpy()
     available = free_bytes(device, memory_limit)
@@ -58,7 +59,8 @@ def train_linear(
     else:
         normal_matrices = NormalMatrices(X1, available // 2)
         available //= 2
-        largest = max(1, _CPU_BATCH // R) if device.type == "cpu" else problem.n_replicates
+        on_cpu = device.type == "cpu"
+        largest = max(1, _CPU_BATCH // R) if on_cpu else visible_block(problem.n_replicates, R)
         bytes_per_replicate = 8.0 * R * (_BATCH_ARRAYS * n + 3 * (p + 1) ** 2)
 
     def work(items: slice) -> FittedBatch:
@@ -83,7 +85,7 @@ def train_linear(
             coef=coef.view(*shape, p),
             dual_coef=None,
             X=None,
-            center=middle,
+            center=center,
             scale=torch.from_numpy(problem.scale if problem.shares_scale else problem.scale[items]),
             gamma=None,
             certificate=certificate.view(*shape),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import ceil
 from pathlib import Path
 from typing import TypeVar
 
 import psutil
 import torch
 
-__all__ = ["chunked", "free_bytes"]
+__all__ = ["chunked", "free_bytes", "visible_block"]
 
 T = TypeVar("T")
 
 _SHARE_OF_FREE = 0.5
+_GPU_MODELS = 512
 _CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -98,7 +100,22 @@ def _container_bytes() -> float:
     """Free bytes under a container's own limit (cgroup v2), infinite where there is none."""
     try:
         limit = (_CGROUP / "memory.max").read_text().strip()
-        used = (_CGROUP / "memory.current").read_text().strip()
+        used = int((_CGROUP / "memory.current").read_text())
+        stat = _CGROUP / "memory.stat"
+        lines = stat.read_text().splitlines() if stat.exists() else []
     except OSError:
         return float("inf")
-    return float("inf") if limit == "max" else max(int(limit) - int(used), 0)
+    if limit == "max":
+        return float("inf")
+    # Files read long ago count as used, but the kernel gives them up as soon as memory is short.
+    cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
+    return max(int(limit) - max(used - cached, 0), 0)
+
+
+def visible_block(n_replicates: int, n_models: int) -> int:
+    """Most replicates for a block on a device that could take all at once.
+
+    A twentieth, so that progress is seen and an interrupt loses little; but enough models to keep
+    a GPU busy.
+    """
+    return max(ceil(n_replicates / 20), ceil(_GPU_MODELS / n_models))

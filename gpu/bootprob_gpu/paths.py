@@ -6,11 +6,15 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from types import TracebackType
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 
@@ -28,6 +32,44 @@ class PathCertificates:
     n_iter: NDArray[np.int64]
     status: NDArray[np.int64]
 
+
+class _OneBlasThread:
+    """Holds BLAS to one thread while any caller is inside.
+
+    The limit is the process's, so of callers in several threads the first one sets it and only
+    the last one restores what was there before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _libraries().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries loaded; looked for once, as it takes milliseconds."""
+    import_module("scipy.linalg.cython_blas")  # numba loads it at its first product: too late
+    return ThreadpoolController()
+
+
+_one_blas_thread = _OneBlasThread()
 
 Solve = Callable[[int, NDArray[np.intp], NDArray[np.intp], Floats, PathCertificates], None]
 
@@ -77,7 +119,7 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
         n_iter[path, models], status[path, models] = end.n_iter, end.status
 
     # Threads of a matrix product inside threads of a path would fight for the cores.
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
+    with _one_blas_thread, ThreadPoolExecutor(workers()) as pool:
         try:
             list(pool.map(work, range(shape[0])))
         except BaseException:  # Ctrl-C above all: what has not begun need not

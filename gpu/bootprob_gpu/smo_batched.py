@@ -26,7 +26,8 @@ _SNAP = 1e-14
 class _State:
     """The problems still at work, of one C each; rows of every tensor are problems."""
 
-    path: Tensor  # which Gram matrix
+    path: Tensor
+    matrix: Tensor  # which Gram matrix
     s: Tensor  # signed dual variables y a
     g: Tensor  # gradient y − K s
     lo: Tensor
@@ -46,8 +47,8 @@ def smo_batched(
 
     Parameters
     ----------
-    K : Tensor, shape (P, n, n) or (n, n)
-        Gram matrices, one for each path or one for all; float32 or float64.
+    K : Tensor, shape (G, n, n)
+        Gram matrices, float32 or float64; path number k goes with number ``k % G``.
     y : Tensor of float64, shape (n,)
         Labels, −1 or +1.
     upper : Tensor of float64, shape (P, R, n)
@@ -69,14 +70,15 @@ def smo_batched(
     intercept = upper.new_zeros(P, R)
     certificate = Certificate.empty(P, R, device=upper.device)
     s, g = upper.new_zeros(P, n), y.expand(P, n).clone()
+    everyone = torch.arange(P, device=y.device)
+    matrix = everyone % len(K)
     for r in range(R):
         lo = torch.where(y > 0, 0.0, -upper[:, r])
         hi = torch.where(y > 0, upper[:, r], 0.0)
         s, g = _stretched(y, lo, hi, s, g)
         dual_coef[:, r] = s
-        everyone = torch.arange(P, device=y.device)
         no_best = upper.new_full((P,), -torch.inf)
-        state = _State(everyone, s, g, lo, hi, no_best, torch.zeros_like(everyone))
+        state = _State(everyone, matrix, s, g, lo, hi, no_best, torch.zeros_like(everyone))
         mass_positive, mass_negative = hi.sum(1), -lo.sum(1)
         single = (mass_positive == 0) | (mass_negative == 0)
         _retire_single(intercept, certificate, r, single, mass_positive - mass_negative)
@@ -84,7 +86,7 @@ def smo_batched(
         iteration = 0
         while len(state.path):
             if iteration % _REFRESH_EVERY == 0 and iteration:
-                state.g = y - _times(K, state.path, state.s)
+                state.g = y - _times(K, state.matrix, state.s)
             leaving = _certify(
                 K, y, state, dual_coef, intercept, certificate, r, iteration, tol, max_iter
             )
@@ -94,17 +96,19 @@ def smo_batched(
                 _advance(K, state)
             iteration += _CHECK_EVERY
         s = dual_coef[:, r].clone()
-        g = y - _times(K, everyone, s)
+        g = y - _times(K, matrix, s)
     return dual_coef, intercept, certificate
 
 
-def _times(K: Tensor, path: Tensor, s: Tensor) -> Tensor:
+def _times(K: Tensor, matrix: Tensor, s: Tensor) -> Tensor:
     """``K s`` for each problem, shape (problems, n), in float64."""
-    if K.ndim == 2:
-        return s @ K.to(s.dtype)
-    if len(path) == len(K) and K.dtype == s.dtype:
+    if K.dtype == s.dtype and torch.equal(matrix, torch.arange(len(K), device=K.device)):
         return torch.bmm(K, s.unsqueeze(-1)).squeeze(-1)
-    return torch.stack([K[p].to(s.dtype) @ row for p, row in zip(path.tolist(), s, strict=True)])
+    products = torch.empty_like(s)
+    for k in matrix.unique().tolist():
+        rows = torch.nonzero(matrix == k).squeeze(1)
+        products[rows] = s[rows] @ K[k].to(s.dtype)
+    return products
 
 
 def _advance(K: Tensor, state: _State) -> None:
@@ -112,19 +116,15 @@ def _advance(K: Tensor, state: _State) -> None:
     s, g, lo, hi = state.s, state.g, state.lo, state.hi
     rows = torch.arange(len(s), device=s.device)
     g_max, i = torch.where(s < hi, g, -torch.inf).max(dim=1)
-    if K.ndim == 2:
-        K_i, diagonal = K[i].to(s.dtype), K.diagonal().to(s.dtype)
-        K_ii = diagonal[i]
-    else:
-        K_i = K[state.path, i].to(s.dtype)
-        diagonal = K.diagonal(dim1=1, dim2=2)[state.path].to(s.dtype)
-        K_ii = diagonal[rows, i]
+    K_i = K[state.matrix, i].to(s.dtype)
+    diagonal = K.diagonal(dim1=1, dim2=2)[state.matrix].to(s.dtype)
+    K_ii = diagonal[rows, i]
     fall = torch.where(s > lo, g_max[:, None] - g, 0.0).clamp_min_(0.0)
     # An optimal problem has no variable to raise (g_max = −∞) or no fall: its step is 0.
     fall = torch.where(torch.isfinite(g_max)[:, None], fall, 0.0)
     curvature = (K_ii[:, None] + diagonal - 2 * K_i).clamp_min_(_MIN_CURVATURE)
     j = (fall * fall / curvature).argmax(dim=1)
-    K_j = (K[j] if K.ndim == 2 else K[state.path, j]).to(s.dtype)
+    K_j = K[state.matrix, j].to(s.dtype)
     room_i, room_j = (hi - s)[rows, i], (s - lo)[rows, j]
     step = torch.minimum(fall[rows, j] / curvature[rows, j], torch.minimum(room_i, room_j))
     s[rows, i] = torch.where(step == room_i, hi[rows, i], s[rows, i] + step)
@@ -144,27 +144,32 @@ def _certify(
     tol: float,
     max_iter: int,
 ) -> Tensor:
-    """Evaluate the duality gaps, write down what is finished, return which problems are."""
+    """Evaluate the duality gaps, write down what is finished, return which problems are.
+
+    Judged by fresh gradients: what the updates' rounding made look solved goes on with those.
+    """
     primal, dual, _ = _objectives(y, state)
     better = dual > state.best
     state.idle = torch.where(better, 0, state.idle + 1)
     state.best = torch.maximum(state.best, dual)
     stalled = state.idle > _PATIENCE
-    leaving = ((primal - dual).abs() <= tol * primal) | stalled | (iteration >= max_iter)
+    given_up = stalled | (iteration >= max_iter)
+    leaving = ((primal - dual).abs() <= tol * primal) | given_up
     if leaving.any():
-        done = _State(**{name: value[leaving] for name, value in vars(state).items()})
-        done.g = y - _times(K, done.path, done.s)  # certified without the updates' rounding
-        primal, dual, b = _objectives(y, done)
-        converged = (primal - dual).abs() <= tol * primal
-        path = done.path
-        dual_coef[path, r] = done.s
-        intercept[path, r] = b
-        certificate.primal[path, r] = primal
-        certificate.dual[path, r] = dual
-        certificate.gap[path, r] = (primal - dual) / primal
+        state.g[leaving] = y - _times(K, state.matrix[leaving], state.s[leaving])
+        primal, dual, b = _objectives(y, state)
+        converged = leaving & ((primal - dual).abs() <= tol * primal)
+        leaving = converged | given_up
+        path = state.path[leaving]
+        dual_coef[path, r] = state.s[leaving]
+        intercept[path, r] = b[leaving]
+        certificate.primal[path, r] = primal[leaving]
+        certificate.dual[path, r] = dual[leaving]
+        certificate.gap[path, r] = ((primal - dual) / primal)[leaving]
         certificate.n_iter[path, r] = iteration
-        failure = torch.where(stalled[leaving], int(Status.STALLED), int(Status.MAX_ITER))
-        certificate.status[path, r] = torch.where(converged, int(Status.CONVERGED), failure)
+        failure = torch.where(stalled, int(Status.STALLED), int(Status.MAX_ITER))
+        status = torch.where(converged, int(Status.CONVERGED), failure)
+        certificate.status[path, r] = status[leaving]
     return leaving
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["smo_path"]
+__all__ = ["gather", "smo_path"]
 
 _CHECK_EVERY = 64  # iterations between evaluations of the duality gap
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is computed anew
@@ -24,6 +24,18 @@ _compiled = numba.njit(cache=True, nogil=True)
 # Vector instructions need divisions that do not raise. Sums must not be reordered, nor products
 # fused: the gradient that is compared has to be the one that is stored.
 _vectorised = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compiled
+def gather(K, rows, room):  # type: ignore[no-untyped-def]
+    """``K[rows][:, rows]`` at the beginning of the one-dimensional array `room`."""
+    m = rows.shape[0]
+    part = room[: m * m].reshape(m, m)
+    for i in range(m):
+        K_i = K[rows[i]]
+        for k in range(m):
+            part[i, k] = K_i[rows[k]]
+    return part
 
 
 @_compiled
@@ -75,11 +87,15 @@ def smo_path(K, y, upper, tol, max_iter, s, dual_coef, intercept, primal, dual, 
                 p, d, _ = _objectives(y, s, lo, hi, g, g_max, g_min)
                 idle = 0 if d > best else idle + 1
                 best = max(best, d)
-                if abs(p - d) <= tol * p or optimal or it >= max_iter or idle > _PATIENCE:
-                    break
-                if it % _REFRESH_EVERY == 0 and it > 0:
+                final = abs(p - d) <= tol * p or optimal or it >= max_iter or idle > _PATIENCE
+                if final or (it % _REFRESH_EVERY == 0 and it > 0):
                     _gradient(K, y, s, g)  # sheds the rounding of thousands of updates
                     i_next, g_max, g_min = _update(K[i], K[j], 0.0, s, lo, hi, g)
+                if final:  # what the rounding made look solved goes on
+                    p, d, _ = _objectives(y, s, lo, hi, g, g_max, g_min)
+                    optimal = g_max - g_min <= 0
+                    if abs(p - d) <= tol * p or optimal or it >= max_iter or idle > _PATIENCE:
+                        break
             i = i_next
             j = _steepest_partner(K[i], diagonal, diagonal[i], g_max, s, lo, g, gain)
             if j < 0:  # what is left of the violation is rounding

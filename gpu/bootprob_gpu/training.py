@@ -128,7 +128,7 @@ def iter_fit(
 
 
 def choose_solver(problem: Problem, device: torch.device) -> Solver:
-    """The solver that "auto" stands for; the measurements are in docs/engine.md."""
+    """What "auto" stands for: interior point if linear and p ≤ n, else SMO; compiled on a CPU."""
     n, p = problem.X.shape
     on_cpu = device.type == "cpu"
     if problem.kernel == "linear" and p <= n:

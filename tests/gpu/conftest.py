@@ -59,9 +59,6 @@ class Backend:
         return {name: getattr(self, name) for name in names}
 
 
-# One row 1e4 standard deviations away makes the normal matrix so ill-conditioned that an interior
-# point stalls in one batch of twenty-five; it says so.
-_STALLS = {"excused": ("outlier",)}
 # The linear kernel is not what SMO is good at: a large C or unequal columns cost it millions of
 # iterations. In plain torch an iteration is slow on a CPU, so few are allowed in here.
 _HARD = {
@@ -70,8 +67,8 @@ _HARD = {
 }
 _SLOW = {"max_iter": 600, "excused": tuple(UGLY)}
 BACKENDS = [
-    Backend("interior-point", "linear", **_STALLS),
-    Backend("interior-point-compiled", "linear", **_STALLS),
+    Backend("interior-point", "linear"),
+    Backend("interior-point-compiled", "linear"),
     Backend("smo-compiled", "linear", **_HARD),
     Backend("smo-compiled", "linear", torch.float32, **_HARD),
     Backend("smo-compiled", "rbf"),

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
+
 from bootprob_gpu import Problem, fit, iter_fit, memory
-from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.memory import chunked, free_bytes, visible_block
 
 
 def _sizes(n_items, work, **plan):
@@ -67,8 +68,17 @@ def test_a_containers_limit_counts(tmp_path, monkeypatch):
     (tmp_path / "memory.current").write_text("1000000\n")
     monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     assert free_bytes(torch.device("cpu")) == 2_000_000
+    # What files occupy in the page cache is given up at need, as far as nobody uses it.
+    (tmp_path / "memory.stat").write_text("anon 400000\ninactive_file 600000\nactive_file 7\n")
+    assert free_bytes(torch.device("cpu")) == 2_300_000
     (tmp_path / "memory.max").write_text("max\n")
-    assert free_bytes(torch.device("cpu")) > 2_000_000
+    assert free_bytes(torch.device("cpu")) > 2_300_000
+
+
+def test_blocks_leave_progress_to_be_seen():
+    assert visible_block(n_replicates=10_000, n_models=11) == 500
+    assert visible_block(n_replicates=500, n_models=11) == 47  # 517 models
+    assert visible_block(n_replicates=1, n_models=1000) == 1
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -1,0 +1,101 @@
+"""What a model comes out as does not depend on the company it is trained in."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+import torch
+from problems import bootstrap_counts, overlapping
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from bootprob_gpu import FittedBatch, Problem, Status, fit, paths
+
+
+@pytest.fixture
+def problem(rng) -> Problem:
+    """Models that need from a few iterations to many, one of a single class among them."""
+    X, y = overlapping(rng, n=60, p=4)
+    counts = bootstrap_counts(rng, 30, y)
+    counts[7, y > 0] = 0
+    return Problem(X, y, counts, 10.0 ** np.arange(-4, 4))
+
+
+def alone(problem: Problem, b: int) -> Problem:
+    """Replicate b of a problem, nothing else."""
+    return Problem(problem.X, problem.y, problem.counts[b : b + 1], problem.C)
+
+
+def assert_same_models(one: FittedBatch, other: FittedBatch) -> None:
+    # Matrix products of another size round otherwise, which can tip a gap that is next to the
+    # tolerance; all other models are the same.
+    same = one.n_iter == other.n_iter
+    assert (~same).sum() <= 0.01 * same.numel()
+    assert torch.equal(one.status, other.status)
+    for name in ("primal", "dual"):
+        found, expected = getattr(one, name)[same], getattr(other, name)[same]
+        torch.testing.assert_close(found, expected, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("memory_limit", [1, 10**6, 10**7])
+def test_memory_limit_changes_no_model(problem, memory_limit):
+    whole = fit(problem, solver="interior-point")
+    assert len(set(whole.n_iter.flatten().tolist())) > 3
+    parts = fit(problem, solver="interior-point", memory_limit=memory_limit)
+    assert_same_models(whole, parts)
+
+
+def test_batch_mates_change_no_model(problem):
+    whole = fit(problem, solver="interior-point")
+    parts = [fit(alone(problem, b), solver="interior-point") for b in range(problem.n_replicates)]
+    assert_same_models(whole, FittedBatch.concatenate(parts))
+    assert (whole.status[7] == Status.SINGLE_CLASS).all()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+def test_shared_gram_matrices_are_each_paths_own(rng, kernel, dtype):
+    """One scale for all, said once or said for every replicate."""
+    X, y = overlapping(rng, n=30, p=3)
+    counts = bootstrap_counts(rng, 4, y)
+    gamma = [0.1, 0.5, 2.0] if kernel == "rbf" else None
+    scale = rng.uniform(0.5, 2.0, size=3)
+    fits = [
+        fit(
+            Problem(X, y, counts, [0.1, 1.0], kernel=kernel, gamma=gamma, scale=each),
+            solver="smo-batched",
+            dtype=dtype,
+            tol=1e-3,
+        )
+        for each in (scale, np.tile(scale, (4, 1)))
+    ]
+    torch.testing.assert_close(fits[0].primal, fits[1].primal, rtol=1e-3, atol=0)
+    torch.testing.assert_close(fits[0].dual, fits[1].dual, rtol=1e-3, atol=0)
+    assert (fits[0].status == Status.CONVERGED).all()
+
+
+def test_threads_that_train_leave_blas_as_it_was(problem):
+    fit(alone(problem, 0))  # loads all libraries
+    with threadpool_limits(2, user_api="blas"):
+        before = threadpool_info()
+        assert any(each["num_threads"] == 2 for each in before if each["user_api"] == "blas")
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda b: fit(alone(problem, b), memory_limit=1), range(16)))
+        assert threadpool_info() == before
+
+
+def test_blas_is_limited_until_the_last_fit_ends():
+    def blas_threads() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
+
+    paths._libraries()  # loads what the limit is to reach
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        assert 2 in before
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(paths._one_blas_thread)
+        second.enter_context(paths._one_blas_thread)
+        first.close()
+        assert set(blas_threads()) == {1}
+        second.close()
+        assert blas_threads() == before
