@@ -21,6 +21,8 @@ from bootprob_gpu.certificate import Certificate, Status, feasible_dual, relativ
 __all__ = ["NormalMatrices", "interior_point"]
 
 _STALL_AFTER = 20  # iterations without a better gap before a problem is given up
+_PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
+_PLAIN_CENTRING = 0.2
 _STEP_TO_BOUNDARY = 0.995
 _SHORT_STEP = 0.3  # below, an iterate is off the central path and goes back there first
 
@@ -262,6 +264,12 @@ def _advance(X1: Tensor, y: Tensor, s: _State, normal: NormalMatrices, iteration
     mu_reached = (reached * s.inside).sum(1, keepdim=True) / pairs
     target = ((mu_reached / mu) ** 3).clamp_max(1) * mu
     ca, cv = target - da * dt, target + da * dxi
+    # The second-order terms, and with them the iterates, can cycle: then straight down the path.
+    idle = (iteration - s.best_iteration >= _PLAIN_AFTER)[:, None]
+    ca, cv = (
+        torch.where(idle, _PLAIN_CENTRING * mu, ca),
+        torch.where(idle, _PLAIN_CENTRING * mu, cv),
+    )
     dw, da, dt, dxi = direction(ca, cv)
     # The first steps stay further from the boundary: the starting point is far from the path.
     shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY

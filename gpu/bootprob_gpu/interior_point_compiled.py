@@ -14,6 +14,8 @@ __all__ = ["interior_point_path"]
 CONVERGED, MAX_ITER, STALLED = 0, 1, 2  # values of `bootprob_gpu.certificate.Status`
 
 _STALL_AFTER = 20  # iterations without a better gap before a problem is given up
+_PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
+_PLAIN_CENTRING = 0.2
 _STEP_TO_BOUNDARY = 0.995
 _SHORT_STEP = 0.3  # below, an iterate is off the central path and goes back there first
 
@@ -107,9 +109,11 @@ def interior_point_path(X1, y, upper, penalty, tol, max_iter, w, primal, dual, n
                 reached += (u[i] - a[i] - step_d * da[i]) * (xi[i] + step_p * dxi[i])
             target = min((reached / (2 * m) / mu) ** 3, 1.0) * mu
             # Corrector: towards the central path, second-order terms of the predictor included.
+            # These terms, and with them the iterates, can cycle: then straight down the path.
+            idle = iteration - best_iteration >= _PLAIN_AFTER
             for i in range(m):
-                ca[i] = target - da[i] * dt[i]
-                cv[i] = target + da[i] * dxi[i]
+                ca[i] = _PLAIN_CENTRING * mu if idle else target - da[i] * dt[i]
+                cv[i] = _PLAIN_CENTRING * mu if idle else target + da[i] * dxi[i]
             dx = _direction(
                 X1, XT, y, u, penalty, H, x, a, t, xi, theta, ca, cv, rho, da, dt, dxi, v
             )
