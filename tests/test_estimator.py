@@ -120,6 +120,16 @@ def test_wald_keeps_its_width_where_all_votes_agree(model, data):
     assert model.proba_interval(everywhere, method="wald", clip=True).max() == 1
 
 
+def test_shares_of_unanimous_votes_are_exactly_0_or_1(data):
+    model = BootstrapSVC(n_bootstraps=7, C=np.geomspace(0.5, 2, 13), random_state=0).fit(*data)
+    for seed in range(50):  # weights whose sum rounds to more than 1
+        weights = np.random.default_rng(seed).uniform(size=13)
+        model.weights_ = weights / weights.sum()
+        p = model.vote_proba(np.vstack([data[0], 50 * data[0]]))
+        assert p.min() >= 0
+        assert p.max() <= 1
+
+
 def test_wider_levels_give_wider_intervals(model, data):
     for method in ("normal", "replicate", "wald", "wilson"):
         narrow = model.proba_interval(data[0], level=0.8, method=method)[:, 1]

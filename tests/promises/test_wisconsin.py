@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-from bootprob_gpu import Status
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import brier_score_loss, log_loss
@@ -13,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bootprob import DEFAULT_C, BootstrapSVC
+from bootprob_gpu import Status
 
 
 def test_ten_folds(record):
