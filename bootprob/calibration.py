@@ -85,6 +85,18 @@ class Sigmoid:
         design = np.stack([scores, np.ones_like(scores)])
         return cls(float(slope), float(intercept), (design * (weight * p * (1 - p))) @ design.T)
 
+    def centered(self, scores: Floats, weight: Floats) -> Self:
+        """Return the same sigmoid for scores moved by ``intercept / slope``: 0 is one half then.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            The scores it was fitted to, moved.
+        weight : ndarray, shape (n,)
+            Row weights.
+        """
+        return self._with_information(self.slope, 0.0, scores, weight)
+
     def predict(self, scores: Floats) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""
         return expit(self.slope * scores + self.intercept)

@@ -127,7 +127,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Scale of the columns of ``(X - center_) / scale_`` in each replicate.
     score_scale_, score_offset_ : ndarray, shape (B,)
         Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
-        the same mean and spread out of bag; 1 and 0 without calibration.
+        the same mean and spread out of bag, and probability one half at 0; 1 and 0 without
+        calibration.
     certificates_ : dict of ndarray, each of shape (B, R)
         "primal" and "dual" objective, relative "gap", "n_iter" and "status"
         (`bootprob_gpu.Status`) of every model.
@@ -158,9 +159,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    `predict` follows `predict_proba`. The sign of `decision_function` need not: with balanced
-    class weights a score of 0 is where both classes cost the same, not where they are equally
-    likely.
+    `predict` follows `predict_proba`. With sigmoid calibration `decision_function` is moved so
+    that 0 is where both classes are equally likely, and agrees; the raw scores of
+    `bootstrap_scores`, and the votes, keep the machines' own 0, which with balanced class weights
+    is where both classes cost the same.
 
     Examples
     --------
@@ -686,7 +688,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
         """Weighted scores of each replicate, aligned, in chunks (m, B)."""
-        for scores in replicate_scores(self._models(), self._rows(X), self.weights_):
+        rows = self._rows(X)
+        for scores in replicate_scores(self._models(), rows, self.weights_):
             yield scores / self.score_scale_ + self.score_offset_
 
     # -- probabilities and intervals -----------------------------------------------------------

@@ -136,6 +136,12 @@ def score_out_of_bag(
     parts = [_moments(scores / scale + offset, inside) for scores, inside, _ in chunks()]
     mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
+    sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
+    if align and sigmoid.slope > 0:
+        # Score 0 becomes where both classes are equally likely, as a decision function's should.
+        shift = sigmoid.intercept / sigmoid.slope
+        offset, mean = offset + shift, mean + shift
+        sigmoid = sigmoid.centered(mean[usable], weight[usable])
     known = mean[usable], positive[usable], weight[usable]
     order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
@@ -146,7 +152,7 @@ def score_out_of_bag(
         offset=offset,
         mean=mean,
         variance=variance,
-        sigmoid=Sigmoid.fit(*known),
+        sigmoid=sigmoid,
         isotonic=Isotonic.fit(*known),
         sampled_rows=sampled,
         sampled_scores=np.where(outside[sampled], scores / scale + offset, np.nan),

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC, DataError
+from bootprob.calibration import Sigmoid
 from bootprob_gpu import Status
 
 
@@ -67,6 +68,10 @@ def test_algorithm_2_by_hand(model, data):
     np.testing.assert_allclose(model.score_scale_, spread / spread.mean(), rtol=1e-8)
     mean = np.array([folded[outside[:, b], b].mean() for b in range(25)])
     folded = (folded - mean) / model.score_scale_ + mean.mean()
+    oob = np.array([folded[i, outside[i]].mean() for i in range(90)])
+    fitted = Sigmoid.fit(oob, y == 1, np.ones(90))
+    folded += fitted.intercept / fitted.slope
+    np.testing.assert_allclose(model.sigmoid_, (fitted.slope, 0), rtol=1e-6)
     np.testing.assert_allclose(model.decision_function(X), folded.mean(axis=1), atol=1e-9)
 
     oob = np.array([folded[i, outside[i]].mean() for i in range(90)])
@@ -210,6 +215,8 @@ def test_predict_agrees_with_predict_proba(data, calibration):
     p = model.predict_proba(data[0])
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert np.array_equal(model.predict(data[0]), (p[:, 1] > 0.5).astype(int))
+    if calibration == "sigmoid":
+        assert np.array_equal(model.predict(data[0]), model.decision_function(data[0]) > 0)
     if calibration:
         bounds = model.proba_interval(data[0])
         assert (np.diff(bounds) > 0).all()
@@ -396,7 +403,7 @@ def test_balanced_weights_balance_the_weights_of_rows(data):
     weighted = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y, sample_weight=weight)
     plain = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
     # The balance is struck by weight, so the machines are about the same in both.
-    ours, theirs = (m.decision_function(X).mean() for m in (weighted, plain))
+    ours, theirs = (next(m.bootstrap_scores(X)).mean() for m in (weighted, plain))
     assert abs(ours - theirs) < 0.15
     assert weighted.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
 

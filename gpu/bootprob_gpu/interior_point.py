@@ -24,7 +24,6 @@ _STALL_AFTER = 20  # iterations without a better gap before a problem is given u
 _PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
 _PLAIN_CENTRING = 0.2
 _STEP_TO_BOUNDARY = 0.995
-_SHORT_STEP = 0.3  # below, an iterate is off the central path and goes back there first
 
 
 class NormalMatrices:
@@ -274,10 +273,6 @@ def _advance(X1: Tensor, y: Tensor, s: _State, normal: NormalMatrices, iteration
     # The first steps stay further from the boundary: the starting point is far from the path.
     shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
     step_p, step_d = ((shy * step).clamp_max(1) for step in longest(da, dt, dxi))
-    short = (torch.minimum(step_p, step_d) < _SHORT_STEP) & ~s.done[:, None]
-    if bool(short.any()):
-        dw, da, dt, dxi = direction(torch.where(short, mu, ca), torch.where(short, mu, cv))
-        step_p, step_d = ((shy * step).clamp_max(1) for step in longest(da, dt, dxi))
     s.w = s.w + step_p * dw
     s.a = torch.where(s.inside > 0, s.a + step_d * da, s.a)
     s.t = torch.where(s.inside > 0, s.t + step_p * dt, s.t)

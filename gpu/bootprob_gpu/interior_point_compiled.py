@@ -17,7 +17,6 @@ _STALL_AFTER = 20  # iterations without a better gap before a problem is given u
 _PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
 _PLAIN_CENTRING = 0.2
 _STEP_TO_BOUNDARY = 0.995
-_SHORT_STEP = 0.3  # below, an iterate is off the central path and goes back there first
 
 _compiled = numba.njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "contract", "reassoc", "arcp"}
@@ -120,14 +119,6 @@ def interior_point_path(X1, y, upper, penalty, tol, max_iter, w, primal, dual, n
             shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
             step_p, step_d = _longest(u, a, t, xi, da, dt, dxi)
             step_p, step_d = min(shy * step_p, 1.0), min(shy * step_d, 1.0)
-            if min(step_p, step_d) < _SHORT_STEP:
-                for i in range(m):
-                    ca[i], cv[i] = mu, mu
-                dx = _direction(
-                    X1, XT, y, u, penalty, H, x, a, t, xi, theta, ca, cv, rho, da, dt, dxi, v
-                )
-                step_p, step_d = _longest(u, a, t, xi, da, dt, dxi)
-                step_p, step_d = min(shy * step_p, 1.0), min(shy * step_d, 1.0)
             for j in range(q):
                 x[j] += step_p * dx[j]
             for i in range(m):
