@@ -388,13 +388,17 @@ def test_impossible_data_are_refused(data):
 
 
 def test_unbalanced_replicates_without_class_weights_do_not_lose_the_rows(rng):
-    # Nearly constant SVMs: their intercepts dwarf what tells rows apart.
-    X, new = rng.normal(size=(500, 4)), rng.normal(size=(2000, 4))
+    # Nearly constant SVMs: their intercepts dwarf what tells rows apart. One draw of 40
+    # positives varies (relative error .02 to .9 over 60 draws), so several are averaged.
     slopes = np.array([1.2, -0.8, 0.5, 0.0])
-    y, truth = rng.uniform(size=500) < expit(X @ slopes - 3), expit(new @ slopes - 3)
-    model = BootstrapSVC(n_bootstraps=40, class_weight=None, random_state=0).fit(X, y)
-    error = np.square(model.predict_proba(new)[:, 1] - truth).mean()
-    assert error < 0.6 * np.square(y.mean() - truth).mean()
+    relative_errors = []
+    for _ in range(8):
+        X, new = rng.normal(size=(500, 4)), rng.normal(size=(2000, 4))
+        y, truth = rng.uniform(size=500) < expit(X @ slopes - 3), expit(new @ slopes - 3)
+        model = BootstrapSVC(n_bootstraps=40, class_weight=None, random_state=0).fit(X, y)
+        error = np.square(model.predict_proba(new)[:, 1] - truth).mean()
+        relative_errors.append(error / np.square(y.mean() - truth).mean())
+    assert np.mean(relative_errors) < 0.6
 
 
 def test_balanced_weights_balance_the_weights_of_rows(data):
