@@ -1,13 +1,41 @@
-"""Mehrotra's interior point for one linear support vector machine at a time, compiled.
+"""Mehrotra's interior point along the path of C of one linear support vector machine, compiled.
 
-The same method as `bootprob_gpu.interior_point`, on the rows of weight only and with all passes
-over them fused, so that a problem stays in a core's caches.
+The method of `bootprob_gpu.interior_point` on the rows of weight only, with four differences that
+suit one core: passes over the rows are fused; the normal matrix is a symmetric product, summed over
+blocks of rows that stay in the cache; scores and the dual's gradient are moved along with the
+steps, and computed anew before anything is certified; and every C but the first starts near the
+central path, from coefficients of the C before.
+
+Rows come as ``Z``: column i is ``y_i (x_i, 1)``, so that margins are ``Zᵀ w`` and the gradient of
+the dual is ``Z a``.
 """
 
 from __future__ import annotations
 
 import numba
 import numpy as np
+
+from bootprob_gpu.compiled_blas import (
+    ROUTINES,
+    add_symmetric_product,
+    constants,
+    factor,
+    solve_factored,
+    times,
+    times_transposed,
+)
+from bootprob_gpu.interior_point_loops import (
+    aim,
+    correct,
+    dual_norm,
+    loss,
+    middle_of_the_box,
+    move,
+    near_central_path,
+    norm,
+    predict,
+    weigh,
+)
 
 __all__ = ["interior_point_path"]
 
@@ -17,26 +45,35 @@ _STALL_AFTER = 20  # iterations without a better gap before a problem is given u
 _PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
 _PLAIN_CENTRING = 0.2
 _STEP_TO_BOUNDARY = 0.995
+_EXACT_WITHIN = 2.0  # tolerances within which a gap is computed free of gathered rounding
+_KEEP_AT = 1e-2  # gap at which coefficients are kept for the next C
+_WARM_REACH = 16.0  # ratio of consecutive C beyond which the one says little about the other
+_LEAST_SHARE, _LARGEST_SHARE, _SHARE_PER_NORM = 0.02, 2.0, 8.0  # of a warm start; by experiment
+_BLOCK_NUMBERS = 40_000  # in a block of weighted rows: within the second-level cache
+_DAMPING = 1e-12
 
 _compiled = numba.njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "contract", "reassoc", "arcp"}
 )
 
 
-@_compiled
-def interior_point_path(X1, y, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status):  # type: ignore[no-untyped-def]
-    """Train one support vector machine for each row of `upper`.
+def interior_point_path(
+    X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status
+):  # type: ignore[no-untyped-def]
+    """Train one support vector machine for each row of `upper`, each started from the one before.
 
     Parameters
     ----------
-    X1 : array, shape (m, q)
-        The rows that carry weight, columns of about unit scale, with a column of ones appended.
-    y : array, shape (m,)
-        Labels, −1 or +1, both with weight.
+    X1 : array, shape (n, q)
+        Rows, columns of about unit scale, with a column of ones appended.
+    y : array, shape (n,)
+        Labels, −1 or +1.
+    rows : array of int, shape (m,)
+        The rows that carry weight, of both classes.
     upper : array, shape (R, m)
-        Box bounds, positive.
+        Box bounds of those rows, positive.
     penalty : array, shape (q,)
-        Diagonal of ``Λ``, 0 for the intercept and positive elsewhere.
+        Diagonal of ``Λ``, 0 for the intercept (the last) and positive elsewhere.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -46,108 +83,137 @@ def interior_point_path(X1, y, upper, penalty, tol, max_iter, w, primal, dual, n
     primal, dual, n_iter, status : arrays, shape (R,)
         Filled in.
     """
-    m, q = X1.shape
-    XT = X1.T.copy()
-    weighted = np.empty((q, m))
-    a, t, xi = np.empty(m), np.empty(m), np.empty(m)
-    theta, rho, ca, cv = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    da, dt, dxi, v = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    _path(X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, ROUTINES)
+
+
+@_compiled
+def _path(X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, routines):  # type: ignore[no-untyped-def]
+    m, q = rows.shape[0], X1.shape[1]
+    Q = (q + 3) // 4 * 4  # BLAS likes multiples of a vector's length
+    Z = np.zeros((Q, m))
+    labels = np.empty(m)
+    for i in range(m):
+        labels[i] = y[rows[i]]
+        for j in range(q):
+            Z[j, i] = labels[i] * X1[rows[i], j]
+    padded = np.ones(Q)
+    padded[:q] = penalty
+    x, kept = np.zeros(Q), np.zeros(Q)
+    state, room = np.empty((17, m)), np.empty(max(_BLOCK_NUMBERS, 64 * Q))
+    objectives = np.empty(2)
+    mass = 0.0
     for r in range(upper.shape[0]):
-        u = upper[r]
-        _start(y, u, a, t, xi)
-        x = np.zeros(q)
-        primal[r], dual[r] = np.inf, -np.inf
-        status[r] = MAX_ITER
-        best_gap, best_iteration = np.inf, 0
-        for iteration in range(max_iter + 1):
-            f = np.dot(X1, x)
-            p = 0.0
-            for j in range(q):
-                p += 0.5 * penalty[j] * x[j] * x[j]
-            for i in range(m):
-                p += u[i] * max(0.0, 1.0 - y[i] * f[i])
-            if p < primal[r]:
-                primal[r] = p
-                w[r] = x
-            dual[r] = max(dual[r], _dual(XT, y, a, penalty, v))
-            gap = (primal[r] - dual[r]) / primal[r]
-            n_iter[r] = iteration
-            if gap <= tol:
-                status[r] = CONVERGED
-                break
-            if gap < 0.9 * best_gap:
-                best_gap, best_iteration = gap, iteration
-            if not np.isfinite(p) or iteration - best_iteration >= _STALL_AFTER:
-                status[r] = STALLED
-                break
-            if iteration == max_iter:
-                break
-            mu = 0.0
-            for i in range(m):
-                mu += a[i] * t[i] + (u[i] - a[i]) * xi[i]
-                theta[i] = 1.0 / (t[i] / a[i] + xi[i] / (u[i] - a[i]))
-            mu /= 2 * m
-            for j in range(q):
-                for i in range(m):
-                    weighted[j, i] = XT[j, i] * theta[i]
-            H = np.dot(weighted, X1)
-            for j in range(q):
-                H[j, j] += penalty[j]
-            if not _factor(H):
-                status[r] = STALLED
-                break
-            # Predictor: straight for complementarity 0.
-            for i in range(m):
-                ca[i], cv[i] = 0.0, 0.0
-            _direction(X1, XT, y, u, penalty, H, x, a, t, xi, theta, ca, cv, rho, da, dt, dxi, v)
-            step_p, step_d = _longest(u, a, t, xi, da, dt, dxi)
-            step_p, step_d = min(step_p, 1.0), min(step_d, 1.0)
-            reached = 0.0
-            for i in range(m):
-                reached += (a[i] + step_d * da[i]) * (t[i] + step_p * dt[i])
-                reached += (u[i] - a[i] - step_d * da[i]) * (xi[i] + step_p * dxi[i])
-            target = min((reached / (2 * m) / mu) ** 3, 1.0) * mu
-            # Corrector: towards the central path, second-order terms of the predictor included.
-            # These terms, and with them the iterates, can cycle: then straight down the path.
-            idle = iteration - best_iteration >= _PLAIN_AFTER
-            for i in range(m):
-                ca[i] = _PLAIN_CENTRING * mu if idle else target - da[i] * dt[i]
-                cv[i] = _PLAIN_CENTRING * mu if idle else target + da[i] * dxi[i]
-            dx = _direction(
-                X1, XT, y, u, penalty, H, x, a, t, xi, theta, ca, cv, rho, da, dt, dxi, v
-            )
-            shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
-            step_p, step_d = _longest(u, a, t, xi, da, dt, dxi)
-            step_p, step_d = min(shy * step_p, 1.0), min(shy * step_d, 1.0)
-            for j in range(q):
-                x[j] += step_p * dx[j]
-            for i in range(m):
-                a[i] += step_d * da[i]
-                t[i] += step_p * dt[i]
-                xi[i] += step_p * dxi[i]
+        mass_before, mass = mass, upper[r].sum()
+        warm = r > 0 and mass < _WARM_REACH * mass_before and mass_before < _WARM_REACH * mass
+        x[:] = kept if warm else np.zeros(Q)
+        n_iter[r], status[r] = _solve(
+            Z, labels, upper[r], padded, tol, max_iter, warm, x, kept, state, room, objectives,
+            routines,
+        )  # fmt: skip
+        if status[r] != CONVERGED and warm:  # once more, from the middle of the box
+            x[:] = 0.0
+            spent = n_iter[r]
+            n_iter[r], status[r] = _solve(
+                Z, labels, upper[r], padded, tol, max_iter, False, x, kept, state, room,
+                objectives, routines,
+            )  # fmt: skip
+            n_iter[r] += spent
+        w[r] = x[:q]
+        primal[r], dual[r] = objectives
 
 
 @_compiled
-def _start(y, u, a, t, xi):  # type: ignore[no-untyped-def]
-    mass_positive = 0.0
-    mass_negative = 0.0
-    for i in range(y.shape[0]):
-        if y[i] > 0:
-            mass_positive += u[i]
+def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectives, routines):  # type: ignore[no-untyped-def]
+    """One model, from the coefficients `x` and to them; iterations and status.
+
+    Leaves in `kept` coefficients for the next C to start from, in `objectives` primal and dual.
+    """
+    Q, m = Z.shape
+    a, v, t, xi = state[0], state[1], state[2], state[3]
+    ia, iv, it, ixi = state[4], state[5], state[6], state[7]
+    theta, root, pull, f, df = state[8], state[9], state[10], state[11], state[12]
+    da, dt, dxi, rho = state[13], state[14], state[15], state[16]
+    fixed = constants()
+    H, G, dx, best = np.empty((Q, Q)), np.empty(Q), np.empty(Q), x.copy()
+    times_transposed(routines, fixed, Z, x, f)
+    if warm:
+        penalised = norm(penalty, x)
+        level = penalised + loss(u, f)
+        # The less the penalty weighs, the less another C changes.
+        share = min(max(_SHARE_PER_NORM * penalised / level, _LEAST_SHARE), _LARGEST_SHARE)
+        near_central_path(u, f, share * level / (2 * m), a, v, t, xi)
+    else:
+        middle_of_the_box(y, u, a, v, t, xi)
+    times(routines, fixed, Z, a, G)
+    objectives[0], objectives[1] = np.inf, -np.inf
+    lowest, best_gap, best_iteration = np.inf, np.inf, 0
+    keep = True
+    for iteration in range(max_iter + 1):
+        p = norm(penalty, x) + loss(u, f)
+        gap = (p - a.sum() + dual_norm(penalty, G)) / p
+        if p < lowest:
+            lowest = p
+            best[:] = x
+        if gap < 0.9 * best_gap:
+            best_gap, best_iteration = gap, iteration
+        given_up = not np.isfinite(p) or iteration - best_iteration >= _STALL_AFTER
+        last = given_up or iteration == max_iter
+        if gap <= _EXACT_WITHIN * tol or last:
+            if last:
+                x[:] = best
+            gap = _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives)
+        if keep and (gap <= _KEEP_AT or last):
+            kept[:] = x
+            keep = False
+        if gap <= tol:
+            return iteration, CONVERGED
+        if last:
+            return iteration, STALLED if given_up else MAX_ITER
+        mu = weigh(a, v, t, xi, ia, iv, it, ixi, theta, root, pull)
+        if not _normal_factor(routines, fixed, Z, root, penalty, room, H):
+            x[:] = best
+            _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives)
+            return iteration, STALLED
+        # Predictor: straight for complementarity 0.
+        _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df)
+        ratio_p, ratio_d, primal_part, dual_part, both = predict(
+            a, v, t, xi, ia, iv, it, ixi, theta, df, da, dt, dxi
+        )
+        step_p, step_d = min(1.0, 1 / ratio_p), min(1.0, 1 / ratio_d)
+        change = step_p * primal_part + step_d * dual_part + step_p * step_d * both
+        reached = mu + change / (2 * m)
+        target = min(max(reached / mu, 0.0) ** 3, 1.0) * mu
+        # Corrector: towards the central path, second-order terms of the predictor included.
+        # These terms, and with them the iterates, can cycle: then straight down the path.
+        if iteration - best_iteration >= _PLAIN_AFTER:
+            target, second_order = _PLAIN_CENTRING * mu, 0.0
         else:
-            mass_negative += u[i]
-    lighter = min(mass_positive, mass_negative)
-    for i in range(y.shape[0]):
-        a[i] = 0.5 * u[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
-        t[i] = 1.0
-        xi[i] = 2.0
+            second_order = 1.0
+        aim(target, second_order, t, xi, ia, iv, theta, da, dt, dxi, rho, pull)
+        _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df)
+        ratio_p, ratio_d = correct(t, xi, ia, iv, it, ixi, theta, rho, df, da, dt, dxi)
+        # The first steps stay further from the boundary: the start is far from the path.
+        shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
+        step_p, step_d = min(1.0, shy / ratio_p), min(1.0, shy / ratio_d)
+        for j in range(Q):  # a full step makes the gradient of the dual Λ w, and Σ y a zero
+            G[j] += step_d * (penalty[j] * (x[j] + dx[j]) - G[j])
+            x[j] += step_p * dx[j]
+        move(step_p, step_d, a, v, t, xi, f, da, dt, dxi, df)
+    return max_iter, MAX_ITER
 
 
 @_compiled
-def _dual(XT, y, a, penalty, v):  # type: ignore[no-untyped-def]
-    """Dual objective after the heavier class is scaled down, so that ``Σ y a = 0``."""
-    mass_positive = 0.0
-    mass_negative = 0.0
+def _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, room, objectives):  # type: ignore[no-untyped-def]
+    """Objectives without what rounding gathered in `f` and `G`; returns the relative gap.
+
+    The dual is taken after the heavier class is scaled down, so that ``Σ y a = 0``. The bounds of
+    all iterates hold, so the best primal and the best dual make the certificate.
+    """
+    times_transposed(routines, fixed, Z, x, f)
+    p = norm(penalty, x) + loss(u, f)
+    if p < objectives[0]:
+        objectives[0] = p
+    mass_positive, mass_negative = 0.0, 0.0
     for i in range(y.shape[0]):
         if y[i] > 0:
             mass_positive += a[i]
@@ -155,64 +221,41 @@ def _dual(XT, y, a, penalty, v):  # type: ignore[no-untyped-def]
             mass_negative += a[i]
     lighter = min(mass_positive, mass_negative)
     for i in range(y.shape[0]):
-        v[i] = y[i] * a[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
-    gradient = np.dot(XT, v)
-    value = 2 * lighter
-    for j in range(penalty.shape[0] - 1):
-        value -= 0.5 * gradient[j] * gradient[j] / penalty[j]
-    return value
+        room[i] = a[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
+    times(routines, fixed, Z, room, G)
+    objectives[1] = max(objectives[1], 2 * lighter - dual_norm(penalty, G))
+    times(routines, fixed, Z, a, G)
+    return (objectives[0] - objectives[1]) / objectives[0]
 
 
 @_compiled
-def _factor(H):  # type: ignore[no-untyped-def]
-    """Cholesky factor in place, by rows; whether the matrix was positive definite."""
-    q = H.shape[0]
-    for j in range(q):
-        for k in range(j + 1):
-            total = H[j, k]
-            for i in range(k):
-                total -= H[j, i] * H[k, i]
-            if k < j:
-                H[j, k] = total / H[k, k]
-            elif total > 0:
-                H[j, j] = np.sqrt(total)
-            else:
-                return False
-    return True
+def _normal_factor(routines, fixed, Z, root, penalty, room, H):  # type: ignore[no-untyped-def]
+    """Cholesky factor of ``Λ + Z θ Zᵀ`` in `H`; whether there is one."""
+    Q, m = Z.shape
+    block = room.shape[0] // Q // 8 * 8
+    damping = 0.0
+    for _ in range(2):
+        H[:] = 0.0
+        for start in range(0, m, block):
+            size = min(block, m - start)
+            part = room[: Q * size].reshape(Q, size)
+            for j in range(Q):
+                for i in range(size):
+                    part[j, i] = Z[j, start + i] * root[start + i]
+            add_symmetric_product(routines, fixed, part, H)
+        for j in range(Q):
+            H[j, j] = (H[j, j] + penalty[j]) * (1 + damping)
+        if factor(routines, fixed, H):
+            return True
+        damping = _DAMPING * Q  # rounding made the matrix indefinite
+    return False
 
 
 @_compiled
-def _direction(X1, XT, y, u, penalty, H, x, a, t, xi, theta, ca, cv, rho, da, dt, dxi, v):  # type: ignore[no-untyped-def]
-    """Newton step towards ``a t = ca`` and ``(u − a) xi = cv``; returns the step of ``x``."""
-    m, q = X1.shape
-    for i in range(m):
-        rho[i] = ca[i] / a[i] - cv[i] / (u[i] - a[i]) - t[i] + xi[i]
-        v[i] = (a[i] + theta[i] * rho[i]) * y[i]
-    dx = np.dot(XT, v)
-    for j in range(q):
-        dx[j] -= penalty[j] * x[j]
-    for j in range(q):
-        for k in range(j):
-            dx[j] -= H[j, k] * dx[k]
-        dx[j] /= H[j, j]
-    for j in range(q - 1, -1, -1):
-        dx[j] /= H[j, j]
-        for k in range(j):
-            dx[k] -= H[j, k] * dx[j]
-    df = np.dot(X1, dx)
-    for i in range(m):
-        da[i] = theta[i] * (rho[i] - y[i] * df[i])
-        dt[i] = (ca[i] - t[i] * da[i]) / a[i] - t[i]
-        dxi[i] = (cv[i] + xi[i] * da[i]) / (u[i] - a[i]) - xi[i]
-    return dx
-
-
-@_compiled
-def _longest(u, a, t, xi, da, dt, dxi):  # type: ignore[no-untyped-def]
-    """Step lengths to the boundary, primal (t, xi) and dual (a, u − a)."""
-    primal = 1e-30
-    dual = 1e-30
-    for i in range(a.shape[0]):
-        primal = max(primal, max(-dt[i] / t[i], -dxi[i] / xi[i]))
-        dual = max(dual, max(-da[i] / a[i], da[i] / (u[i] - a[i])))
-    return 1 / primal, 1 / dual
+def _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df):  # type: ignore[no-untyped-def]
+    """Newton step of the coefficients, and of the margins."""
+    times(routines, fixed, Z, pull, dx)
+    for j in range(x.shape[0]):
+        dx[j] += G[j] - penalty[j] * x[j]
+    solve_factored(routines, fixed, H, dx)
+    times_transposed(routines, fixed, Z, dx, df)

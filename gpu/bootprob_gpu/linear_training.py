@@ -124,8 +124,9 @@ def _solve_compiled(
         for part in together:
             kept = inside[part].all(axis=0)
             interior_point_path(
-                X1[rows[kept]],
-                y[rows[kept]],
+                X1,
+                y,
+                rows[kept],
                 np.ascontiguousarray(box[part][:, kept]),
                 np.append(penalty[path], 0.0),
                 tol,
