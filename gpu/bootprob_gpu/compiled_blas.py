@@ -38,8 +38,7 @@ ROUTINES = np.array(
 _DGEMV, _DSYRK, _DPOTRF, _DPOTRS = range(4)
 
 
-@intrinsic
-def _call(typing_context: Any, routine: Any, arguments: Any) -> Any:
+def _call_typed(typing_context: Any, routine: Any, arguments: Any) -> Any:
     """Call a Fortran subroutine at an address with a tuple of addresses."""
     count = len(arguments)
 
@@ -52,6 +51,9 @@ def _call(typing_context: Any, routine: Any, arguments: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.intp, types.UniTuple(types.intp, count)), generate
+
+
+_call: Any = intrinsic(_call_typed)  # numba passes the first argument itself
 
 
 _compiled = numba.njit(cache=True, nogil=True, error_model="numpy")

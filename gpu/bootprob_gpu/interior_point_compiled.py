@@ -57,9 +57,9 @@ _compiled = numba.njit(
 )
 
 
-def interior_point_path(
+def interior_point_path(  # type: ignore[no-untyped-def]
     X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status
-):  # type: ignore[no-untyped-def]
+):  # fmt: skip
     """Train one support vector machine for each row of `upper`, each started from the one before.
 
     Parameters
@@ -162,7 +162,7 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
             if last:
                 x[:] = best
             gap = _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives)
-        if keep and (gap <= _KEEP_AT or last):
+        if keep and (gap <= max(_KEEP_AT, tol) or last):
             kept[:] = x
             keep = False
         if gap <= tol:

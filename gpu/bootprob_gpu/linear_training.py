@@ -11,20 +11,25 @@ from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.fitted import FittedBatch
-from bootprob_gpu.interior_point import NormalMatrices, interior_point
-from bootprob_gpu.interior_point_compiled import interior_point_path
+from bootprob_gpu.interior_point import interior_point
+from bootprob_gpu.interior_point_state import ROW_ARRAYS, TWIN_CELLS
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
+from bootprob_gpu.normal_matrices import NormalMatrices
 from bootprob_gpu.paths import PathCertificates, solve_paths, workers
 from bootprob_gpu.problem import Problem
+from bootprob_gpu.unit_columns import unit_columns
 
 __all__ = ["train_linear"]
 
 Floats = NDArray[np.float64]
 
-_BATCH_ARRAYS = 30  # tensors of shape (problems, n) alive in an iteration
+_BATCH_ARRAYS = ROW_ARRAYS + 1  # and the scores of the block before
+_TWIN_ARRAYS = 14  # temporaries of plain torch, as large as `TWIN_CELLS` lets them be
+_MATRICES = 3  # of shape (problems, q, q) at once
+_GPU_CELLS = 2**24  # problems × rows in a block that are done before progress could be seen
+_BLOCK_NUMBERS = 2**24  # box bounds and scores in a block of compiled paths, if that is enough
 _CPU_BATCH = 1024  # problems in a batch that suit a CPU's caches
-_NEGLIGIBLE = 1e-100  # spread of a column that no coefficient could make matter
-_PATH_ARRAYS = 6  # copies of the rows and of the box bounds that a compiled path holds
+_PATH_ARRAYS = 20  # arrays of shape (n,) that a compiled path holds besides its rows
 
 
 def train_linear(
@@ -42,43 +47,43 @@ def train_linear(
     R = problem.n_models
     X = torch.from_numpy(problem.X).to(device)
     y = torch.from_numpy(problem.y).to(device)
-    # Columns about 0 and of about unit scale keep the normal matrices well conditioned; the
-    # intercept absorbs the one and the penalty the other. By medians, or a single outlier would
-    # squeeze all other rows into one point; most rows of a dummy are equal, so by its deviation.
-    center = X.median(0).values
-    spread = (X - center).abs().median(0).values
-    spread = torch.where(spread > 0, spread, (X - center).square().mean(0).sqrt())
-    constant = spread <= torch.clamp(1e-14 * center.abs(), min=_NEGLIGIBLE)
-    spread = torch.where(constant, 1.0, spread)
-    X1 = torch.cat([(X - center) / spread, X.new_ones(n, 1)], dim=1)
+    X1, center, spread = unit_columns(X)
     ratio = 1 / spread.cpu().numpy()
     available = free_bytes(device, memory_limit)
     if compiled:
-        normal_matrices, largest = None, 8 * workers()
-        bytes_per_replicate = 8.0 * (_PATH_ARRAYS * R * n + 4 * n * (p + 1))
+        normal_matrices = None
+        largest = max(workers(), min(8 * workers(), _BLOCK_NUMBERS // (R * n)))
+        available -= 8 * workers() * n * (p + 1 + _PATH_ARRAYS + 3 * R)
+        bytes_per_replicate = 8.0 * 3 * R * n  # box bounds, scores, and what is made of them
     else:
         normal_matrices = NormalMatrices(X1, available // 2)
-        available //= 2
-        on_cpu = device.type == "cpu"
-        largest = max(1, _CPU_BATCH // R) if on_cpu else visible_block(problem.n_replicates, R)
-        bytes_per_replicate = 8.0 * R * (_BATCH_ARRAYS * n + 3 * (p + 1) ** 2)
+        available -= normal_matrices.nbytes
+        # Temporaries of plain torch are capped, or a share of the batch if that is small.
+        share = _TWIN_ARRAYS / (_TWIN_ARRAYS + _BATCH_ARRAYS)
+        cap = 8 * _TWIN_ARRAYS * max(n, TWIN_CELLS[device.type])
+        available -= int(min(share * available, cap))
+        if device.type == "cpu":
+            largest = max(1, _CPU_BATCH // R)
+        else:
+            largest = max(visible_block(problem.n_replicates, R), _GPU_CELLS // (R * n))
+        bytes_per_replicate = 8.0 * R * (_BATCH_ARRAYS * n + _MATRICES * (p + 1) ** 2)
 
     def work(items: slice) -> FittedBatch:
         penalty = np.square(problem.scale_of(items) * ratio)
-        upper = problem.upper_of(items)
         if normal_matrices is None:
+            upper = problem.upper_of(items)
             w, certificate = _solve_compiled(X1.numpy(), y.numpy(), upper, penalty, tol, max_iter)
         else:
             w, certificate = interior_point(
                 X1,
                 y,
-                torch.from_numpy(upper).to(device).flatten(0, 1),
+                _upper_on(device, problem, items),
                 torch.from_numpy(penalty).to(device).repeat_interleave(R, dim=0),
                 normal_matrices,
                 tol=tol,
                 max_iter=max_iter,
             )
-        shape = upper.shape[:2]
+        shape = len(penalty), R
         coef = w[:, :-1] / spread
         return FittedBatch(
             intercept=(w[:, -1] - coef @ center).view(shape),
@@ -105,9 +110,21 @@ def train_linear(
         yield block
 
 
+def _upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
+    """Box bounds of some replicates, shape (b · R, n), in memory of their own."""
+    if problem.upper is not None:
+        return torch.tensor(problem.upper_of(items), device=device).flatten(0, 1)
+    # The rule is applied on the device: a copy of its result takes longer than many a solve.
+    mass = torch.from_numpy(problem.counts[items] * problem.row_weight).to(device)
+    C = torch.from_numpy(problem.C_per_model).to(device)
+    return (C[:, None] * mass[:, None]).flatten(0, 1)
+
+
 def _solve_compiled(
     X1: Floats, y: Floats, upper: Floats, penalty: Floats, tol: float, max_iter: int
 ) -> tuple[Tensor, Certificate]:
+    from bootprob_gpu.interior_point_compiled import interior_point_path  # numba takes a second
+
     w = np.zeros((*upper.shape[:2], X1.shape[1]))
 
     def solve(
