@@ -1,6 +1,7 @@
 """Training of the whole ensemble, reduced block by block to what the bootstrap leaves for free.
 
-Nothing of size rows × replicates × models outlives a block of replicates.
+Nothing of size rows × replicates × models outlives a block of replicates, and of what a block
+brings nothing of that size is made anew: it is reduced a block of rows at a time.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.progress import progress_bar
+from bootprob.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch, Problem, iter_fit
 
 __all__ = ["EnsembleTraining", "train_ensemble"]
 
 Floats = NDArray[np.float64]
+
+# Scores reduced at a time: what a CPU's caches like; what makes launches on a GPU worth while.
+_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 
 
 @dataclass(frozen=True)
@@ -40,14 +45,15 @@ class EnsembleTraining:
 
     models: FittedBatch
     accuracy: Floats
-    votes: NDArray[np.int64]
+    votes: NDArray[np.int32]
     score_sums: Floats
     n_out_of_bag: NDArray[np.int64]
 
-    def mean_scores(self) -> Floats:
-        """Mean out-of-bag score of each row under each model, shape (n, R); NaN without any."""
-        with np.errstate(invalid="ignore"):
-            return self.score_sums / self.n_out_of_bag[:, None]
+    def mean_scores(self, rows: NDArray[np.bool_]) -> Floats:
+        """Mean out-of-bag scores, shape (rows.sum(), R), of rows that were ever out of bag."""
+        scores = self.score_sums[rows]
+        scores /= self.n_out_of_bag[rows, None]
+        return scores
 
 
 def train_ensemble(
@@ -76,35 +82,49 @@ def train_ensemble(
     verbose : int
         Whether to show a progress bar.
     """
-    n, R = len(problem.y), problem.n_models
-    y = torch.from_numpy(problem.y > 0).to(device)
-    row_weight = torch.from_numpy(weight).to(device)
-    votes = torch.zeros(R, n, dtype=torch.int64, device=device)
-    sums = torch.zeros(R, n, dtype=torch.float64, device=device)
+    sums = _OutOfBagSums(problem, weight, device)
     blocks, accuracies = [], []
     training = iter_fit(problem, tol=tol, device=device, dtype=dtype, memory_limit=memory_limit)
     with progress_bar(description, problem.n_replicates, shown=verbose > 0) as advance:
         for block in training:
-            counts = torch.from_numpy(problem.counts[block.replicates].astype(np.int32))
-            outside = (counts == 0).to(device)
-            scores = block.train_scores
-            assert scores is not None
-            above = scores > 0
-            votes += (above & outside[:, None]).sum(0)
-            sums += (scores * outside[:, None]).sum(0)
-            accuracies.append(_accuracy(above == y, outside * row_weight))
+            assert block.train_scores is not None
+            accuracies.append(sums.add(block.train_scores, problem.counts[block.replicates] == 0))
             block.train_scores = None
             blocks.append(block)
             advance(block.replicates.stop - block.replicates.start)
     return EnsembleTraining(
         models=FittedBatch.concatenate(blocks),
         accuracy=torch.cat(accuracies).cpu().numpy(),
-        votes=votes.T.cpu().numpy(),
-        score_sums=sums.T.cpu().numpy(),
-        n_out_of_bag=(problem.counts == 0).sum(axis=0),
+        votes=sums.votes.T.cpu().numpy(),
+        score_sums=sums.scores.T.cpu().numpy(),
+        n_out_of_bag=sums.n_out_of_bag.cpu().numpy(),
     )
 
 
-def _accuracy(correct: Tensor, mass: Tensor) -> Tensor:
-    """Weighted share of correct rows, shape (b, R)."""
-    return (correct * mass[:, None]).sum(2) / mass.sum(1, keepdim=True)
+class _OutOfBagSums:
+    """Votes and scores of every row under every model, summed where the row is out of bag."""
+
+    def __init__(self, problem: Problem, weight: Floats, device: torch.device) -> None:
+        n, R = len(problem.y), problem.n_models
+        self._positive = torch.from_numpy(problem.y > 0).to(device)
+        self._weight = torch.from_numpy(weight).to(device)
+        self.votes = torch.zeros(R, n, dtype=torch.int32, device=device)
+        self.scores = torch.zeros(R, n, dtype=torch.float64, device=device)
+        self.n_out_of_bag = torch.zeros(n, dtype=torch.int64, device=device)
+
+    def add(self, scores: Tensor, outside: NDArray[np.bool_]) -> Tensor:
+        """Add some replicates, scores (b, R, n); returns their accuracies, shape (b, R)."""
+        b, R, n = scores.shape
+        correct = scores.new_zeros(b, R)
+        total = scores.new_zeros(b, 1)
+        for rows in row_blocks(n, b * R, _AT_ONCE[scores.device.type]):
+            part = scores[:, :, rows]
+            inside = torch.from_numpy(outside[:, rows]).to(scores.device)
+            mass = inside * self._weight[rows]
+            above = part > 0
+            self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
+            self.scores[:, rows] += (part * inside[:, None]).sum(0)
+            self.n_out_of_bag[rows] += inside.sum(0)
+            correct += ((above == self._positive[rows]) * mass[:, None]).sum(2)
+            total += mass.sum(1, keepdim=True)
+        return correct / total

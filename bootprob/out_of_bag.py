@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from bootprob.calibration import Isotonic, Sigmoid
 from bootprob.ensemble import EnsembleTraining
 from bootprob.exceptions import DataError
+from bootprob.row_blocks import row_blocks
 from bootprob.scoring import replicate_scores
 from bootprob.weighting import accuracy_weights, log_loss_weights
 from bootprob_gpu import FittedBatch
@@ -21,7 +23,9 @@ Floats = NDArray[np.float64]
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
 _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
-_HELD_SCORES = 2**26  # rows × replicates up to which scores are held rather than made twice
+# Rows × replicates up to which scores are held rather than made three times. For coefficients a
+# pass over them is one matrix product; for dual coefficients it is kernel matrices as well.
+_HELD_SCORES = {"coef": 2**19, "dual_coef": 2**26}
 _ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can leave
 
 
@@ -89,13 +93,13 @@ def model_weights(
         )
     if weighting == "accuracy":
         return accuracy_weights(np.nanmean(training.accuracy, axis=0), tolerance)
-    return log_loss_weights(training.mean_scores()[usable], positive[usable], weight[usable])
+    return log_loss_weights(training.mean_scores(usable), positive[usable], weight[usable])
 
 
 def score_out_of_bag(
     models: FittedBatch,
     rows: Floats,
-    outside: NDArray[np.bool_],
+    counts: NDArray[np.unsignedinteger[Any]],
     positive: NDArray[np.bool_],
     weight: Floats,
     weights: Floats,
@@ -104,13 +108,15 @@ def score_out_of_bag(
 ) -> OutOfBagScores:
     """Score the training rows once more, each by the replicates that did not see it.
 
+    Nothing of size rows × replicates is held, unless it is small or costs kernel matrices.
+
     Parameters
     ----------
     models : FittedBatch
     rows : ndarray, shape (n, p)
         Training rows as the models know them.
-    outside : ndarray of bool, shape (B, n)
-        Whether a row is out of bag in a replicate.
+    counts : ndarray of int, shape (B, n)
+        How often each replicate saw each row; 0 is out of bag.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
@@ -119,21 +125,19 @@ def score_out_of_bag(
     align : bool
         Whether to bring the replicates to one location and scale.
     """
-    outside = outside.T
-    B = outside.shape[1]
-    held = None
-    if outside.size <= _HELD_SCORES:
-        held = list(replicate_scores(models, rows, weights))
+    B = len(counts)
+    limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
+    held = list(_scores(models, rows, weights)) if counts.size <= limit else None
 
     def chunks() -> Chunks:
         start = 0
-        for scores in replicate_scores(models, rows, weights) if held is None else held:
+        for scores in _scores(models, rows, weights) if held is None else held:
             taken = slice(start, start + len(scores))
             start = taken.stop
-            yield scores, outside[taken], taken
+            yield scores, counts[:, taken].T == 0, taken
 
     scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
-    parts = [_moments(scores / scale + offset, inside) for scores, inside, _ in chunks()]
+    parts = [_moments(scores / scale + offset, outside) for scores, outside, _ in chunks()]
     mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
     sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
@@ -155,8 +159,22 @@ def score_out_of_bag(
         sigmoid=sigmoid,
         isotonic=Isotonic.fit(*known),
         sampled_rows=sampled,
-        sampled_scores=np.where(outside[sampled], scores / scale + offset, np.nan),
+        sampled_scores=np.where(counts[:, sampled].T == 0, scores / scale + offset, np.nan),
     )
+
+
+def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:
+    """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory.
+
+    Rows that go through coefficients are scored in such chunks as well; those that go through
+    kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
+    """
+    n, B = len(rows), len(models.intercept)
+    scored = [slice(0, n)] if models.coef is None else row_blocks(n, B)
+    for block in scored:
+        for scores in replicate_scores(models, rows[block], weights):
+            for part in row_blocks(len(scores), B):
+                yield scores[part]
 
 
 def _alignment(
@@ -171,12 +189,14 @@ def _alignment(
     for scores, outside, taken in chunks():
         used = outside & counted[taken, None]
         count += used.sum(axis=0)
-        sums += np.where(used, scores, 0.0).sum(axis=0)
+        sums += (scores * used).sum(axis=0)
     count = np.maximum(count, 1)
     mean = sums / count
     for scores, outside, taken in chunks():
         used = outside & counted[taken, None]
-        squares += np.where(used, np.square(scores - mean), 0.0).sum(axis=0)
+        deviation = scores - mean
+        deviation *= used
+        squares += np.square(deviation, out=deviation).sum(axis=0)
     spread = np.sqrt(squares / count)
     # A replicate without two rows out of bag, or with constant scores, is taken as it comes.
     usable = spread > _ROUNDING * np.abs(mean)
@@ -188,10 +208,12 @@ def _alignment(
 
 
 def _moments(scores: Floats, outside: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Mean and variance of scores (m, B) over the replicates in which the row is out of bag."""
+    """Mean and variance over the replicates in which a row is out of bag; overwrites `scores`."""
     count = outside.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(outside, scores, 0.0).sum(axis=1) / count
-        squares = np.where(outside, np.square(scores - mean[:, None]), 0.0).sum(axis=1)
+        mean = (scores * outside).sum(axis=1) / count
+        scores -= mean[:, None]
+        scores *= outside
+        squares = np.square(scores, out=scores).sum(axis=1)
         variance = np.where(count > 1, squares / (count - 1), np.nan)
     return mean, variance

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ def bootstrap_counts(
     weight: NDArray[np.float64],
     replicates: range,
     entropy: Sequence[int],
-) -> tuple[NDArray[np.uint16], int]:
+) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
     """Draw bootstrap samples of n out of n rows with replacement.
 
     Replicate b has a random stream of its own, so any shard of replicates can be drawn alone
@@ -40,14 +41,15 @@ def bootstrap_counts(
 
     Returns
     -------
-    counts : ndarray of uint16, shape (len(replicates), n)
-        How often each row was drawn.
+    counts : ndarray of uint8, shape (len(replicates), n)
+        How often each row was drawn; of a wider type only where a row was drawn more than 255
+        times.
     redrawn : int
         How many samples were thrown away for want of a class.
     """
     n = len(positive)
     usable = weight > 0
-    counts = np.empty((len(replicates), n), dtype=np.uint16)
+    counts: NDArray[np.unsignedinteger[Any]] = np.empty((len(replicates), n), dtype=np.uint8)
     redrawn = 0
     for row, b in enumerate(replicates):
         generator = np.random.default_rng(np.random.SeedSequence(list(entropy), spawn_key=(b,)))
@@ -57,5 +59,9 @@ def bootstrap_counts(
             if positive[inside].any() and not positive[inside].all():
                 break
             redrawn += 1
+        # The draws of n rows hardly ever repeat one as much as 255 times; were they to, it would
+        # not be lost.
+        enough = np.promote_types(counts.dtype, np.min_scalar_type(drawn.max()))
+        counts = counts.astype(enough, copy=False)
         counts[row] = drawn
     return counts, redrawn

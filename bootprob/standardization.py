@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
+from bootprob.row_blocks import row_blocks
 
 __all__ = ["bootstrap_scale", "center_and_scale"]
 
 Floats = NDArray[np.float64]
 
 _DOUBTFUL = 1e-6  # variance below this share of the mean square has lost digits to cancellation
-_NUMBERS_AT_ONCE = 2**24  # numbers of shape replicates × rows that are held at a time
+_NUMBERS_AT_ONCE = 2**20  # numbers of shape (replicate, column) pairs × rows held at a time
 
 
 def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -33,19 +36,37 @@ def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
     DataError
         If a column's numbers are so large that their squares overflow.
     """
-    X, weight = X[weight > 0], weight[weight > 0]
+    n, p = X.shape
+
+    def blocks() -> Iterator[tuple[Floats, Floats]]:
+        for rows in row_blocks(n, p):
+            inside = weight[rows] > 0
+            if inside.any():
+                yield X[rows][inside], weight[rows][inside, None]
+
+    total, sums = 0.0, np.zeros(p)
+    highest, lowest = np.full(p, -np.inf), np.full(p, np.inf)
     with np.errstate(over="ignore", invalid="ignore"):
-        center = np.average(X, axis=0, weights=weight)
+        for values, mass in blocks():
+            total += mass.sum()
+            sums += (values * mass).sum(axis=0)
+            highest = np.maximum(highest, values.max(axis=0))
+            lowest = np.minimum(lowest, values.min(axis=0))
+        center = sums / total
         # Two passes, and an exact test for constancy: a rounded mean leaves a tiny variance.
-        scale = np.sqrt(np.average(np.square(X - center), axis=0, weights=weight))
+        squares = np.zeros(p)
+        for values, mass in blocks():
+            squares += (np.square(values - center) * mass).sum(axis=0)
+        scale = np.sqrt(squares / total)
     if not np.isfinite(scale).all():
         columns = np.flatnonzero(~np.isfinite(scale)).tolist()
         raise DataError(
-            f"Columns {columns} (counted from 0) hold numbers up to {np.abs(X).max():.0e}, whose "
-            "squares overflow; divide them or drop them."
+            f"Columns {columns} (counted from 0) hold numbers up to "
+            f"{max(highest.max(), -lowest.min()):.0e}, whose squares overflow; divide them or drop "
+            "them."
         )
-    constant = X.max(axis=0) == X.min(axis=0)
-    center = np.where(constant, X[0], center)
+    constant = highest == lowest
+    center = np.where(constant, lowest, center)
     return center, np.where(constant | (scale == 0), 1.0, scale)
 
 
@@ -67,29 +88,26 @@ def bootstrap_scale(X: Floats, counts: NDArray[np.integer], weight: Floats) -> F
         1 for a column that is constant in the replicate, such as the dummy of a level that the
         sample lacks.
     """
-    squares = np.square(X)
-    step = max(1, _NUMBERS_AT_ONCE // len(X))
-    return np.concatenate(
-        [
-            _scale_of_block(X, squares, counts[start : start + step] * weight)
-            for start in range(0, len(counts), step)
-        ]
-    )
-
-
-def _scale_of_block(X: Floats, squares: Floats, mass: Floats) -> Floats:
-    total = mass.sum(axis=1, keepdims=True)
-    mean = mass @ X / total
-    square = mass @ squares / total
+    B, (n, p) = len(counts), X.shape
+    total, mean, square = np.zeros((B, 1)), np.zeros((B, p)), np.zeros((B, p))
+    for rows in row_blocks(n, B + p):
+        mass, values = counts[:, rows] * weight[rows], X[rows]
+        total += mass.sum(axis=1, keepdims=True)
+        mean += mass @ values
+        square += mass @ np.square(values)
+    mean /= total
+    square /= total
     variance = square - np.square(mean)
-    replicate, column = np.nonzero(variance <= _DOUBTFUL * square)
-    step = max(1, _NUMBERS_AT_ONCE // len(X))
+    constant = X.max(axis=0) == X.min(axis=0)
+    variance[:, constant] = 1.0
+    replicate, column = np.nonzero((variance <= _DOUBTFUL * square) & ~constant)
+    step = max(1, _NUMBERS_AT_ONCE // n)
     for start in range(0, len(replicate), step):
         b, j = replicate[start : start + step], column[start : start + step]
-        values, weight = X[:, j].T, mass[b]
-        inside = weight > 0
+        mass, values = counts[b] * weight, X[:, j].T
+        inside = mass > 0
         deviation = values - mean[b, j][:, None]
-        again = (weight * np.square(deviation)).sum(axis=1) / total[b, 0]
+        again = (mass * np.square(deviation)).sum(axis=1) / total[b, 0]
         highest = np.where(inside, values, -np.inf).max(axis=1)
         lowest = np.where(inside, values, np.inf).min(axis=1)
         variance[b, j] = np.where(highest == lowest, 1.0, again)

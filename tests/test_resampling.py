@@ -1,6 +1,7 @@
 """Bootstrap samples: the right distribution, reproducible shard by shard."""
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
 from bootprob.resampling import bootstrap_counts, draw_entropy
@@ -48,3 +49,31 @@ def test_entropy_comes_from_the_random_state():
     assert first == draw_entropy(np.random.RandomState(0))
     assert first != draw_entropy(np.random.RandomState(1))
     assert all(0 <= word < 2**32 for word in first)
+
+
+def test_draws_do_not_change_with_the_version():
+    """A fitted model keeps its seed, not its samples: they have to come out again as they were."""
+    counts, _ = bootstrap_counts(POSITIVE[:8], EVEN[:8], range(3), [1, 2, 3, 4])
+    as_in_0_1_0 = [[2, 0, 0, 0, 2, 1, 1, 2], [0, 2, 2, 1, 1, 0, 1, 1], [1, 0, 2, 1, 0, 1, 2, 1]]
+    assert counts.tolist() == as_in_0_1_0
+
+
+def test_counts_take_a_byte_each(rng):
+    counts, _ = bootstrap_counts(rng.uniform(size=5000) < 0.3, np.ones(5000), range(4), [6])
+    assert counts.dtype == np.uint8
+    assert (counts.sum(axis=1) == 5000).all()
+
+
+@pytest.mark.parametrize("often", [255, 256, 70_000])
+def test_a_row_drawn_more_than_255_times_is_counted_in_full(monkeypatch, often):
+    class Repetitive:
+        """Draws row 1 over and over, as a generator of its own would do once in aeons."""
+
+        def integers(self, low, high, size):
+            return np.where(np.arange(size) < often, 1, 2)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Repetitive())
+    positive = np.arange(often + 9) % 2 == 0
+    counts, _ = bootstrap_counts(positive, np.ones(often + 9), range(2), [7])
+    assert counts[:, 1:3].tolist() == [[often, 9], [often, 9]]
+    assert counts.dtype == np.min_scalar_type(often)

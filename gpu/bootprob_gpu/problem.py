@@ -39,7 +39,8 @@ class Problem:
     y : array_like, shape (n,)
         Labels, −1 or +1.
     counts : array_like of int, shape (B, n)
-        How often each row occurs in each replicate.
+        How often each row occurs in each replicate; kept in the integer type given, so that a
+        narrow one saves memory.
     C : array_like, shape (n_C,)
         The grid of C, positive.
     kernel : {"linear", "rbf"}, default "linear"
@@ -137,7 +138,7 @@ class Problem:
             )
         if not (scale > 0).all():
             raise InputError("scale has an entry that is not positive; use 1 for constant columns.")
-        largest = np.abs(X).max(axis=0)
+        largest = np.maximum(X.max(axis=0), -X.min(axis=0))
         with np.errstate(over="ignore"):
             reach = max(largest.max(), (largest / scale).max())
             bound = C.max() * float(counts.max()) * weight.max() if upper is None else 0.0
@@ -210,7 +211,9 @@ def _floats(
         raise InputError(f"{name} has shape {array.shape}; it must have {ndim} dimensions.")
     if shape is not None and array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}; it must be {shape}.")
-    if not np.isfinite(array).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum()  # needs no array of answers, unlike a look at every number
+    if not np.isfinite(total) and not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0].tolist()
         raise InputError(f"{name} has NaN or infinity, first at {where}; impute or drop such rows.")
     return array
@@ -224,19 +227,21 @@ def _grid(values: ArrayLike, name: str) -> Floats:
 
 
 def _counts(values: ArrayLike, n: int) -> NDArray[np.integer]:
+    """Integers ≥ 0, as they come: nothing of the size of counts is made of them to check them."""
     counts = np.asarray(values)
     if counts.dtype.kind not in "iu":
-        as_floats = _floats(values, "counts")
-        if np.abs(as_floats).max(initial=0) > 2**31 or (as_floats % 1 != 0).any():
-            raise InputError(
-                "counts has fractional or huge entries; give how often each row occurs, and put "
-                "weights into row_weight."
-            )
-        counts = as_floats.astype(np.int64)
+        counts = _floats(counts, "counts")
     if counts.ndim != 2 or counts.shape[1] != n or len(counts) == 0:
         raise InputError(
             f"counts has shape {counts.shape}; it must be (B, n) with n = {n} and B ≥ 1."
         )
-    if (counts < 0).any():
+    if counts.min() < 0:
         raise InputError(f"counts has a negative entry ({counts.min()}); counts are ≥ 0.")
+    if counts.dtype.kind == "f":
+        if counts.max() > 2**31 or any((row % 1 != 0).any() for row in counts):
+            raise InputError(
+                "counts has fractional or huge entries; give how often each row occurs, and put "
+                "weights into row_weight."
+            )
+        counts = counts.astype(np.uint32)
     return counts
