@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Iterator
-from importlib.metadata import version
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bootprob import intervals
 from bootprob.calibration import Isotonic, Sigmoid
-from bootprob.ensemble import EnsembleTraining, train_ensemble
 from bootprob.exceptions import DataError
-from bootprob.grids import DEFAULT_C, c_grid, gamma_grid, grid_of
-from bootprob.labels import encode_labels, weigh_classes
-from bootprob.out_of_bag import OutOfBagScores, model_weights, score_out_of_bag
-from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.feature_map import FeatureMap, warn_of_coarse_map
+from bootprob.fitting import learn
+from bootprob.grids import DEFAULT_C, grid_of
+from bootprob.probabilities import Calibrated, both, both_intervals, shares
+from bootprob.resampling import bootstrap_counts
 from bootprob.scoring import (
-    check_reach,
-    chunks_of_rows,
+    NewRows,
+    model_scores,
     replicate_scores,
     restore_models,
+    vote_shares,
     warn_of_unsolved,
 )
-from bootprob.standardization import bootstrap_scale, center_and_scale
 from bootprob.weighting import accuracy_weights
-from bootprob_gpu import FittedBatch, Kernel, Problem, resolve_device
+from bootprob_gpu import FittedBatch, Kernel, resolve_device
 
 __all__ = ["BootstrapSVC"]
 
@@ -57,10 +54,20 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this
         one (see `paper`).
-    gamma : {"scale", "median"}, float or array_like, shape (n_gamma,), default "scale"
+    gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,), default "scale"
         γ of the RBF kernel, on the standardised columns: scikit-learn's rule
         ``1 / (p · variance)``, the inverse median of squared distances ("sigest"), a number, or
-        a grid that is crossed with `C`.
+        a grid that is crossed with `C`; "grid" is the median rule times ``2**-5, ..., 2**5``.
+    feature_map : {"nystroem", "random-features"} or None, default None
+        None trains RBF models on the kernel itself, which takes matrices of n × n and is refused
+        beyond 20,000 rows, unless a `memory_limit` is given that they fit into. A feature map
+        approximates the kernel by inner products of `n_components` columns, fitted once on the
+        standardised rows, and trains linear models on them: scikit-learn's `Nystroem` (landmarks
+        among the rows; the closer one with equally many columns) or `RBFSampler` (random
+        frequencies). It takes one γ, and the rows are standardised once ("global"), not inside
+        each bootstrap sample. How far the kernel is off is measured: `feature_map_error_`.
+    n_components : int, default 500
+        Columns of the feature map, D; training takes time in proportion to n · D².
     n_bootstraps : int, default 500
         Number of bootstrap samples, B.
     accuracy_tolerance : float, default 0.02
@@ -106,7 +113,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     C_ : ndarray, shape (R,)
         C of each of the R models of a replicate.
     gamma_ : ndarray, shape (R,) or None
-        γ of each model; None for the linear kernel.
+        γ of each model; None for the linear kernel. The models of one γ stand together, in the
+        order of C: whatever has the shape (R,) becomes a table with ``reshape(n_gamma, n_C)``.
     accuracy_ : ndarray, shape (B, R)
         Out-of-bag accuracy of each model; NaN for a replicate that left no row out.
     weights_ : ndarray, shape (R,)
@@ -116,15 +124,27 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     intercept_ : ndarray, shape (B, R)
         Intercepts.
     coef_ : ndarray, shape (B, R, p) or None
-        Coefficients of linear models, on ``(X - center_) / scale_``.
+        Coefficients of linear models, on ``(X - center_) / scale_``; with a feature map (B, R, D)
+        and on its columns.
     dual_coef_ : ndarray, shape (B, R, n) or None
         Dual coefficients of RBF models and of linear models with more columns than rows.
     X_fit_ : ndarray, shape (n, p) or None
-        Training rows, ``(X - center_) / scale_``, where `dual_coef_` needs them.
+        Training rows, ``(X - center_) / scale_``, where `dual_coef_` needs them; with a feature
+        map (n, D), mapped.
+    feature_map_ : dict of ndarray or None
+        What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
+        "frequencies" (p, D) and "phases" (D,).
+    feature_map_error_ : dict of float or None
+        How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
+        up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K``
+        "relative" to that of K, and absolutely ("root_mean_square"), the "largest" of
+        ``|K̃ − K|``, and the rows looked at ("n_rows"). `fit` warns from a relative error of 0.1
+        on; a small one is no guarantee (docs/guide.md).
     center_, scale_ : ndarray, shape (p,)
         Mean and standard deviation of the training columns.
     bootstrap_scale_ : ndarray, shape (B, p) or (p,)
-        Scale of the columns of ``(X - center_) / scale_`` in each replicate.
+        Scale of the columns of ``(X - center_) / scale_`` in each replicate, or that which the
+        feature map sees.
     score_scale_, score_offset_ : ndarray, shape (B,)
         Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
         the same mean and spread out of bag, and probability one half at 0; 1 and 0 without
@@ -181,10 +201,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         "kernel": [StrOptions({"linear", "rbf"})],
         "C": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "gamma": [
-            StrOptions({"scale", "median"}),
+            StrOptions({"scale", "median", "grid"}),
             Interval(Real, 0, None, closed="neither"),
             "array-like",
         ],
+        "feature_map": [StrOptions({"nystroem", "random-features"}), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_bootstraps": [Interval(Integral, 2, None, closed="left")],
         "accuracy_tolerance": [Interval(Real, 0, 1, closed="both")],
         "weighting": [StrOptions({"accuracy", "log_loss"})],
@@ -206,6 +228,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         kernel: Kernel = "linear",
         C: float | ArrayLike | None = None,
         gamma: str | float | ArrayLike = "scale",
+        feature_map: Literal["nystroem", "random-features"] | None = None,
+        n_components: int = 500,
         n_bootstraps: int = 500,
         accuracy_tolerance: float = 0.02,
         weighting: str = "log_loss",
@@ -223,6 +247,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         self.kernel = kernel
         self.C = C
         self.gamma = gamma
+        self.feature_map = feature_map
+        self.n_components = n_components
         self.n_bootstraps = n_bootstraps
         self.accuracy_tolerance = accuracy_tolerance
         self.weighting = weighting
@@ -285,84 +311,28 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             For data that scikit-learn's checks refuse, a number of classes other than two, or
-            unusable weights (`DataError`).
+            unusable weights, more rows than the RBF kernel is trained on without a feature map,
+            or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
 
         Warns
         -----
         ConvergenceWarning
             If a model was not solved to `tol`; says how many, and how far they got.
+        UserWarning
+            If the feature map's kernel is off by a tenth or more.
         """
         started = time.perf_counter()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        classes, positive = encode_labels(y, weight)
-        weight, training_weight = weigh_classes(self.class_weight, classes, y, weight)
-        device = resolve_device(self.device)
-        center, scale = center_and_scale(X, weight)
-        rows = (X - center) / scale
-        entropy = draw_entropy(check_random_state(self.random_state))
-        counts, redrawn = bootstrap_counts(positive, weight, range(self.n_bootstraps), entropy)
-        if self.standardize == "bootstrap":
-            replicate_scale = bootstrap_scale(rows, counts, weight)
-        else:  # dividing standardised rows by 1 / scale takes the standardisation back
-            replicate_scale = np.ones_like(scale) if self.standardize == "global" else 1 / scale
-        seen = (X if self.standardize is None else rows)[weight > 0]
-        problem = Problem(
-            rows,
-            np.where(positive, 1.0, -1.0),
-            counts,
-            c_grid(self.C),
-            kernel=self.kernel,
-            gamma=gamma_grid(self.gamma, seen) if self.kernel == "rbf" else None,
-            row_weight=training_weight,
-            scale=replicate_scale,
-        )
-        training = train_ensemble(
-            problem,
-            weight,
-            tol=self.tol,
-            device=device,
-            dtype=self._torch_dtype(),
-            memory_limit=self.memory_limit,
-            description=f"{self.kernel} SVMs",
-            verbose=self.verbose,
-        )
-        models = training.models
-        # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
-        teaching = weight * (np.count_nonzero(weight) / weight.sum())
-        weights = model_weights(
-            training,
-            positive,
-            teaching,
-            weighting=self.weighting,
-            tolerance=self.accuracy_tolerance,
-        )
-        scores = score_out_of_bag(
-            models,
-            rows,
-            counts == 0,
-            positive,
-            teaching,
-            weights,
-            align=self.calibration is not None,
-        )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
-        self.classes_, self.y_, self.sample_weight_ = classes, positive.astype(np.int64), weight
-        self.center_, self.scale_, self.bootstrap_scale_ = center, scale, replicate_scale
-        self.entropy_, self.n_redrawn_ = entropy, redrawn
-        self.C_, self.gamma_ = problem.C_per_model, problem.gamma_per_model
-        self.weights_, self.accuracy_ = weights, training.accuracy
-        self._keep_models(models, rows)
-        self._keep_out_of_bag(training, scores)
-        self.device_ = str(device)
-        self.versions_ = {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
-        }
+        for name, value in learn(self, X, y, weight).items():
+            setattr(self, name, value)
         self.fit_seconds_ = time.perf_counter() - started
         warn_of_unsolved(self.certificates_)
+        if self.feature_map_error_ is not None:
+            warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -392,7 +362,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.calibration is None:
             return self.vote_proba(X)
-        return _both(self._calibrator().predict(self.decision_function(X)))
+        return both(self._calibrated().predict(self.decision_function(X)))
 
     def vote_proba(self, X: ArrayLike) -> Floats:
         """Weighted share of replicates that vote for each class, thesis (3.4).
@@ -410,13 +380,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ndarray, shape (m, 2)
             In the order of `classes_`; a score of exactly 0 votes for ``classes_[0]``.
         """
-        rows = self._rows(X)
-        models = self._models()
-        shares = [
-            models.votes(chunk).cpu().numpy() @ self.weights_ / self.n_replicates_
-            for chunk in chunks_of_rows(models, rows, columns=self.n_replicates_)
-        ]
-        return _shares(np.concatenate(shares))
+        return shares(vote_shares(self._models(), self._rows(X), self.weights_))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Weighted mean score: over the models with `weights_`, then over the replicates.
@@ -483,10 +447,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         if method in intervals.OF_VOTES:
             vote = self.vote_proba(X)[:, 1]
             bounds = intervals.of_votes(vote, self.n_replicates_, level, method, clip=clip)
-            return _both_intervals(bounds)
+            return both_intervals(bounds)
         chunks = self._replicate_scores(X)
-        return _both_intervals(
-            np.concatenate([self._calibrated_interval(s, level, method) for s in chunks])
+        return both_intervals(
+            np.concatenate([self._calibrated().interval(s, level, method) for s in chunks])
         )
 
     def summarize(
@@ -515,12 +479,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             score.append(scores.mean(axis=1))
             score_interval.append(intervals.basic(scores, level))
             if not of_votes:
-                interval.append(self._calibrated_interval(scores, level, method))
+                interval.append(self._calibrated().interval(scores, level, method))
         if of_votes:
             vote = self.vote_proba(X)[:, 1]
             interval.append(intervals.of_votes(vote, self.n_replicates_, level, method))
         mean = np.concatenate(score)
-        probability = vote if self.calibration is None else self._calibrator().predict(mean)
+        probability = vote if self.calibration is None else self._calibrated().predict(mean)
         return {
             "probability": probability,
             "probability_interval": np.concatenate(interval),
@@ -556,13 +520,13 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
                 self.oob_proba_[:, 1],
                 self.oob_decision_function_,
                 self.oob_score_variance_,
-                self._sigmoid(),
+                self._calibrated().sigmoid,
                 level,
             )
-            return _both_intervals(bounds)
+            return both_intervals(bounds)
         with np.errstate(divide="ignore"):
             vote = self.oob_vote_proba_[:, 1]
-            return _both_intervals(
+            return both_intervals(
                 intervals.of_votes(vote, self.oob_counts_, level, method, clip=clip)
             )
 
@@ -607,19 +571,15 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ndarray, shape (rows, R, B)
             Raw scores: neither weighted nor scaled.
         """
-        rows = self._rows(X)
-        models = self._models()
-        columns = self.n_replicates_ * len(self.C_)
-        for chunk in chunks_of_rows(models, rows, columns=columns, chunk_size=chunk_size):
-            blocks = [scores.cpu().numpy() for _, scores in models.scores(chunk)]
-            yield np.concatenate(blocks).transpose(2, 1, 0)
+        yield from model_scores(self._models(), self._rows(X), chunk_size)
 
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
         check_is_fitted(self)
-        return bootstrap_counts(
+        counts, _ = bootstrap_counts(
             self.y_ == 1, self.sample_weight_, range(self.n_replicates_), self.entropy_
-        )[0]
+        )
+        return counts.astype(np.uint16)
 
     @property
     def n_replicates_(self) -> int:
@@ -634,97 +594,61 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")
 
-    # -- fitting -------------------------------------------------------------------------------
-
-    def _torch_dtype(self) -> torch.dtype:
-        return torch.float32 if self.dtype == "float32" else torch.float64
-
-    def _keep_models(self, models: FittedBatch, rows: Floats) -> None:
-        self.intercept_ = models.intercept.cpu().numpy()
-        self.coef_ = None if models.coef is None else models.coef.cpu().numpy()
-        self.dual_coef_ = None if models.dual_coef is None else models.dual_coef.cpu().numpy()
-        self.X_fit_ = None if models.dual_coef is None else rows
-        self.certificates_ = {
-            name: getattr(models, name).cpu().numpy()
-            for name in ("primal", "dual", "gap", "n_iter", "status")
-        }
-
-    def _keep_out_of_bag(self, training: EnsembleTraining, scores: OutOfBagScores) -> None:
-        self.score_scale_, self.score_offset_ = scores.scale, scores.offset
-        self.oob_counts_ = training.n_out_of_bag
-        self.oob_decision_function_, self.oob_score_variance_ = scores.mean, scores.variance
-        self.sigmoid_ = (scores.sigmoid.slope, scores.sigmoid.intercept)
-        self.sigmoid_information_ = scores.sigmoid.information
-        self.isotonic_ = np.stack([scores.isotonic.scores, scores.isotonic.probabilities])
-        with np.errstate(invalid="ignore"):
-            self.oob_vote_proba_ = _shares(training.votes @ self.weights_ / self.oob_counts_)
-        if self.calibration is None:
-            self.oob_proba_ = self.oob_vote_proba_
-        else:
-            self.oob_proba_ = _both(self._calibrator().predict(scores.mean))
-        self.sampled_rows_, self.sampled_scores_ = scores.sampled_rows, scores.sampled_scores
-
     # -- scoring -------------------------------------------------------------------------------
 
-    def _rows(self, X: ArrayLike) -> Floats:
+    def _rows(self, X: ArrayLike) -> NewRows:
+        """Rows on their way to the models, which copies nothing of float64 or float32."""
         check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False), dtype=np.float64)
-        return check_reach((X - self.center_) / self.scale_)
+        X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        feature_map, mapped = self._feature_map(), None
+        if feature_map is not None:
+
+            def mapped(rows: Floats) -> Floats:
+                return feature_map.transform(rows / self.bootstrap_scale_)
+
+        return NewRows(X, self.center_, self.scale_, mapped)
+
+    def _feature_map(self) -> FeatureMap | None:
+        if self.feature_map_ is None:
+            return None
+        assert self.gamma_ is not None
+        return FeatureMap(self.gamma_[0], self.feature_map_)
 
     def _models(self) -> FittedBatch:
         """Restore the trained models on the device, as the engine wants them."""
+        check_is_fitted(self)
+        feature_map = self._feature_map()
+        scale, gamma = self.bootstrap_scale_, None
+        if feature_map is not None:
+            scale = np.ones(feature_map.n_components)
+        elif self.gamma_ is not None:
+            gamma = grid_of(self.gamma_)
         return restore_models(
             intercept=self.intercept_,
             coef=self.coef_,
             dual_coef=self.dual_coef_,
             rows=self.X_fit_,
-            scale=self.bootstrap_scale_,
-            gamma=None if self.gamma_ is None else grid_of(self.gamma_),
+            scale=scale,
+            gamma=gamma,
             certificates=self.certificates_,
             device=resolve_device(self.device),
-            dtype=self._torch_dtype(),
+            dtype=getattr(torch, self.dtype),
             memory_limit=self.memory_limit,
         )
 
     def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
         """Weighted scores of each replicate, aligned, in chunks (m, B)."""
-        rows = self._rows(X)
-        for scores in replicate_scores(self._models(), rows, self.weights_):
+        for scores in replicate_scores(self._models(), self._rows(X), self.weights_):
             yield scores / self.score_scale_ + self.score_offset_
 
     # -- probabilities and intervals -----------------------------------------------------------
 
-    def _sigmoid(self) -> Sigmoid:
-        return Sigmoid(*self.sigmoid_, self.sigmoid_information_)
-
-    def _calibrator(self) -> Sigmoid | Isotonic:
-        return Isotonic(*self.isotonic_) if self.calibration == "isotonic" else self._sigmoid()
+    def _calibrated(self) -> Calibrated:
+        slope, intercept = self.sigmoid_
+        isotonic = Isotonic(*self.isotonic_) if self.calibration == "isotonic" else None
+        return Calibrated(Sigmoid(slope, intercept, self.sigmoid_information_), isotonic)
 
     def _checked_method(self, method: str | None) -> str:
         check_is_fitted(self)
         method = self.interval if method is None else method
         return intervals.check_method(method, calibrated=self.calibration is not None)
-
-    def _calibrated_interval(self, scores: Floats, level: float, method: str) -> Floats:
-        calibrator = self._calibrator()
-        if method == "replicate":  # calibrators are monotone: percentiles first
-            return calibrator.predict(intervals.percentile(scores, level))
-        mean, variance = scores.mean(axis=1), scores.var(axis=1, ddof=1)
-        return intervals.logit_normal(
-            calibrator.predict(mean), mean, variance, self._sigmoid(), level
-        )
-
-
-def _both(positive: Floats) -> Floats:
-    """Probabilities of both classes, shape (n, 2)."""
-    return np.stack([1 - positive, positive], axis=1)
-
-
-def _shares(positive: Floats) -> Floats:
-    """Vote shares of both classes; weights that sum to 1 + ε must not make more than all votes."""
-    return _both(np.clip(positive, 0.0, 1.0))
-
-
-def _both_intervals(positive: Floats) -> Floats:
-    """Intervals for both classes, shape (n, 2, 2), from those of the positive one."""
-    return np.stack([1 - positive[:, ::-1], positive], axis=1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,22 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bootprob.exceptions import DataError
 from bootprob_gpu import Certificate, FittedBatch, Status
+from bootprob_gpu.row_stream import blocks_on_device, blocks_on_host
+from bootprob_gpu.scorers import ReplicateScores, Votes
 
 __all__ = [
-    "check_reach",
-    "chunks_of_rows",
+    "NewRows",
+    "model_scores",
     "replicate_scores",
     "restore_models",
+    "vote_shares",
     "warn_of_unsolved",
 ]
 
 Floats = NDArray[np.float64]
 
 _LARGEST = 1e100  # standard deviations beyond which squares overflow
-_CHUNK_NUMBERS = 2**24  # scores held at once when rows stream through
+_NUMBERS_AT_ONCE = {"cpu": 2**20, "cuda": 2**24}  # of rows, or scores, in a block
 
 
 def restore_models(
@@ -61,52 +65,148 @@ def restore_models(
     )
 
 
-def chunks_of_rows(
-    models: FittedBatch, rows: Floats, *, columns: int, chunk_size: int | None = None
-) -> Iterator[torch.Tensor]:
-    """Split rows into chunks of `chunk_size`, or such that one makes no more than 128 MiB.
+@dataclass(frozen=True)
+class NewRows:
+    """Rows as they were given; a block is standardised when its turn to be scored comes.
+
+    Attributes
+    ----------
+    X : ndarray of float32 or float64, shape (m, p)
+        The rows; a memory-mapped array is read block by block.
+    center, scale : ndarray, shape (p,), or None
+        What standardises them; None if they are standardised.
+    feature_map : callable, optional
+        Takes standardised rows (k, p) and returns the columns (k, D) that the models know.
+    """
+
+    X: NDArray[np.floating[Any]]
+    center: Floats | None = None
+    scale: Floats | None = None
+    feature_map: Callable[[Floats], Floats] | None = None
+
+    def blocks(self, size: int) -> Iterator[NDArray[np.floating[Any]]]:
+        """Blocks of up to `size` rows: mapped, or as they were given."""
+        for first in range(0, len(self.X), size):
+            block = self.X[first : first + size]
+            if self.feature_map is not None:
+                seen = self._standardized(torch.from_numpy(block.astype(np.float64)), first)
+                block = self.feature_map(seen.numpy())
+            yield block
+
+    def as_seen(self, block: torch.Tensor, first: int) -> torch.Tensor:
+        """What the models are to be given of a block, once it is on their device."""
+        return block if self.feature_map is not None else self._standardized(block, first)
+
+    def _standardized(self, block: torch.Tensor, first: int) -> torch.Tensor:
+        """Standardise rows, in float64.
+
+        Raises
+        ------
+        DataError
+            For rows so far out that their scores overflow; names the first one and its column.
+        """
+        if self.center is None or self.scale is None:
+            return block
+        block = block - torch.tensor(self.center, device=block.device)  # in float64
+        block /= torch.tensor(self.scale, device=block.device)
+        lowest, highest = torch.aminmax(block)
+        if torch.maximum(-lowest, highest) > _LARGEST:
+            row, column = (block.abs() > _LARGEST).nonzero()[0].tolist()
+            raise DataError(
+                f"Row {first + row}, column {column} (counted from 0) is "
+                f"{block[row, column].abs().item():.0e} standard deviations from the training "
+                "rows; such a number is an error."
+            )
+        return block
+
+
+def vote_shares(models: FittedBatch, rows: NewRows, weights: Floats) -> Floats:
+    """Weighted share of the replicates that score each row above 0, thesis (3.4), shape (m,).
 
     Parameters
     ----------
     models : FittedBatch
-        What scores the rows; an RBF chunk also makes a Gram matrix with the training rows.
-    rows : ndarray, shape (m, p)
-    columns : int
-        Numbers that a row leaves.
-    chunk_size : int, optional
-        Rows in a chunk.
+    rows : NewRows
+    weights : ndarray, shape (R,)
+        Weight of each model; one of weight 0 is not scored.
     """
+    votes = Votes(models, torch.tensor(weights))
+    shares = np.empty(len(rows.X))
+    done = 0
+    for part in _stream(models, rows, votes.shares, columns=1):
+        shares[done : done + len(part)] = part
+        done += len(part)
+    return shares
+
+
+def replicate_scores(
+    models: FittedBatch, rows: Floats | NewRows, weights: Floats
+) -> Iterator[Floats]:
+    """Weighted scores of each replicate, in chunks of shape (rows, B).
+
+    Parameters
+    ----------
+    models : FittedBatch
+    rows : NewRows, or ndarray of shape (m, p)
+        An array holds rows as the models know them.
+    weights : ndarray, shape (R,)
+        Weight of each model; one of weight 0 is not scored.
+    """
+    rows = rows if isinstance(rows, NewRows) else NewRows(rows)
+    scores = ReplicateScores(models, torch.tensor(weights))
+    for part in _stream(models, rows, scores, columns=len(models.intercept)):
+        yield part.astype(np.float64, copy=False)
+
+
+def model_scores(
+    models: FittedBatch, rows: NewRows, chunk_size: int | None = None
+) -> Iterator[NDArray[Any]]:
+    """Scores of rows under every model, in chunks of shape (rows, R, B).
+
+    Parameters
+    ----------
+    models : FittedBatch
+    rows : NewRows
+    chunk_size : int, optional
+        Rows in a chunk; default what makes about 128 MiB, kernels with the training rows included.
+    """
+    columns = models.intercept.numel()
     if models.X is not None and models.gamma is not None:
         columns = max(columns, 3 * len(models.gamma) * len(models.X))
-    numbers = min(_CHUNK_NUMBERS, (models.memory_limit or 2**62) // 32)
-    size = chunk_size or max(1, numbers // columns)
-    for start in range(0, len(rows), size):
-        yield torch.from_numpy(rows[start : start + size])
+
+    def score(block: torch.Tensor) -> torch.Tensor:
+        return torch.cat([scores for _, scores in models.scores(block)])
+
+    size = chunk_size or _rows_at_once(models, columns, 2**24)
+    for part in _stream(models, rows, score, size=size):
+        yield part.transpose(2, 1, 0)
 
 
-def replicate_scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:
-    """Weighted scores of each replicate, in chunks of shape (m, B)."""
-    for chunk in chunks_of_rows(models, rows, columns=models.replicates.stop):
-        scores = models.replicate_scores(chunk, torch.from_numpy(weights))
-        yield scores.cpu().numpy().astype(np.float64)
+def _stream(
+    models: FittedBatch,
+    rows: NewRows,
+    score: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    columns: int = 1,
+    size: int | None = None,
+) -> Iterator[NDArray[Any]]:
+    """Results of blocks of rows, each sent, scored and fetched while others are."""
+    device = models.intercept.device
+    if size is None:
+        columns = max(columns, rows.X.shape[1], len(models.center))
+        size = _rows_at_once(models, columns, _NUMBERS_AT_ONCE[device.type])
+
+    def results() -> Iterator[torch.Tensor]:
+        first = 0
+        for block in blocks_on_device(rows.blocks(size), device):
+            yield score(rows.as_seen(block, first))
+            first += len(block)
+
+    return blocks_on_host(results(), device)
 
 
-def check_reach(rows: Floats) -> Floats:
-    """Refuse standardised rows so far out that their scores overflow.
-
-    Raises
-    ------
-    DataError
-        Names the first such row and column.
-    """
-    far = ~(np.abs(rows) <= _LARGEST)
-    if far.any():
-        row, column = np.argwhere(far)[0]
-        raise DataError(
-            f"Row {row}, column {column} (counted from 0) is {abs(rows[row, column]):.0e} standard "
-            "deviations from the training rows; such a number is an error."
-        )
-    return rows
+def _rows_at_once(models: FittedBatch, columns: int, numbers: int) -> int:
+    return max(1, min(numbers, (models.memory_limit or 2**62) // 32) // columns)
 
 
 def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]]) -> None:

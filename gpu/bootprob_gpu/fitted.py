@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes
+from bootprob_gpu.models_in_use import OwnKernels, own_kernels, shared_columns
 from bootprob_gpu.problem import InputError
+from bootprob_gpu.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
 
 __all__ = ["FittedBatch"]
-
-_CPU_BLOCK_BYTES = 2**25  # blocks that stay in a CPU's caches are faster than large ones
 
 
 @dataclass
@@ -129,16 +128,66 @@ class FittedBatch:
         replicates : slice
         scores : Tensor, shape (b, R, m)
         """
-        yield from self._blocks(X, self.coef, self.dual_coef, self.intercept)
+        self.check_columns(X)
+        rows = X.to(self.center.device) - self.center  # in float64
+        B, R = self.intercept.shape
+        m, p = rows.shape
+        every = torch.ones(R, dtype=torch.bool, device=rows.device)
+        bytes_per_replicate = 2.0 * R * (m + p) * self.dtype.itemsize
+        if self.gamma is None or self.scale.ndim == 1:
+            parts = shared_columns(self, every)
+            seen = [(part, part.columns(rows)) for part in parts]
 
-    def votes(self, X: Tensor) -> Tensor:
-        """How many replicates score each row above 0, shape (m, R), int64."""
-        counts = torch.zeros(
-            len(X), self.intercept.shape[1], dtype=torch.int64, device=self.intercept.device
-        )
-        for _, scores in self.scores(X):
-            counts += (scores > 0).sum(0).T
-        return counts
+            def score(replicates: slice) -> Tensor:
+                b = replicates.stop - replicates.start
+                scores = torch.empty(b, R, m, dtype=self.dtype, device=rows.device)
+                for part, columns in seen:
+                    coef = part.coef(replicates)
+                    intercept = part.intercept(replicates, coef).to(self.dtype)
+                    scores[:, part.used] = coef.to(self.dtype) @ columns.T + intercept[..., None]
+                return scores
+        else:
+            own = list(own_kernels(self, every))
+            largest = max(len(each.support) for each in own)
+            bytes_per_replicate += (1 + len(self.gamma)) * m * largest * self.dtype.itemsize
+            bytes_per_replicate += (m + largest) * p * (8 + self.dtype.itemsize)
+
+            def score(replicates: slice) -> Tensor:
+                return torch.stack([self._scores_of(each, rows) for each in own[replicates]])
+
+        available = free_bytes(rows.device, self.memory_limit)
+        if rows.device.type == "cpu":
+            available = min(available, CPU_BLOCK_BYTES)
+        yield from chunked(B, score, bytes_per_item=bytes_per_replicate, available=available)
+
+    def _scores_of(self, own: OwnKernels, rows: Tensor) -> Tensor:
+        """Scores of centred rows under the models of one replicate, shape (R, m)."""
+        columns = own.columns(rows)
+        coef = own.coef(torch.arange(self.intercept.shape[1], device=rows.device))
+        scores = coef.to(self.dtype).unflatten(0, (len(columns), -1)) @ columns.mT
+        return scores.flatten(0, 1) + self.intercept[own.replicate, :, None].to(self.dtype)
+
+    def votes(self, X: Tensor, weights: Tensor | None = None) -> Tensor:
+        """How many replicates score each row above 0, shape (m, R), int64.
+
+        Parameters
+        ----------
+        X : Tensor, shape (m, p)
+            Rows to score; rows in the host's memory are sent to a GPU while others are scored.
+        weights : Tensor, shape (R,), optional
+            Models of weight 0 are not scored, and get no votes.
+        """
+        return Votes(self, weights).counts(X).to(torch.int64)
+
+    def vote_shares(self, X: Tensor, weights: Tensor) -> Tensor:
+        """Weighted share of replicates that score each row above 0, shape (m,), float64.
+
+        Parameters
+        ----------
+        X, weights
+            As for `votes`; the share is ``Σ_r weights_r votes_r / B``.
+        """
+        return Votes(self, weights).shares(X)
 
     def replicate_scores(self, X: Tensor, weights: Tensor) -> Tensor:
         """Weighted sum of the scores over the models of each replicate, shape (m, B).
@@ -148,90 +197,22 @@ class FittedBatch:
 
         Parameters
         ----------
-        X : Tensor, shape (m, p)
-            Rows to score.
-        weights : Tensor, shape (R,)
-            Weight of each model.
+        X, weights
+            As for `votes`.
         """
-        weights = weights.to(self.intercept)[:, None]
-        grid = 1 if self.gamma is None else len(self.gamma)  # models of one γ share their kernel
+        return ReplicateScores(self, weights)(X)
 
-        def collapsed(values: Tensor | None) -> Tensor | None:
-            return None if values is None else (values * weights).unflatten(1, (grid, -1)).sum(2)
-
-        intercept = collapsed(self.intercept.unsqueeze(-1))
-        assert intercept is not None
-        blocks = self._blocks(
-            X, collapsed(self.coef), collapsed(self.dual_coef), intercept.squeeze(-1)
-        )
-        # Room for all at once: small results kept among large kernels would riddle the heap.
-        totals = torch.empty(len(intercept), len(X), dtype=self.dtype, device=self.intercept.device)
-        for items, scores in blocks:
-            torch.sum(scores, 1, out=totals[items])
-        return totals.T
-
-    def _blocks(
-        self, X: Tensor, coef: Tensor | None, dual_coef: Tensor | None, intercept: Tensor
-    ) -> Iterator[tuple[slice, Tensor]]:
-        """Scores by blocks of replicates, for coefficients with any number of models."""
-        rows = self._centered(X)
-        B, models = intercept.shape
-        bytes_per_replicate = 2.0 * models * sum(rows.shape) * self.dtype.itemsize
-        score: Callable[[slice], Tensor]
-        if coef is not None or self.gamma is None:
-            narrow = rows.to(self.dtype)
-
-            def score(items: slice) -> Tensor:
-                w = coef[items] if coef is not None else self._primal_coef(dual_coef, items)
-                at_center = (intercept[items] + w @ self.center).to(self.dtype)
-                scores = (w.to(self.dtype).flatten(0, 1) @ narrow.T).unflatten(0, w.shape[:2])
-                return scores.add_(at_center.unsqueeze(-1))
-        else:
-            assert self.X is not None
-            assert dual_coef is not None
-            grid, (n, p), m = len(self.gamma), self.X.shape, len(rows)
-            shared = self._gram(rows, slice(0, 1))[0] if self.scale.ndim == 1 else None
-            if shared is None:
-                bytes_per_replicate += (1 + grid) * m * n * self.dtype.itemsize
-                bytes_per_replicate += (m + n) * p * (8 + self.dtype.itemsize)  # float64 first
-
-            def score(items: slice) -> Tensor:
-                s = dual_coef[items].to(self.dtype).unflatten(1, (grid, -1))
-                if shared is None:
-                    scores = s @ self._gram(rows, items).mT
-                else:  # one matrix product for the replicates of each γ
-                    scores = (s.permute(1, 0, 2, 3).flatten(1, 2) @ shared.mT).unflatten(
-                        1, (len(s), -1)
-                    )
-                    scores = scores.transpose(0, 1)
-                return scores.flatten(1, 2) + intercept[items].to(self.dtype).unsqueeze(-1)
-
-        available = free_bytes(rows.device, self.memory_limit)
-        if rows.device.type == "cpu":
-            available = min(available, _CPU_BLOCK_BYTES)
-        yield from chunked(B, score, bytes_per_item=bytes_per_replicate, available=available)
-
-    def _centered(self, X: Tensor) -> Tensor:
-        X = torch.as_tensor(X)
+    def check_columns(self, X: Tensor) -> None:
+        """Refuse rows with other columns than the models know."""
         if X.ndim != 2 or X.shape[1] != len(self.center):
             raise InputError(
                 f"Rows to score have shape {tuple(X.shape)}; the models know {len(self.center)} "
                 "columns."
             )
-        return X.to(self.center) - self.center
 
-    def _primal_coef(self, dual_coef: Tensor | None, items: slice) -> Tensor:
-        """Coefficients of linear models from their dual ones, shape (b, R, p)."""
+    def primal_coef(self, dual_coef: Tensor, items: slice) -> Tensor:
+        """Coefficients of linear models of some replicates from dual ones, shape (b, r, p)."""
         assert self.X is not None
-        assert dual_coef is not None
         # Dual coefficients sum to 0, so centring changes nothing but the rounding.
         scale = self.scale if self.scale.ndim == 1 else self.scale[items, None]
-        return dual_coef[items] @ (self.X - self.center) / scale**2
-
-    def _gram(self, rows: Tensor, items: slice) -> Tensor:
-        """RBF kernel between new, centred rows and training rows, shape (b or 1, G, m, n)."""
-        assert self.X is not None
-        assert self.gamma is not None
-        scale = (self.scale[None] if self.scale.ndim == 1 else self.scale[items]).unsqueeze(1)
-        others = ((self.X - self.center) / scale).to(self.dtype)
-        return cross_gram((rows / scale).to(self.dtype), others, self.gamma)
+        return dual_coef @ (self.X - self.center) / scale**2

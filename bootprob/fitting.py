@@ -1,0 +1,198 @@
+"""From a table and the parameters of a `BootstrapSVC` to its fitted attributes."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from bootprob.ensemble import EnsembleTraining, train_ensemble
+from bootprob.exceptions import DataError
+from bootprob.feature_map import check_exact_rows, fit_feature_map
+from bootprob.grids import c_grid, gamma_grid
+from bootprob.labels import encode_labels, weigh_classes
+from bootprob.out_of_bag import OutOfBagScores, model_weights, score_out_of_bag
+from bootprob.probabilities import Calibrated, both, shares
+from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob_gpu import FittedBatch, Problem, resolve_device
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["learn"]
+
+Floats = NDArray[np.float64]
+
+
+def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
+    """Train the ensemble, weight its models and calibrate it.
+
+    Parameters
+    ----------
+    svc : BootstrapSVC
+        Its parameters are read; nothing of it is changed.
+    X : ndarray, shape (n, p)
+        Training rows.
+    y : ndarray, shape (n,)
+        Labels.
+    weight : ndarray, shape (n,)
+        Row weights.
+
+    Returns
+    -------
+    dict
+        All attributes of the fit but the time it took.
+
+    Raises
+    ------
+    ValueError
+        As `BootstrapSVC.fit` says.
+    """
+    classes, positive = encode_labels(y, weight)
+    weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
+    device = resolve_device(svc.device)
+    center, scale = center_and_scale(X, weight)
+    rows = (X - center) / scale
+    gamma = _gammas(svc, X, rows, weight, device)
+    random_state = check_random_state(svc.random_state)
+    entropy = draw_entropy(random_state)
+    counts, redrawn = bootstrap_counts(positive, weight, range(svc.n_bootstraps), entropy)
+    if svc.standardize == "bootstrap" and svc.feature_map is None:
+        replicate_scale = bootstrap_scale(rows, counts, weight)
+    else:  # dividing standardised rows by 1 / scale takes the standardisation back
+        replicate_scale = 1 / scale if svc.standardize is None else np.ones_like(scale)
+    feature_map = error = None
+    if svc.feature_map is not None:
+        assert gamma is not None
+        seen = rows / replicate_scale
+        feature_map, error = fit_feature_map(
+            svc.feature_map, seen[weight > 0], gamma[0], svc.n_components, random_state
+        )
+        rows = feature_map.transform(seen)
+    problem = Problem(
+        rows,
+        np.where(positive, 1.0, -1.0),
+        counts,
+        c_grid(svc.C),
+        kernel=svc.kernel if feature_map is None else "linear",
+        gamma=gamma if feature_map is None else None,
+        row_weight=training_weight,
+        scale=replicate_scale if feature_map is None else None,
+    )
+    training = train_ensemble(
+        problem,
+        weight,
+        tol=svc.tol,
+        device=device,
+        dtype=getattr(torch, svc.dtype),
+        memory_limit=svc.memory_limit,
+        description=f"{svc.kernel} SVMs",
+        verbose=svc.verbose,
+    )
+    # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
+    teaching = weight * (np.count_nonzero(weight) / weight.sum())
+    weights = model_weights(
+        training,
+        positive,
+        teaching,
+        weighting=svc.weighting,
+        tolerance=svc.accuracy_tolerance,
+    )
+    scores = score_out_of_bag(
+        training.models,
+        rows,
+        counts,
+        positive,
+        teaching,
+        weights,
+        align=svc.calibration is not None,
+    )
+    C = problem.C_per_model
+    return {
+        "classes_": classes,
+        "y_": positive.astype(np.int64),
+        "sample_weight_": weight,
+        "center_": center,
+        "scale_": scale,
+        "bootstrap_scale_": replicate_scale,
+        "entropy_": entropy,
+        "n_redrawn_": redrawn,
+        "C_": C,
+        "gamma_": None if gamma is None else np.repeat(gamma, len(C) // len(gamma)),
+        "feature_map_": None if feature_map is None else dict(feature_map.arrays),
+        "feature_map_error_": error,
+        "weights_": weights,
+        "accuracy_": training.accuracy,
+        **_models(training.models, rows),
+        **_out_of_bag(training, scores, weights, svc.calibration),
+        "device_": str(device),
+        "versions_": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
+        },
+    }
+
+
+def _gammas(
+    svc: BootstrapSVC, X: Floats, rows: Floats, weight: Floats, device: torch.device
+) -> Floats | None:
+    """Grid of γ, or None for the linear kernel; checks that it can be trained."""
+    if svc.kernel == "linear":
+        if svc.feature_map is not None:
+            raise DataError(
+                f"feature_map is {svc.feature_map!r}, but the linear kernel needs none; give "
+                "kernel='rbf' or leave feature_map out."
+            )
+        return None
+    gamma = gamma_grid(svc.gamma, (X if svc.standardize is None else rows)[weight > 0])
+    if svc.feature_map is None:
+        check_exact_rows(len(X), len(gamma), device, svc.memory_limit)
+    elif not (np.isfinite(gamma) & (gamma > 0)).all():
+        raise DataError(f"gamma is {gamma.tolist()}; give a positive number.")
+    elif len(gamma) != 1:
+        raise DataError(
+            f"gamma gives {len(gamma)} values, but a feature map approximates the kernel of "
+            "one; give one γ, and compare several by fitting a model for each."
+        )
+    return gamma
+
+
+def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
+    return {
+        "intercept_": models.intercept.cpu().numpy(),
+        "coef_": None if models.coef is None else models.coef.cpu().numpy(),
+        "dual_coef_": None if models.dual_coef is None else models.dual_coef.cpu().numpy(),
+        "X_fit_": None if models.dual_coef is None else rows,
+        "certificates_": {
+            name: getattr(models, name).cpu().numpy()
+            for name in ("primal", "dual", "gap", "n_iter", "status")
+        },
+    }
+
+
+def _out_of_bag(
+    training: EnsembleTraining, scores: OutOfBagScores, weights: Floats, calibration: str | None
+) -> dict[str, Any]:
+    with np.errstate(invalid="ignore"):
+        votes = shares(training.votes @ weights / training.n_out_of_bag)
+    calibrated = Calibrated(scores.sigmoid, scores.isotonic if calibration == "isotonic" else None)
+    return {
+        "score_scale_": scores.scale,
+        "score_offset_": scores.offset,
+        "oob_counts_": training.n_out_of_bag,
+        "oob_decision_function_": scores.mean,
+        "oob_score_variance_": scores.variance,
+        "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
+        "sigmoid_information_": scores.sigmoid.information,
+        "isotonic_": np.stack([scores.isotonic.scores, scores.isotonic.probabilities]),
+        "oob_vote_proba_": votes,
+        "oob_proba_": votes if calibration is None else both(calibrated.predict(scores.mean)),
+        "sampled_rows_": scores.sampled_rows,
+        "sampled_scores_": scores.sampled_scores,
+    }
