@@ -17,10 +17,12 @@ from bootprob.cli_options import (
     Bootstraps,
     CalibrationName,
     Device,
+    FeatureMapName,
     Gamma,
     Kernel,
     KernelName,
     Level,
+    MapColumns,
     Paper,
     Positive,
     Report,
@@ -125,6 +127,8 @@ def fit(
     kernel: KernelName = None,
     n_bootstraps: Bootstraps = None,
     gamma: Gamma = None,
+    feature_map: FeatureMapName = None,
+    n_components: MapColumns = None,
     seed: Seed = None,
     device: Device = None,
     calibration: CalibrationName = None,
@@ -140,6 +144,7 @@ def fit(
 
     bootprob fit loans.csv --target risk --positive bad -o loans.model
     bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
+    bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
     """
     check_output(output, inputs=(table,))
     model = _fit_table(
@@ -149,6 +154,8 @@ def fit(
         kernel=kernel,
         n_bootstraps=n_bootstraps,
         gamma=gamma,
+        feature_map=feature_map,
+        n_components=n_components,
         seed=seed,
         device=device,
         calibration=calibration,
@@ -220,6 +227,8 @@ def report(
     kernel: KernelName = None,
     n_bootstraps: Bootstraps = None,
     gamma: Gamma = None,
+    feature_map: FeatureMapName = None,
+    n_components: MapColumns = None,
     seed: Seed = None,
     device: Device = None,
 ) -> None:
@@ -243,6 +252,8 @@ def report(
         "kernel": kernel,
         "n_bootstraps": n_bootstraps,
         "gamma": gamma,
+        "feature_map": feature_map,
+        "n_components": n_components,
         "seed": seed,
         "device": device,
     }
@@ -290,6 +301,12 @@ def _fit_table(table: Path, target: str, positive: str | None, **options: Any) -
         f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
         f"Target {model.target}."
     )
+    if (error := model.svc.feature_map_error_) is not None:
+        typer.echo(
+            f"Feature map {model.svc.feature_map}: its kernel is off by {error['relative']:.1%} "
+            f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
+            "at most."
+        )
     return model
 
 

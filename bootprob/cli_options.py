@@ -19,9 +19,11 @@ __all__ = [
     "Bootstraps",
     "CalibrationName",
     "Device",
+    "FeatureMapName",
     "Gamma",
     "KernelName",
     "Level",
+    "MapColumns",
     "Paper",
     "Positive",
     "Report",
@@ -37,6 +39,13 @@ class Kernel(StrEnum):
     rbf = "rbf"
 
 
+class FeatureMap(StrEnum):
+    """Approximations of the RBF kernel on offer."""
+
+    nystroem = "nystroem"
+    random_features = "random-features"
+
+
 class Calibration(StrEnum):
     """Ways from scores to probabilities."""
 
@@ -46,7 +55,7 @@ class Calibration(StrEnum):
 
 
 def _parse_gamma(text: str | None) -> str | list[float] | None:
-    if text in (None, "scale", "median"):
+    if text in (None, "scale", "median", "grid"):
         return text
     try:
         values = [float(part) for part in str(text).split(",")]
@@ -54,7 +63,8 @@ def _parse_gamma(text: str | None) -> str | list[float] | None:
         values = []
     if not values or not all(0 < value < float("inf") for value in values):
         raise typer.BadParameter(
-            f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1."
+            f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1, "
+            "nor grid."
         )
     return values
 
@@ -87,8 +97,23 @@ Gamma = Annotated[
     str | None,
     typer.Option(
         metavar="GAMMA",
-        help="Width of the rbf kernel: scale (the default), median, a number, or several numbers "
-        "with commas.",
+        help="Width of the rbf kernel: scale (the default), median, a number, several numbers "
+        "with commas, or grid for eleven around median.",
+    ),
+]
+FeatureMapName = Annotated[
+    FeatureMap | None,
+    typer.Option(
+        help="Approximate the rbf kernel, for more than 20,000 rows; how far it is off is shown."
+    ),
+]
+MapColumns = Annotated[
+    int | None,
+    typer.Option(
+        "--n-components",
+        min=1,
+        metavar="D",
+        help="Columns of the feature map: more are closer to the kernel, and slower. Default: 500.",
     ),
 ]
 Seed = Annotated[
@@ -126,6 +151,8 @@ def build_estimator(
     kernel: Kernel | None = None,
     n_bootstraps: int | None = None,
     gamma: str | None = None,
+    feature_map: FeatureMap | None = None,
+    n_components: int | None = None,
     seed: int | None = None,
     device: str | None = None,
     calibration: Calibration | None = None,
@@ -136,11 +163,18 @@ def build_estimator(
     Raises
     ------
     typer.BadParameter
-        `gamma` cannot be understood or is given for the linear kernel, `calibration` contradicts
-        `paper`, or there is no such `device`.
+        `gamma` cannot be understood or is given for the linear kernel, `feature_map` is given for
+        the linear kernel or several `gamma`, `n_components` without `feature_map`, `calibration`
+        contradicts `paper`, or there is no such `device`.
     """
     if gamma is not None and kernel is not Kernel.rbf:
         raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
+    if feature_map is not None and kernel is not Kernel.rbf:
+        raise typer.BadParameter("--feature-map needs --kernel rbf, which is what it approximates.")
+    if feature_map is not None and gamma is not None and (gamma == "grid" or "," in gamma):
+        raise typer.BadParameter("--feature-map takes one --gamma, not a grid.")
+    if n_components is not None and feature_map is None:
+        raise typer.BadParameter("--n-components needs --feature-map.")
     if paper and calibration not in (None, Calibration.none):
         raise typer.BadParameter(
             f"--paper and --calibration {calibration} contradict each other: the thesis does not "
@@ -151,6 +185,8 @@ def build_estimator(
         "kernel": kernel and kernel.value,
         "n_bootstraps": n_bootstraps,
         "gamma": _parse_gamma(gamma),
+        "feature_map": feature_map and feature_map.value,
+        "n_components": n_components,
         "random_state": seed,
         "device": device,
         "calibration": None if votes else calibration and calibration.value,

@@ -16,9 +16,9 @@ __all__ = ["join_state", "split_state"]
 class _Array:
     """What an array must look like.
 
-    `shapes` are words, a letter for each axis: n rows, p columns, B replicates, R models, k rows
-    kept for pictures, m steps of a calibrator; a digit is a length. A letter stands for the same
-    number in all arrays.
+    `shapes` are words, a letter for each axis: n rows, p columns, D columns that the models know
+    (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m steps of
+    a calibrator; a digit is a length. A letter stands for the same number in all arrays.
     """
 
     kinds: str
@@ -34,9 +34,9 @@ _ARRAYS = {
     "accuracy_": _Array("f", ("BR",)),
     "weights_": _Array("f", ("R",)),
     "intercept_": _Array("f", ("BR",)),
-    "coef_": _Array("f", ("BRp",), absent="None"),
+    "coef_": _Array("f", ("BRD",), absent="None"),
     "dual_coef_": _Array("f", ("BRn",), absent="None"),
-    "X_fit_": _Array("f", ("np",), absent="None"),
+    "X_fit_": _Array("f", ("nD",), absent="None"),
     "center_": _Array("f", ("p",)),
     "scale_": _Array("f", ("p",)),
     "bootstrap_scale_": _Array("f", ("Bp", "p")),
@@ -62,7 +62,23 @@ _CERTIFICATES = {
     "n_iter": _Array("iu", ("BR",)),
     "status": _Array("iu", ("BR",)),
 }
-_LAYOUT = _ARRAYS | {f"certificates_.{name}": array for name, array in _CERTIFICATES.items()}
+_FEATURE_MAPS = {
+    "nystroem": {
+        "landmarks": _Array("f", ("Dp",), absent="missing"),
+        "normalization": _Array("f", ("DD",), absent="missing"),
+    },
+    "random-features": {
+        "frequencies": _Array("f", ("pD",), absent="missing"),
+        "phases": _Array("f", ("D",), absent="missing"),
+    },
+}
+_PARTS = {
+    "certificates_": _CERTIFICATES,
+    "feature_map_": _FEATURE_MAPS["nystroem"] | _FEATURE_MAPS["random-features"],
+}
+_LAYOUT = _ARRAYS | {
+    f"{whole}.{name}": array for whole, parts in _PARTS.items() for name, array in parts.items()
+}
 _VALUES: dict[str, type] = {
     "n_features_in_": int,
     "sigmoid_": tuple,
@@ -72,6 +88,7 @@ _VALUES: dict[str, type] = {
     "versions_": dict,
     "fit_seconds_": float,
 }
+_OPTIONAL_VALUES: dict[str, type] = {"feature_map_error_": dict}  # None where it is missing
 
 
 def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -85,7 +102,8 @@ def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any
     Returns
     -------
     arrays : dict of str to ndarray
-        Under the attributes' names; those of `certificates_` as ``certificates_.gap`` and so on.
+        Under the attributes' names; those of `certificates_` as ``certificates_.gap`` and so on,
+        and those of `feature_map_` alike.
     values : dict
         All other fitted attributes.
 
@@ -95,11 +113,15 @@ def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any
         An attribute is unknown here, so that a loaded model would lack it.
     """
     fitted = {name: value for name, value in vars(svc).items() if name.endswith("_")}
-    certificates = fitted.pop("certificates_")
+    parts = {whole: fitted.pop(whole) or {} for whole in _PARTS}
     arrays = {name: array for name, array in fitted.items() if name in _ARRAYS}
     values = {name: value for name, value in fitted.items() if name not in _ARRAYS}
-    arrays |= {f"certificates_.{name}": array for name, array in certificates.items()}
+    for whole, named in parts.items():
+        arrays |= {f"{whole}.{name}": array for name, array in named.items()}
     arrays = {name: array for name, array in arrays.items() if array is not None}
+    for name in _OPTIONAL_VALUES:
+        if name in values and values[name] is None:
+            del values[name]
     _check(arrays, values)
     return arrays, values
 
@@ -137,8 +159,10 @@ def join_state(
             setattr(svc, name, arrays[name])
         elif array.absent == "None":
             setattr(svc, name, None)
-    svc.certificates_ = {name: arrays[f"certificates_.{name}"] for name in _CERTIFICATES}
-    for name, value in values.items():
+    for whole, parts in _PARTS.items():
+        found = {name: arrays[f"{whole}.{name}"] for name in parts if f"{whole}.{name}" in arrays}
+        setattr(svc, whole, found or None)
+    for name, value in (values | {name: values.get(name) for name in _OPTIONAL_VALUES}).items():
         setattr(svc, name, value)
     return svc
 
@@ -147,12 +171,19 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
     required = {name for name, array in _LAYOUT.items() if not array.absent}
     if different := (required - arrays.keys()) | (arrays.keys() - _LAYOUT.keys()):
         raise TypeError(f"arrays are missing or unknown: {', '.join(sorted(different))}")
-    if different := values.keys() ^ _VALUES.keys():
+    if different := (values.keys() - _OPTIONAL_VALUES.keys()) ^ _VALUES.keys():
         raise TypeError(f"attributes are missing or unknown: {', '.join(sorted(different))}")
-    for name, kind in _VALUES.items():
-        if not isinstance(values[name], kind):
+    for name, kind in (_VALUES | _OPTIONAL_VALUES).items():
+        if name in values and not isinstance(values[name], kind):
             raise TypeError(f"{name} is no {kind.__name__}")
+    mapped = {name.partition(".")[2] for name in arrays if name.startswith("feature_map_.")}
+    if mapped and mapped not in [set(parts) for parts in _FEATURE_MAPS.values()]:
+        raise TypeError(f"{', '.join(sorted(mapped))} do not make a feature map")
+    if bool(mapped) != ("feature_map_error_" in values):
+        raise TypeError("feature_map_ and feature_map_error_ belong together")
     lengths = {"p": values["n_features_in_"]}
+    if not mapped:
+        lengths["D"] = lengths["p"]
     for name in sorted(arrays):
         _check_array(name, arrays[name], lengths)
     if ("coef_" in arrays) == ("dual_coef_" in arrays):

@@ -118,6 +118,7 @@ def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
     return {
         "label": label,
         "kernel": str(model.kernel),
+        "feature_map": _feature_map(model),
         "calibration": model.calibration,
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
@@ -138,6 +139,18 @@ def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
         "intervals": row_intervals(model, LEVEL),
         "convergence": _convergence(model),
         "provenance": _provenance(model),
+    }
+
+
+def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
+    """What approximates the kernel, and how far it is off."""
+    if model.feature_map_ is None:
+        return None
+    nystroem = "landmarks" in model.feature_map_
+    return {
+        "kind": "Nyström" if nystroem else "random features",
+        "n_components": len(model.feature_map_["landmarks" if nystroem else "phases"]),
+        "error": model.feature_map_error_,
     }
 
 

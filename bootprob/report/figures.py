@@ -140,10 +140,11 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
     column = np.searchsorted(costs, values["C"])
     accuracy, weight = np.full(shape, np.nan), np.full(shape, np.nan)
     accuracy[row, column], weight[row, column] = values["accuracy"], values["weight"]
-    n_labels = 1 + (len(costs) - 1) // 11
+    labels = [number(c) for c in costs]
+    step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.24})
+        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.48 / len(gammas)})
         titles = ("accuracy out of bag, %", "weight, %")
         for ax, cells, title in zip(axes, (accuracy, weight), titles, strict=True):
             shade = ax.pcolormesh(
@@ -165,7 +166,7 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
             ax.set_ylabel("γ")
             ax.spines[:].set_visible(False)
             ax.tick_params(length=0)
-        axes[-1].set_xticks(range(0, len(costs), n_labels), [number(c) for c in costs[::n_labels]])
+        axes[-1].set_xticks(range(0, len(costs), step), labels[::step])
         axes[-1].set_xlabel("C")
 
     listed = "; ".join(
