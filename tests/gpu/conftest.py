@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ import torch
 from problems import BATCH, REGULAR, UGLY, Case
 from truth import Machine, Truth, cvxpy
 
-from bootprob_gpu import FittedBatch, Problem, fit
+from bootprob_gpu import FittedBatch, Problem, Solver, fit
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ _HARD = {
     "excused": ("extreme_c", "heavy_tails", "outlier", "unequal_scales"),
 }
 _SLOW = {"max_iter": 600, "excused": tuple(UGLY)}
-BACKENDS = [
+_SOLVERS = [
     Backend("interior-point", "linear"),
     Backend("interior-point-compiled", "linear"),
     Backend("smo-compiled", "linear", **_HARD),
@@ -78,10 +79,23 @@ BACKENDS = [
     Backend("smo-batched", "rbf"),
     Backend("smo-batched", "rbf", torch.float32),
 ]
-if torch.cuda.is_available():
-    BACKENDS += [
-        replace(each, device="cuda") for each in BACKENDS if not each.solver.endswith("compiled")
-    ]
+# On a CPU its twin, "smo-batched", would do the work.
+_CUDA_ONLY = [
+    Backend("smo-fused", "linear", **_HARD),
+    Backend("smo-fused", "linear", torch.float32, **_HARD),
+    Backend("smo-fused", "rbf"),
+    Backend("smo-fused", "rbf", torch.float32),
+]
+# By default everything that is here; `make gpu-check` wants the GPU alone.
+_DEVICES = os.environ.get(
+    "BOOTPROB_TEST_DEVICE", "cpu,cuda" if torch.cuda.is_available() else "cpu"
+).split(",")
+BACKENDS = [
+    replace(each, device=device)
+    for device in _DEVICES
+    for each in (_SOLVERS if device == "cpu" else _SOLVERS + _CUDA_ONLY)
+    if each.solver in get_args(Solver) and (device == "cpu" or not each.solver.endswith("compiled"))
+]
 
 
 class Bench:
@@ -167,6 +181,12 @@ def _one_thread() -> Iterator[None]:
 def _seed_on_failure() -> None:
     """Captured output is shown with a failure, so the seed is never lost."""
     print(f"BOOTPROB_TEST_SEED={_seed()}")
+
+
+@pytest.fixture(scope="session")
+def kernel_device() -> torch.device:
+    """Where Triton kernels are tested: compiled on a GPU, else interpreted on the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 @pytest.fixture(params=BACKENDS, ids=str)

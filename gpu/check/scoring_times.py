@@ -1,0 +1,101 @@
+"""Scoring of ten million rows by a linear ensemble."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+import torch
+from floors import Work, beside_its_floor, replicate_scores, vote_shares
+from jobs import GERMAN, batch, table
+from record import Record
+from timing import Stopwatch, peak_bytes, summary
+
+from bootprob_gpu import fit
+from bootprob_gpu.triton_choice import triton_kernels
+
+__all__ = ["run"]
+
+_MOST_RUNS = 5
+_SECONDS = 8.0  # for the runs of one job
+
+
+def run(record: Record) -> None:
+    """Vote shares in both precisions, with rows on the device and from the host; then scores."""
+    source = table(GERMAN, record.size(None, 80))
+    problem = batch(source, "linear", record.size(500, 5), n_C=record.size(11, 2))
+    fitted = fit(problem, device=record.device)
+    B, R = fitted.intercept.shape
+    m, p = record.size(10_000_000, 3_000), problem.X.shape[1]
+    weights = torch.full((R,), 1 / R, dtype=torch.float64, device=record.device)
+    draws = torch.Generator(record.device).manual_seed(0)
+    for dtype in (torch.float32, torch.float64):
+        rows = torch.randn(m, p, dtype=dtype, device=record.device, generator=draws)
+        models = replace(fitted, dtype=dtype)
+        name = f"votes, {m:,} rows × {p}, {B * R:,} models, {str(dtype).removeprefix('torch.')}"
+        work = vote_shares(m, p, B * R, dtype)
+
+        def vote(rows: torch.Tensor, models=models) -> torch.Tensor:
+            return models.vote_shares(rows, weights)
+
+        _measure(record, f"{name}, rows on the device", vote, rows, work, "auto")
+        pinned = torch.empty(m, p, dtype=dtype, pin_memory=record.device.type == "cuda")
+        pinned.copy_(rows)
+        sent = replace(work, sent=float(pinned.nbytes))
+        _measure(record, f"{name}, rows in pinned host memory", vote, pinned, sent, "auto")
+        if dtype == torch.float32:
+            host = pinned.clone()
+            _measure(record, f"{name}, rows in ordinary host memory", vote, host, sent, "auto")
+            del host
+        del pinned
+        _measure(record, f"{name}, rows on the device", vote, rows, work, "never")
+        if dtype == torch.float32:
+            some = rows[: m // 10]
+            _measure(
+                record,
+                f"scores of each replicate, {len(some):,} rows × {p}, {B:,} replicates, float32, "
+                "rows on the device",
+                lambda rows, models=models: models.replicate_scores(rows, weights),
+                some,
+                replicate_scores(len(some), p, B, dtype),
+                "auto",
+            )
+
+
+def _measure(
+    record: Record,
+    name: str,
+    score: Callable[[torch.Tensor], torch.Tensor],
+    rows: torch.Tensor,
+    work: Work,
+    kernels: Literal["auto", "never"],
+) -> None:
+    """Score all rows a few times, and report it beside its floor."""
+    name = f"{name}, {'Triton where it can' if kernels == 'auto' else 'plain torch'}"
+    if record.seconds_left() < 3:
+        record.measured(name, "not run: no time left")
+        return
+    seconds = min(_SECONDS, record.seconds_left() - 2)
+    with triton_kernels(kernels):
+        score(rows[: max(1, len(rows) // 100)])  # compiles the kernels
+        peak_bytes(record.device)
+        watch, began = Stopwatch(record.device), time.monotonic()
+        found: list[float] = []
+        while not found or (
+            len(found) < _MOST_RUNS and time.monotonic() - began + 1e-3 * found[-1] < seconds
+        ):
+            watch.start()
+            scores = score(rows)
+            found.append(watch.stop())
+    times = summary(record.device, found)
+    record.measured(
+        name,
+        {
+            **times,
+            "mean of the results": scores.double().mean().item(),
+            **beside_its_floor(work, record.ceilings, times["median, ms"]),
+            "peak memory, bytes": peak_bytes(record.device),
+        },
+    )

@@ -1,0 +1,119 @@
+"""Does the parts that it is told to on standard input, and reports on standard output.
+
+    python gpu/check/worker.py DEVICE [tiny]
+
+A line of JSON is a command or an event; `supervisor` writes the one and reads the other.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from importlib import import_module
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+import torch
+from machine import facts, name_the_source_tree
+from plan import ROOT
+from record import PartSkippedError, Record
+
+_FRAMES = 8  # of a traceback that are kept
+
+
+def main(device: str, tiny: bool) -> None:
+    """Do what the lines of standard input say, until they end."""
+    # Whatever a package prints must not come between the events.
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    faulthandler.enable()
+    commands: SimpleQueue[str] = SimpleQueue()
+    Thread(target=_listen, args=(commands,), daemon=True).start()
+    name_the_source_tree()
+    Record(channel, device, tiny, 0, {}).send("ready", facts=facts(device))
+    fallbacks: set[str] = set()
+    while True:
+        command = json.loads(commands.get())
+        record = Record(channel, device, tiny, command["seconds"], command["ceilings"])
+        end = _do(command["code"], record, fallbacks)
+        # The next part, or the tests in a process of their own, may need the memory.
+        gc.collect()
+        torch.cuda.empty_cache()
+        record.send("end", **end)
+
+
+def _listen(commands: SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        commands.put(line)
+    # The supervisor is gone, however it went: nothing of this may outlive it.
+    if os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(0)
+
+
+def _do(code: str, record: Record, fallbacks: set[str]) -> dict[str, Any]:
+    """Run a part; how it ended. Warnings that Triton could not be used go into `fallbacks`."""
+    module, function = code.split(":")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            getattr(import_module(module), function)(record)
+            end: dict[str, Any] = {"status": "passed" if record.kept else "failed"}
+        except PartSkippedError as reason:
+            end = {"status": "skipped", "why": str(reason)}
+        except ModuleNotFoundError as error:
+            if _is_ours(error.name):
+                end = _failure(error)
+            else:
+                end = {"status": "skipped", "why": f"the package {error.name} is not installed"}
+        except Exception as error:
+            end = _failure(error)
+    if end["status"] == "skipped" and not record.kept:
+        end["status"] = "failed"
+    said = sorted({f"{each.category.__name__}: {each.message}" for each in caught})
+    if said:
+        end["warnings"] = said
+    # Such a warning comes once in a process, but its kernel is slow in all the parts that follow.
+    fallbacks.update(each for each in said if each.startswith("KernelFallbackWarning"))
+    if fallbacks:
+        end["Triton fell back"] = sorted(fallbacks)
+        if end["status"] == "passed":
+            end.update(status="failed", why="a Triton kernel could not be used")
+    return end
+
+
+def _is_ours(module: str | None) -> bool:
+    top = (module or "").split(".")[0]
+    return top in ("", "bootprob", "bootprob_gpu") or Path(__file__).with_name(f"{top}.py").exists()
+
+
+def _failure(error: Exception) -> dict[str, Any]:
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
+    return {
+        "status": "error",
+        "why": f"{type(error).__name__}: {str(error)[:2000]}",
+        "traceback": [
+            f"{_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
+            for frame in frames
+        ],
+    }
+
+
+def _short(file: str) -> str:
+    """A file's path without what is this machine's own."""
+    path = Path(file)
+    if path.is_relative_to(ROOT) and "site-packages" not in path.parts:
+        return path.relative_to(ROOT).as_posix()
+    return "/".join(path.parts[-3:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "tiny" in sys.argv[2:])
