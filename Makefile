@@ -3,10 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.installed-with-tests
+COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence clean
+.PHONY: demo test lint promises bench convergence gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -23,11 +24,16 @@ lint: $(TESTABLE)
 promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims
 	$(BIN)/pytest -q -s tests/promises
 
-bench: $(TESTABLE)  ## training times beside scikit-learn's, in one run
-	$(BIN)/python gpu/benchmarks/training_time.py
+bench: $(COMPARABLE)  ## ours and the peers side by side; writes docs/benchmarks.md
+	$(BIN)/python gpu/benchmarks/bench.py
 
 convergence: $(TESTABLE)  ## train the full ensemble on all data of the papers that are at hand
 	$(BIN)/python gpu/benchmarks/convergence.py
+
+# make gpu-check PYTHON_GPU=python3 takes an interpreter that has torch and what else it has.
+gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU, and how fast?
+	$(if $(PYTHON_GPU),PYTHONPATH=.:gpu$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON_GPU),$(BIN)/python) \
+		gpu/check $(GPU_CHECK)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'
@@ -37,6 +43,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 $(TESTABLE): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+$(COMPARABLE): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench]"
 	touch $@
 
 clean:

@@ -1,0 +1,29 @@
+"""The scoring that the document shows: many rows and more, in both precisions.
+
+    python scoring_jobs.py --into FOLDER [--quick]
+
+Writes FOLDER/scoring.json, a list of what `scoring_speed.measure` returns. Two numbers of rows in
+the same precision show whether memory grows with them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+from scoring_speed import measure
+
+JOBS = ((100_000, torch.float32), (1_000_000, torch.float32), (100_000, torch.float64))
+COLUMNS = 61
+_QUICK = 50  # times fewer rows
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    less = _QUICK if arguments.quick else 1
+    found = [measure(n_rows // less, COLUMNS, dtype) for n_rows, dtype in JOBS]
+    (arguments.into / "scoring.json").write_text(json.dumps(found), encoding="utf-8")
