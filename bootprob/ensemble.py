@@ -21,8 +21,9 @@ __all__ = ["EnsembleTraining", "train_ensemble"]
 
 Floats = NDArray[np.float64]
 
-# Scores reduced at a time: what a CPU's caches like; what makes launches on a GPU worth while.
-_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
+# Scores reduced at a time: below what torch splits over a CPU's threads, within its caches; enough
+# to make launches on a GPU worth while.
+_AT_ONCE = {"cpu": 2**15, "cuda": 2**24}
 
 
 @dataclass(frozen=True)
@@ -117,14 +118,18 @@ class _OutOfBagSums:
         b, R, n = scores.shape
         correct = scores.new_zeros(b, R)
         total = scores.new_zeros(b, 1)
-        for rows in row_blocks(n, b * R, _AT_ONCE[scores.device.type]):
-            part = scores[:, :, rows]
-            inside = torch.from_numpy(outside[:, rows]).to(scores.device)
-            mass = inside * self._weight[rows]
-            above = part > 0
-            self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
-            self.scores[:, rows] += (part * inside[:, None]).sum(0)
-            self.n_out_of_bag[rows] += inside.sum(0)
-            correct += ((above == self._positive[rows]) * mass[:, None]).sum(2)
-            total += mass.sum(1, keepdim=True)
+        at_once = _AT_ONCE[scores.device.type]
+        step = max(1, at_once // (R * n))
+        for start in range(0, b, step):
+            items = slice(start, min(start + step, b))
+            for rows in row_blocks(n, (items.stop - start) * R, at_once):
+                part = scores[items, :, rows]
+                inside = torch.from_numpy(outside[items, rows]).to(scores.device)
+                mass = inside * self._weight[rows]
+                above = part > 0
+                self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
+                self.scores[:, rows] += (part * inside[:, None]).sum(0)
+                self.n_out_of_bag[rows] += inside.sum(0)
+                correct[items] += ((above == self._positive[rows]) * mass[:, None]).sum(2)
+                total[items] += mass.sum(1, keepdim=True)
         return correct / total
