@@ -150,7 +150,10 @@ def score_out_of_bag(
     order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
     sampled = order[picked]
-    scores = np.concatenate(list(replicate_scores(models, rows[sampled], weights)))
+    if held is None:
+        scores = np.concatenate(list(replicate_scores(models, rows[sampled], weights)))
+    else:
+        scores = np.concatenate(held)[sampled]
     return OutOfBagScores(
         scale=scale,
         offset=offset,

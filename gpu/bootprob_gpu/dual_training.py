@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from queue import SimpleQueue
+from math import ceil
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,27 +13,33 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
+from bootprob_gpu.dual_compiled import CompiledPaths, gram_bytes
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
-from bootprob_gpu.paths import PathCertificates, solve_paths, workers
+from bootprob_gpu.paths import workers
 from bootprob_gpu.problem import Problem
-from bootprob_gpu.smo_batched import smo_batched
-from bootprob_gpu.smo_compiled import gather, smo_path
+from bootprob_gpu.smo_batched import smo_batched, violation
+from bootprob_gpu.triton_smo import smo_fused
 
 __all__ = ["train_dual"]
 
-Floats = NDArray[np.float64]
-Solve = Callable[[Tensor, Tensor, Tensor, float, int], tuple[Tensor, Tensor, Certificate]]
+# K (G, n, n), y (n,), upper (P, R, n) → dual_coef, intercept, certificate; see `smo_batched`.
+Solve = Callable[..., tuple[Tensor, Tensor, Certificate]]
 
-_BOX_ARRAYS = 14  # tensors of shape (R, n) that a replicate holds at a time
+_BOX_ARRAYS = 10  # tensors of shape (R, n) that a replicate and who reads its scores hold
+_PATH_ARRAYS = 24  # tensors of shape (n,) that a path of a batch holds besides
+_CPU_MODELS = 256  # models in a block for each thread of compiled SMO
+_CPU_REPLICATES = 4  # replicates in a block for each thread, whatever the number of models
+_GPU_PATHS = 2048  # paths in a block that are done before progress could be seen
 
 
 def train_dual(
     problem: Problem,
     *,
-    compiled: bool,
+    solver: str,
     tol: float,
+    kkt_tol: float | None,
     max_iter: int,
     device: torch.device,
     dtype: torch.dtype,
@@ -42,43 +49,52 @@ def train_dual(
     n, p = problem.X.shape
     R = problem.n_models
     grid = 1 if problem.gamma is None else len(problem.gamma)
-    X = torch.from_numpy(problem.X).to(device)
-    y = torch.from_numpy(problem.y).to(device)
-    gamma = None if problem.gamma is None else torch.from_numpy(problem.gamma).to(device)
-    scale = torch.from_numpy(problem.scale).to(device)
-    center = X.median(0).values  # unlike the mean, an outlier leaves it near the rows
-    solve: Solve = _solve_batched
-    if compiled:
-        # Gram matrices copied anew for each path would leave the heap in pieces of their size.
-        scratch = SimpleQueue[Floats]()
-        for _ in range(workers()):
-            scratch.put(np.empty(n * n))
-        solve = partial(_solve_compiled, scratch)
+    X, y, scale = (_on(device, each) for each in (problem.X, problem.y, problem.scale))
+    gamma = None if problem.gamma is None else _on(device, problem.gamma)
+    # A median for a centre: unlike the mean, it stays near the rows when there is an outlier.
+    middle = (n - 1) // 2
+    center = torch.from_numpy(np.partition(problem.X, middle, axis=0)[middle]).to(device)
+    centered = X - center
 
     def gram_of(scale: Tensor) -> Tensor:
         """Gram matrices in float64, shape (b or 1, grid, n, n)."""
-        rows = (X - center) / scale.unsqueeze(-2)
+        rows = centered / scale.unsqueeze(-2)
         return cross_gram(rows, rows, gamma)
 
     shared = gram_of(scale[None]) if problem.shares_scale else None
+    rounded = None if shared is None or dtype == torch.float64 else shared.to(dtype)
+    limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
+    compiled = None
+    if solver == "smo-compiled":
+        own = None if shared is None else shared[0].numpy()
+        compiled = CompiledPaths(centered.numpy(), y.numpy(), problem.gamma, own)
+    batched: Solve = smo_fused if solver == "smo-fused" else smo_batched
 
     def work(items: slice) -> FittedBatch:
-        gram = gram_of(scale[items]) if shared is None else shared
-        upper = torch.from_numpy(problem.upper_of(items)).to(device)
-        shape = upper.shape[:2]
-        upper = upper.unflatten(1, (grid, R // grid))
-        if dtype == torch.float64:
-            dual_coef, intercept, certificate = solve(gram, y, upper, tol, max_iter)
-            scores = _through(gram, dual_coef) + intercept.unsqueeze(-1)
-        else:
-            dual_coef, intercept, certificate, scores = _solve_rounded(
-                solve, gram, dtype, y, upper, tol, max_iter
+        upper = _upper_on(device, problem, items).unflatten(1, (grid, R // grid))
+        shape = (len(upper), R)
+        own_scale = scale[None] if problem.shares_scale else scale[items]
+        if compiled is not None:
+            dual_coef, intercept, certificate, scores = compiled.solve(
+                upper.numpy(), own_scale.numpy(), **limits
             )
+        else:
+            gram = gram_of(own_scale) if shared is None else shared
+            solve = partial(_solve, batched, y)
+            if dtype == torch.float64:
+                dual_coef, intercept, certificate = solve(gram, upper, **limits)
+                scores = _through(gram, dual_coef) + intercept.unsqueeze(-1)
+            else:
+                narrow = gram.to(dtype) if rounded is None else rounded
+                dual_coef, intercept, certificate, scores = _solve_rounded(
+                    solve, gram, narrow, y, upper, **limits
+                )
         if gamma is None:
+            coef, which = _coef(centered, own_scale, dual_coef)
+            if compiled is not None and shared is None:  # only rows of weight were scored
+                scores = (centered @ coef.T).T[which] + intercept.unsqueeze(-1)
             # Trained on centred rows: move the intercept to the rows' own coordinates.
-            row_scale = scale if problem.shares_scale else scale[items, None, None]
-            coef = dual_coef @ (X - center) / row_scale**2
-            intercept = intercept - coef @ center
+            intercept = intercept - (coef @ center)[which]
         return FittedBatch(
             intercept=intercept.reshape(shape),
             coef=None,
@@ -94,20 +110,47 @@ def train_dual(
             memory_limit=memory_limit,
         )
 
-    available = free_bytes(device, memory_limit) - (8 * n * n * workers() if compiled else 0)
+    available = free_bytes(device, memory_limit)
     bytes_per_replicate = 8.0 * _BOX_ARRAYS * R * n
     if gamma is None:
-        bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, before and after scaling
-    if shared is None:
-        bytes_per_replicate += 8.0 * ((2 + 2 * grid) * n * n + 2 * n * p)
+        bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
+    if compiled is not None:
+        available -= compiled.fixed_bytes
+        largest = workers() * max(_CPU_REPLICATES, ceil(_CPU_MODELS / R))
+        if shared is None and gamma is None:
+            bytes_per_replicate += gram_bytes(n)
+    else:
+        bytes_per_replicate += 8.0 * _PATH_ARRAYS * grid * n
+        if device.type == "cpu":
+            largest = _CPU_REPLICATES * workers()
+        else:
+            largest = max(visible_block(problem.n_replicates, R), ceil(_GPU_PATHS / grid))
+        if shared is None:
+            bytes_per_replicate += 8.0 * ((2 + 2 * grid) * n * n + 2 * n * p)
+            if dtype != torch.float64:
+                bytes_per_replicate += dtype.itemsize * grid * n * n
     for _, block in chunked(
         problem.n_replicates,
         work,
         bytes_per_item=bytes_per_replicate,
         available=available,
-        largest=4 * workers() if device.type == "cpu" else visible_block(problem.n_replicates, R),
+        largest=largest,
     ):
         yield block
+
+
+def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
+    """An array on a device; on the CPU it shares memory, which torch wants to be writable."""
+    return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
+
+
+def _upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
+    """Box bounds of some replicates on a device, shape (b, R, n)."""
+    if problem.upper is not None or device.type == "cpu":
+        return _on(device, problem.upper_of(items))
+    # The rule is applied there: its result takes longer to copy than many a model to train.
+    mass = _on(device, problem.counts[items] * problem.row_weight)
+    return _on(device, problem.C_per_model)[:, None] * mass[:, None]
 
 
 def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:
@@ -119,100 +162,85 @@ def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:
     return products.unflatten(1, (b, per_path)).transpose(0, 1)
 
 
+def _coef(X: Tensor, scale: Tensor, dual_coef: Tensor) -> tuple[Tensor, Tensor]:
+    """Coefficients of the linear models that differ, (d, p), and which one is whose, (b, 1, R).
+
+    Where no bound is touched all models of larger C are the same, which saves most of the work.
+    """
+    new = torch.ones(dual_coef.shape[:-1], dtype=torch.bool, device=X.device)
+    new[..., 1:] = (dual_coef[..., 1:, :] != dual_coef[..., :-1, :]).any(-1)
+    divisor = scale[new.nonzero()[:, 0]] if len(scale) > 1 else scale
+    coef = (dual_coef[new] @ X).div_(divisor).div_(divisor)
+    return coef, new.flatten().cumsum(0).view(new.shape) - 1
+
+
+def _solve(
+    batched: Solve,
+    y: Tensor,
+    gram: Tensor,
+    upper: Tensor,
+    *,
+    tol: float,
+    kkt_tol: float | None,
+    max_iter: int,
+) -> tuple[Tensor, Tensor, Certificate]:
+    # Path b · grid + g goes with matrix g where the replicates share them, else with its own.
+    dual_coef, intercept, certificate = batched(
+        gram.flatten(0, 1),
+        y,
+        upper.flatten(0, 1),
+        tol=tol,
+        kkt_tol=kkt_tol,
+        max_iter=max_iter,
+    )
+    shape = upper.shape[:-1]
+    return dual_coef.view(upper.shape), intercept.view(shape), certificate.view(*shape)
+
+
 def _solve_rounded(
     solve: Solve,
     gram: Tensor,
-    dtype: torch.dtype,
+    rounded: Tensor,
     y: Tensor,
     upper: Tensor,
+    *,
     tol: float,
+    kkt_tol: float | None,
     max_iter: int,
 ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
-    """Solve with Gram matrices rounded to `dtype`, and judge by those before rounding.
+    """Solve with Gram matrices in a lower precision, and judge by those in full precision.
 
     Replicates with a model that the rounding left unsolved are solved again without it.
     """
 
-    def judged(gram: Tensor, dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        scores = _through(gram, dual_coef) + b.unsqueeze(-1)
-        norm = (dual_coef * (scores - b.unsqueeze(-1))).sum(-1)
+    def judged(dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        products = _through(gram, dual_coef)
+        scores = products + b.unsqueeze(-1)
+        norm = (dual_coef * products).sum(-1)
         primal = 0.5 * norm + (upper * (1 - y * scores).clamp_min(0)).sum(-1)
-        return scores, primal, (y * dual_coef).sum(-1) - 0.5 * norm
+        dual = (y * dual_coef).sum(-1) - 0.5 * norm
+        reached = relative_gap(primal, dual).abs() <= tol
+        if kkt_tol is not None:
+            reached |= violation(y, upper, dual_coef, y - products) <= kkt_tol
+        return scores, primal, dual, reached
 
     # A little further than asked for: the rounding takes its share of the gap.
-    dual_coef, intercept, found = solve(gram.to(dtype), y, upper, tol / 2, max_iter)
-    shape = upper.shape[:-1]
-    scores, primal, dual = judged(gram, dual_coef, intercept)
-    gap = relative_gap(primal, dual)
-    status, n_iter = found.status.reshape(shape), found.n_iter.reshape(shape)
-    lost = ((status == Status.CONVERGED) & ~(gap.abs() <= tol)).flatten(1).any(1)
+    half = None if kkt_tol is None else kkt_tol / 2
+    dual_coef, intercept, found = solve(
+        rounded, upper, tol=tol / 2, kkt_tol=half, max_iter=max_iter
+    )
+    scores, primal, dual, reached = judged(dual_coef, intercept)
+    status, n_iter = found.status, found.n_iter
+    lost = ((status == Status.CONVERGED) & ~reached).flatten(1).any(1)
     if lost.any():
         again = gram if len(gram) == 1 else gram[lost]
-        dual_coef[lost], intercept[lost], found = solve(again, y, upper[lost], tol, max_iter)
-        scores, primal, dual = judged(gram, dual_coef, intercept)
-        status[lost] = found.status.view(status[lost].shape)
-        n_iter[lost] += found.n_iter.view(status[lost].shape)
-        gap = relative_gap(primal, dual)
-    reached = (gap.abs() <= tol) & (status != Status.SINGLE_CLASS)
+        dual_coef[lost], intercept[lost], found = solve(
+            again, upper[lost], tol=tol, kkt_tol=kkt_tol, max_iter=max_iter
+        )
+        scores, primal, dual, reached = judged(dual_coef, intercept)
+        status[lost] = found.status
+        n_iter[lost] += found.n_iter
+    reached &= status != Status.SINGLE_CLASS
     status = torch.where(reached, int(Status.CONVERGED), status)
+    gap = relative_gap(primal, dual)
     return dual_coef, intercept, Certificate(primal, dual, gap, n_iter, status), scores
-
-
-def _solve_batched(
-    gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
-) -> tuple[Tensor, Tensor, Certificate]:
-    b, grid, per_path, _ = upper.shape
-    # Path b · grid + g goes with matrix g where the replicates share them, else with its own.
-    dual_coef, intercept, certificate = smo_batched(
-        gram.flatten(0, 1), y, upper.flatten(0, 1), tol=tol, max_iter=max_iter
-    )
-    return dual_coef.view(upper.shape), intercept.view(b, grid, per_path), certificate
-
-
-def _solve_compiled(
-    scratch: SimpleQueue[Floats], gram: Tensor, y: Tensor, upper: Tensor, tol: float, max_iter: int
-) -> tuple[Tensor, Tensor, Certificate]:
-    b, grid, per_path, n = upper.shape
-    K, labels = gram.numpy(), y.numpy()
-    dual_coef = np.zeros((b * grid, per_path, n))
-    intercept = np.zeros((b * grid, per_path))
-
-    def solve(
-        path: int,
-        models: NDArray[np.intp],
-        rows: NDArray[np.intp],
-        box: Floats,
-        end: PathCertificates,
-    ) -> None:
-        k, g = divmod(path, grid)
-        found, found_intercept = np.zeros(box.shape), np.zeros(len(models))
-        converged = np.zeros(len(models), dtype=np.bool_)
-        room = scratch.get()
-        try:
-            smo_path(
-                gather(K[k % len(K), g], rows, room.view(K.dtype)),
-                labels[rows],
-                box,
-                tol,
-                max_iter,
-                np.zeros(len(rows)),
-                found,
-                found_intercept,
-                end.primal,
-                end.dual,
-                end.n_iter,
-                converged,
-            )
-        finally:
-            scratch.put(room)
-        dual_coef[path][np.ix_(models, rows)] = found
-        intercept[path, models] = found_intercept
-        unfinished = np.where(end.n_iter >= max_iter, Status.MAX_ITER, Status.STALLED)
-        end.status[:] = np.where(converged, Status.CONVERGED, unfinished)
-
-    certificate = solve_paths(upper.flatten(0, 1).numpy(), labels, intercept, solve)
-    return (
-        torch.from_numpy(dual_coef).view(upper.shape),
-        torch.from_numpy(intercept).view(b, grid, per_path),
-        certificate,
-    )

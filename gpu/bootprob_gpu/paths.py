@@ -10,6 +10,7 @@ from functools import cache
 from importlib import import_module
 from threading import Lock
 from types import TracebackType
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -18,9 +19,10 @@ from threadpoolctl import ThreadpoolController
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 
-__all__ = ["PathCertificates", "solve_paths", "workers"]
+__all__ = ["PathCertificates", "in_threads", "solve_paths", "workers"]
 
 Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass
@@ -133,6 +135,25 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
         torch.from_numpy(n_iter),
         torch.from_numpy(status),
     )
+
+
+def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
+    """Do ``work(slice of items)`` in as many threads as torch may use, each on one core.
+
+    For many small operations of torch: sharing each of them among threads, as torch does, makes
+    every one wait for the slowest core, and on a busy machine that takes most of the time.
+    """
+    count = min(workers(), n_items)
+    if count <= 1:
+        return [work(slice(0, n_items))]
+    bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
+    with _one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
+        return list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
+
+
+def _one_openmp_thread() -> None:
+    """Hold OpenMP to one thread in what the calling thread does, and nowhere else."""
+    _libraries().select(user_api="openmp").limit(limits=1)
 
 
 def workers() -> int:

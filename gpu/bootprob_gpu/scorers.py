@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,12 +16,15 @@ from bootprob_gpu.models_in_use import (
     own_kernels,
     shared_columns,
 )
+from bootprob_gpu.paths import in_threads, workers
 from bootprob_gpu.problem import InputError
 from bootprob_gpu.row_stream import blocks_on_device
 from bootprob_gpu.votes import vote_counter
 
 if TYPE_CHECKING:
     from bootprob_gpu.fitted import FittedBatch
+
+T = TypeVar("T")
 
 __all__ = ["CPU_BLOCK_BYTES", "ReplicateScores", "Votes"]
 
@@ -73,7 +76,8 @@ class _Scorer:
         if X.device != self._device:
             size = max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize))
             blocks = blocks_on_device(X.split(size), self._device)
-        kernels = 2 if self._shared else 1 + len(self._by_gamma)
+        threads = workers() if self._device.type == "cpu" else 1
+        kernels = 2 if self._shared else threads * (1 + len(self._by_gamma))
         numbers = 2 * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
         available = self._available()
@@ -88,6 +92,14 @@ class _Scorer:
 
             for _ in chunked(len(block), work, bytes_per_item=bytes_per_row, available=available):
                 pass
+
+    def _each_own(self, work: Callable[[slice], T]) -> list[T]:
+        """Do ``work(slice)`` for all replicates that have kernels of their own."""
+        if not self._own:
+            return []
+        if self._device.type == "cpu":
+            return in_threads(work, len(self._own))
+        return [work(slice(0, len(self._own)))]
 
 
 class Votes(_Scorer):
@@ -135,11 +147,18 @@ class Votes(_Scorer):
             columns = part.columns(rows)
             for replicates in self._replicates:
                 counts[part.used] += self._counter(number, replicates)(columns)
-        for own in self._own:
+        for some in self._each_own(lambda items: self._count_own(rows, items)):
+            counts += some
+
+    def _count_own(self, rows: Tensor, items: slice) -> Tensor:
+        """Votes of some of the replicates that have kernels of their own, shape (R, m)."""
+        counts = torch.zeros(self._R, len(rows), dtype=torch.int32, device=self._device)
+        for own in self._own[items]:
             for kernel, used in zip(own.columns(rows), self._by_gamma.values(), strict=True):
                 intercept = self._models.intercept[own.replicate, used, None].to(self._dtype)
                 scores = torch.addmm(intercept, own.coef(used).to(self._dtype), kernel.mT)
                 counts[used] += (scores > 0).int()
+        return counts
 
     def _counter(self, number: int, replicates: slice) -> Callable[[Tensor], Tensor]:
         """Models ready to count; kept for the next rows if there is room for all of them."""
@@ -202,7 +221,10 @@ class ReplicateScores(_Scorer):
         if self._shared:
             for part, coef in zip(self._shared, self._coef, strict=True):
                 out.addmm_(part.columns(rows), coef.T)
-        else:
-            for own, coef in zip(self._own, self._coef, strict=True):
+
+        def add(items: slice) -> None:
+            for own, coef in zip(self._own[items], self._coef[items], strict=True):
                 # Kernels side by side: one product with a vector for all values of γ.
                 out[:, own.replicate] += (own.columns(rows) @ coef.unsqueeze(2)).sum(0).squeeze(1)
+
+        self._each_own(add)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -13,16 +14,25 @@ from bootprob_gpu.dual_training import train_dual
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.linear_training import train_linear
 from bootprob_gpu.problem import InputError, Problem
+from bootprob_gpu.triton_choice import use_triton
 
 __all__ = ["Solver", "choose_solver", "fit", "iter_fit", "resolve_device"]
 
-Solver = Literal["auto", "interior-point", "interior-point-compiled", "smo-compiled", "smo-batched"]
+Solver = Literal[
+    "auto",
+    "interior-point",
+    "interior-point-compiled",
+    "smo-compiled",
+    "smo-batched",
+    "smo-fused",
+]
 
 _MAX_ITER = {
     "interior-point": 100,
     "interior-point-compiled": 100,
     "smo-compiled": 2_000_000,
     "smo-batched": 200_000,
+    "smo-fused": 2_000_000,
 }
 
 
@@ -31,6 +41,7 @@ def fit(
     *,
     solver: Solver = "auto",
     tol: float | None = None,
+    kkt_tol: float | None = None,
     max_iter: int | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float64,
@@ -44,27 +55,33 @@ def fit(
         What to train.
     solver : str, default "auto"
         "interior-point": linear kernel, float64, any device; "interior-point-compiled": the same
-        on the CPU, problem by problem. "smo-batched": both kernels, any device;
-        "smo-compiled": the same on the CPU, path by path. "auto" takes an interior point for a
-        linear kernel with no more columns than rows, else SMO; compiled on the CPU.
+        on the CPU, problem by problem. "smo-batched": both kernels, any device; "smo-compiled":
+        the same on the CPU, path by path; "smo-fused": the same on CUDA, each path by one program
+        of a Triton kernel. "auto" takes an interior point for a linear kernel with no more
+        columns than rows, else SMO; compiled on the CPU, fused on CUDA where triton is installed.
     tol : float, optional
         Relative duality gap to reach; default 1e-7 for the linear kernel and 1e-6 for RBF in
         float64, 1e-4 in float32.
+    kkt_tol : float, optional
+        Stop a model also when its largest violation of the KKT conditions, ``m(a) − M(a)``, is at
+        most this: the rule of libsvm, whose `tol` is 1e-3 by default. `Status.CONVERGED` then
+        means that the gap is within `tol` or the violation within `kkt_tol`; the gap that was
+        reached is in the certificate all the same. For SMO only.
     max_iter : int, optional
-        Iterations allowed for each model; default 100 for an interior point, 2,000,000 for
-        "smo-compiled" and 200,000 for "smo-batched".
+        Iterations allowed for each model; default 100 for an interior point, 200,000 for
+        "smo-batched" and 2,000,000 for the other kinds of SMO.
     device : str or torch.device, default "cpu"
         Where to train.
     dtype : torch.dtype, default torch.float64
-        Precision of Gram matrices and of later scoring; the solvers' own arithmetic and the
-        certificates are float64.
+        Precision of later scoring, and of the Gram matrices except in "smo-compiled"; the
+        solvers' own arithmetic and the certificates are float64.
     memory_limit : int, optional
         Bytes that a block may use; default half of the free memory.
 
     Returns
     -------
     FittedBatch
-        Models that were not solved to `tol` say so in their status; nothing is ever NaN.
+        Models that were not solved say so in their status; nothing is ever NaN.
 
     Raises
     ------
@@ -79,6 +96,7 @@ def fit(
                 problem,
                 solver=solver,
                 tol=tol,
+                kkt_tol=kkt_tol,
                 max_iter=max_iter,
                 device=device,
                 dtype=dtype,
@@ -93,6 +111,7 @@ def iter_fit(
     *,
     solver: Solver = "auto",
     tol: float | None = None,
+    kkt_tol: float | None = None,
     max_iter: int | None = None,
     device: str | torch.device = "cpu",
     dtype: torch.dtype = torch.float64,
@@ -106,7 +125,7 @@ def iter_fit(
 
     Parameters
     ----------
-    problem, solver, tol, max_iter, device, dtype, memory_limit
+    problem, solver, tol, kkt_tol, max_iter, device, dtype, memory_limit
         As for `fit`.
 
     Returns
@@ -114,12 +133,22 @@ def iter_fit(
     iterator of FittedBatch
         Consecutive blocks of replicates. Options are checked before this function returns.
     """
-    options = Options.checked(problem, solver, tol, max_iter, device, dtype, memory_limit)
-    train = train_linear if options.solver.startswith("interior-point") else train_dual
-    return train(
+    options = Options.checked(problem, solver, tol, kkt_tol, max_iter, device, dtype, memory_limit)
+    if options.solver.startswith("interior-point"):
+        return train_linear(
+            problem,
+            compiled=options.solver.endswith("-compiled"),
+            tol=options.tol,
+            max_iter=options.max_iter,
+            device=options.device,
+            dtype=options.dtype,
+            memory_limit=options.memory_limit,
+        )
+    return train_dual(
         problem,
-        compiled=options.solver.endswith("-compiled"),
+        solver=options.solver,
         tol=options.tol,
+        kkt_tol=options.kkt_tol,
         max_iter=options.max_iter,
         device=options.device,
         dtype=options.dtype,
@@ -128,12 +157,18 @@ def iter_fit(
 
 
 def choose_solver(problem: Problem, device: torch.device) -> Solver:
-    """What "auto" stands for: interior point if linear and p ≤ n, else SMO; compiled on a CPU."""
+    """What "auto" stands for.
+
+    Interior point if linear and p ≤ n, else SMO; compiled on a CPU, fused into a Triton kernel
+    where those run.
+    """
     n, p = problem.X.shape
     on_cpu = device.type == "cpu"
     if problem.kernel == "linear" and p <= n:
         return "interior-point-compiled" if on_cpu else "interior-point"
-    return "smo-compiled" if on_cpu else "smo-batched"
+    if on_cpu:
+        return "smo-compiled"
+    return "smo-fused" if use_triton(device) else "smo-batched"
 
 
 @dataclass(frozen=True)
@@ -142,6 +177,7 @@ class Options:
 
     solver: Solver
     tol: float
+    kkt_tol: float | None
     max_iter: int
     device: torch.device
     dtype: torch.dtype
@@ -153,6 +189,7 @@ class Options:
         problem: Problem,
         solver: Solver,
         tol: float | None,
+        kkt_tol: float | None,
         max_iter: int | None,
         device: str | torch.device,
         dtype: torch.dtype,
@@ -175,6 +212,10 @@ class Options:
                 )
         if solver.endswith("-compiled") and device.type != "cpu":
             raise InputError(f"{solver!r} runs on the CPU only, not on {device}; use 'auto'.")
+        if solver == "smo-fused" and not _runs_kernels(device):
+            raise InputError(
+                f"'smo-fused' is a Triton kernel, which cannot run on {device} here; use 'auto'."
+            )
         if dtype == torch.float32:
             _check_float32(problem)
         if tol is None:
@@ -182,13 +223,29 @@ class Options:
             tol = in_float64 if dtype == torch.float64 else 1e-4
         if not 0 < tol < 1:
             raise InputError(f"tol is {tol!r}; give a relative duality gap between 0 and 1.")
+        if kkt_tol is not None:
+            if solver.startswith("interior-point"):
+                raise InputError(
+                    "kkt_tol is for SMO only: an interior point has no variables at their bounds, "
+                    "which the violation of the KKT conditions is about; use tol."
+                )
+            if not 0 < kkt_tol < 1:
+                raise InputError(f"kkt_tol is {kkt_tol!r}; give a number between 0 and 1, or None.")
+            kkt_tol = float(kkt_tol)
         if max_iter is None:
             max_iter = _MAX_ITER[solver]
         if not (max_iter >= 1 and max_iter == int(max_iter)):
             raise InputError(f"max_iter is {max_iter!r}; give a positive whole number.")
         if memory_limit is not None and not memory_limit > 0:
             raise InputError(f"memory_limit is {memory_limit!r}; give a positive number of bytes.")
-        return cls(solver, float(tol), int(max_iter), device, dtype, memory_limit)
+        return cls(solver, float(tol), kkt_tol, int(max_iter), device, dtype, memory_limit)
+
+
+def _runs_kernels(device: torch.device) -> bool:
+    """Whether Triton kernels run there: compiled on CUDA, interpreted on the CPU."""
+    if not use_triton(device):
+        return False
+    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
 
 
 def _check_float32(problem: Problem) -> None:

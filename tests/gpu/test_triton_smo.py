@@ -1,0 +1,325 @@
+"""Kernels of sequential minimal optimisation, interpreted, against their twin and libsvm."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.svm import SVC
+from torch import Tensor
+
+from bootprob_gpu import triton_smo
+from bootprob_gpu.certificate import Certificate, Status
+from bootprob_gpu.smo_batched import smo_batched
+from bootprob_gpu.triton_choice import triton_kernels
+from bootprob_gpu.triton_smo import launch, smo_fused
+
+pytest.importorskip("triton")
+
+Found = tuple[Tensor, Tensor, Certificate]
+
+
+@pytest.fixture(autouse=True)
+def _poisoned_memory() -> Iterator[None]:
+    """Fresh memory holds NaN or the largest integer: what a kernel leaves unwritten shows."""
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@dataclass
+class Drawn:
+    """Gram matrices (G, n, n), labels (n,) and box bounds (P, R, n)."""
+
+    K: Tensor
+    y: Tensor
+    upper: Tensor
+
+    def train(self, train=launch, **options) -> Found:
+        return train(self.K, self.y, self.upper, **({"tol": 1e-3, "max_iter": 2000} | options))
+
+    def twin(self, **options) -> Found:
+        return self.train(smo_batched, **options)
+
+
+def gram(X: np.ndarray, gammas: list[float]) -> np.ndarray:
+    distances = ((X[:, None] - X[None]) ** 2).sum(-1)
+    return np.exp(-np.array(gammas)[:, None, None] * distances)
+
+
+@pytest.fixture
+def draw(rng: np.random.Generator, kernel_device: torch.device):
+    """Problems of n rows: P paths of bootstrap weights over the values of C, RBF kernels."""
+
+    def draw(n, P, Cs, gammas=(0.5,), dtype=torch.float64, X=None, y=None) -> Drawn:
+        X = rng.normal(size=(n, 3)) if X is None else X
+        if y is None:
+            y = np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+            y[:2] = 1, -1
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=P).astype(float)
+        counts[:, :2] += 1  # both classes
+        upper = counts[:, None] * np.array(Cs)[:, None]
+        return Drawn(
+            torch.from_numpy(gram(X, list(gammas))).to(kernel_device, dtype),
+            torch.from_numpy(y).to(kernel_device),
+            torch.from_numpy(upper).to(kernel_device),
+        )
+
+    return draw
+
+
+def objectives(drawn: Drawn, found: Found) -> tuple[Tensor, Tensor]:
+    """Primal and dual objective by their definition, shape (P, R) each."""
+    s, b, _ = found
+    matrices = drawn.K.double()[torch.arange(len(s), device=s.device) % len(drawn.K)]
+    products = s @ matrices
+    norm = (s * products).sum(-1)
+    hinge = (1 - drawn.y * (products + b.unsqueeze(-1))).clamp_min(0)
+    return 0.5 * norm + (drawn.upper * hinge).sum(-1), (drawn.y * s).sum(-1) - 0.5 * norm
+
+
+def assert_honest(drawn: Drawn, found: Found, tol: float = 1e-3) -> None:
+    """Feasible, everything written, and what the certificate says is so."""
+    s, b, certificate = found
+    for tensor in (s, b, certificate.primal, certificate.dual, certificate.gap):
+        assert tensor.dtype == torch.float64
+        assert torch.isfinite(tensor).all()
+    a = drawn.y * s
+    assert ((a >= 0) & (a <= drawn.upper)).all()
+    assert s.sum(-1).abs().max() <= 1e-12 * drawn.upper.sum(-1).max()
+    both = certificate.status != Status.SINGLE_CLASS
+    primal, dual = objectives(drawn, found)
+    for said, so in ((certificate.primal, primal), (certificate.dual, dual)):
+        torch.testing.assert_close(said[both], so[both], rtol=1e-10, atol=1e-12)
+    gap = (primal - dual) / primal
+    torch.testing.assert_close(certificate.gap[both], gap[both], rtol=0, atol=1e-10)
+    converged = certificate.status == Status.CONVERGED
+    assert (gap[converged].abs() <= tol * (1 + 1e-9)).all()
+
+
+def assert_same_optimum(found: Found, expected: Found, tol: float = 1e-3) -> None:
+    """Both solved; each dual objective is below the other's primal one."""
+    for one, other in ((found[2], expected[2]), (expected[2], found[2])):
+        assert (one.status == Status.CONVERGED).all()
+        assert (one.dual <= other.primal * (1 + 1e-12)).all()
+        assert (one.dual >= (1 - tol) * other.dual).all()
+
+
+def equal_bits(one: Found, other: Found) -> bool:
+    def tensors(found: Found) -> list[Tensor]:
+        return [*found[:2], *(getattr(found[2], f.name) for f in fields(Certificate))]
+
+    return all(torch.equal(a, b) for a, b in zip(tensors(one), tensors(other), strict=True))
+
+
+def test_fresh_memory_is_poisoned():
+    assert torch.empty(3, dtype=torch.float64).isnan().all()
+    assert (torch.empty(3, dtype=torch.int64) > 10**9).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(("n", "P", "Cs", "gammas"), [
+    (5, 2, [0.3, 3.0, 30.0], [1.0]),
+    (16, 1, [2.0], [0.3]),
+    (23, 2, [0.1, 10.0], [0.2, 2.0]),
+    (40, 3, [1.0], [0.2, 2.0]),
+])  # fmt: skip
+def test_models_are_those_of_the_twin(draw, n, P, Cs, gammas, dtype):
+    drawn = draw(n, P, Cs, gammas, dtype)
+    found = drawn.train()
+    assert_honest(drawn, found)
+    assert_same_optimum(found, drawn.twin())
+
+
+def test_models_are_those_of_libsvm(draw, rng):
+    drawn = draw(int(rng.integers(6, 30)), 2, [0.5, 20.0], [0.2, 1.0])
+    found = drawn.train(tol=1e-6)
+    assert_honest(drawn, found, 1e-6)
+    y = drawn.y.cpu().numpy()
+    for p in range(2):
+        K = drawn.K[p % 2].cpu().numpy()
+        for r, upper in enumerate(drawn.upper[p].cpu().numpy()):
+            # libsvm leaves out rows of no weight.
+            rows = np.flatnonzero(upper)
+            part = K[np.ix_(rows, rows)]
+            svm = SVC(C=1.0, kernel="precomputed", tol=1e-6)
+            svm.fit(part, y[rows], sample_weight=upper[rows])
+            dual_coef = np.zeros(len(y))
+            dual_coef[rows[svm.support_]] = svm.dual_coef_[0]
+            theirs = y @ dual_coef - 0.5 * dual_coef @ K @ dual_coef
+            assert float(found[2].dual[p, r]) == pytest.approx(theirs, rel=2e-6)
+            scores = K @ found[0][p, r].cpu().numpy() + float(found[1][p, r])
+            their_scores = K @ dual_coef + svm.intercept_[0]
+            # √(2 gap primal) bounds differences of scores; a free support vector ties the rest.
+            bound = 4 * np.sqrt(2e-6 * 2 * float(found[2].primal[p, r]))
+            assert np.ptp(scores - their_scores) <= bound
+
+
+def test_programs_share_matrices_and_find_their_own(draw):
+    """Five paths of two matrices, which is no multiple; and six, which is one."""
+    drawn = draw(7, 6, [1.0], [0.1, 5.0])
+    together = drawn.train(max_iter=8)
+    odd = Drawn(drawn.K, drawn.y, drawn.upper[:5]).train(max_iter=8)
+    for p in range(6):
+        alone = Drawn(drawn.K[p % 2][None], drawn.y, drawn.upper[p][None]).train(max_iter=8)
+        assert torch.equal(alone[0][0], together[0][p])
+        assert p == 5 or torch.equal(alone[0][0], odd[0][p])
+
+
+def test_tiles_walk_the_same_way_as_registers(draw):
+    """To the bit while nothing is summed up; afterwards in another order."""
+    drawn = draw(11, 2, [5.0], [0.3, 1.0], torch.float32)
+    drawn.upper[:, :, 4] = 0.0
+    registers = drawn.train(max_iter=7, tol=0.0)
+    tiles = drawn.train(max_iter=7, tol=0.0, block=4)
+    assert_honest(drawn, tiles)
+    assert (tiles[2].n_iter > 0).all()
+    assert torch.equal(tiles[2].n_iter, registers[2].n_iter)
+    assert torch.equal(tiles[0], registers[0])
+    torch.testing.assert_close(tiles[1], registers[1], rtol=1e-12, atol=1e-12)
+
+
+def test_tiles_solve(draw):
+    drawn = draw(9, 1, [0.5, 5.0])
+    found = drawn.train(block=4, kkt_tol=1e-4)
+    assert_same_optimum(found, drawn.train(smo_batched, tol=1e-5))
+    assert equal_bits(found, drawn.train(block=4, kkt_tol=1e-4))
+
+
+@pytest.mark.parametrize("block", [None, 4])
+def test_iterations_end(draw, block):
+    drawn = draw(10, 2, [50.0, 100.0])
+    found = drawn.train(tol=1e-12, max_iter=3, block=block)
+    assert_honest(drawn, found)
+    assert (found[2].n_iter == 3).all()
+    assert (found[2].status == Status.MAX_ITER).all()
+    assert (found[2].gap > 1e-12).all()
+
+
+@pytest.mark.parametrize("block", [None, 4])
+def test_a_single_class_answers_with_its_sign(draw, block):
+    drawn = draw(10, 3, [1.0, 2.0])
+    drawn.upper[0, :, drawn.y > 0] = 0.0
+    drawn.upper[1, :, drawn.y < 0] = 0.0
+    drawn.upper[2] = 0.0
+    drawn.upper[2, 1, :2] = 1.0  # two rows, one of each class, for the second model alone
+    s, b, certificate = found = drawn.train(block=block)
+    assert_honest(drawn, found)
+    assert b[:2].tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+    assert float(b[2, 0]) == 0.0
+    single = certificate.status == Status.SINGLE_CLASS
+    assert single.tolist() == [[True, True], [True, True], [True, False]]
+    for tensor in (s, certificate.primal, certificate.dual, certificate.gap, certificate.n_iter):
+        assert (tensor[single] == 0).all()
+    assert int(certificate.status[2, 1]) == Status.CONVERGED
+
+
+def test_duplicated_rows_and_rows_without_weight(draw, rng):
+    half = rng.normal(size=(7, 2))
+    y = np.array([1.0, -1.0] * 7)  # of two equal rows, one is positive and one negative
+    drawn = draw(14, 2, [1.0, 4.0], X=np.vstack([half, half]), y=y)
+    drawn.upper[:, :, 5] = 0.0
+    found = drawn.train()
+    assert_honest(drawn, found)
+    assert (found[0][:, :, 5] == 0).all()
+    assert_same_optimum(found, drawn.twin())
+
+
+@pytest.mark.parametrize("block", [None, 8])
+def test_larger_boxes_that_change_nothing_cost_nothing(draw, rng, block):
+    """Separable: once no variable is at its bound, every larger C has the same solution."""
+    y = np.array([1.0, -1.0] * 5)
+    X = rng.normal(size=(10, 2)) * 0.3 + 3 * y[:, None]
+    drawn = draw(10, 1, [1.0, 100.0, 1000.0, 1000.0], [0.05], X=X, y=y)
+    found = drawn.train(tol=1e-6, block=block)
+    assert_honest(drawn, found, 1e-6)
+    assert (found[2].status == Status.CONVERGED).all()
+    s, u = found[0][0].abs(), drawn.upper[0]
+    untouched = [r for r in range(3) if (s[r] < u[r])[u[r] > 0].all()]
+    assert untouched
+    # Where the larger losses still fit the tolerance, not a bit changes.
+    same = [r for r in untouched if int(found[2].n_iter[0, r + 1]) == 0]
+    assert same
+    for r in same:
+        assert torch.equal(found[0][0, r], found[0][0, r + 1])
+
+
+def test_shrinking_boxes_are_solved_too(draw):
+    drawn = draw(12, 2, [10.0, 0.1, 1.0])
+    found = drawn.train()
+    assert_honest(drawn, found)
+    assert_same_optimum(found, drawn.twin())
+
+
+@pytest.mark.parametrize("block", [None, 8])
+def test_violation_of_the_optimality_conditions_stops(draw, block):
+    drawn = draw(13, 1, [20.0])
+    s, _, certificate = found = drawn.train(tol=1e-15, kkt_tol=0.05, block=block)
+    assert_honest(drawn, found, np.inf)
+    assert int(certificate.status) == Status.CONVERGED
+    g = drawn.y - s[0, 0] @ drawn.K[0]
+    upper = torch.where(drawn.y > 0, drawn.upper[0, 0], 0.0)
+    lower = torch.where(drawn.y > 0, 0.0, -drawn.upper[0, 0])
+    violation = g[s[0, 0] < upper].max() - g[s[0, 0] > lower].min()
+    assert float(violation) <= 0.05 + 1e-12
+    assert float(certificate.gap) > 1e-15
+    strict = drawn.train(tol=1e-15, kkt_tol=0.0, max_iter=int(certificate.n_iter), block=block)
+    assert int(strict[2].status) == Status.MAX_ITER
+
+
+def test_reruns_agree_bit_by_bit(draw):
+    drawn = draw(20, 2, [0.5, 5.0], [0.3, 1.0], torch.float32)
+    assert equal_bits(drawn.train(), drawn.train())
+
+
+def test_the_twin_stands_in(draw):
+    drawn = draw(8, 1, [1.0])
+    for choice in ("never", "always"):
+        with triton_kernels(choice):
+            found = drawn.train(smo_fused, tol=1e-5, kkt_tol=0.0)
+        assert_same_optimum(found, drawn.twin(tol=1e-5))
+
+
+def test_many_rows_go_to_the_tiles(draw, monkeypatch):
+    drawn = draw(9, 1, [1.0])
+    expected = drawn.train(block=4, max_iter=5)
+    monkeypatch.setattr(triton_smo, "IN_REGISTERS", 8)
+    monkeypatch.setattr(triton_smo, "TILE", 4)
+    assert equal_bits(drawn.train(max_iter=5), expected)
+
+
+COMPILE = """
+import torch
+from compile_for_h200 import SHARED_BYTES, compiled_kernels
+from bootprob_gpu.triton_smo import smo_fused
+from bootprob_gpu.triton_choice import triton_kernels
+
+with compiled_kernels() as compiled, triton_kernels("always"):
+    for n in (100, 512, 3000):
+        for dtype in (torch.float32, torch.float64):
+            K = torch.ones(1, n, n, dtype=dtype)
+            y = torch.ones(n, dtype=torch.float64)
+            upper = torch.ones(2, 3, n, dtype=torch.float64)
+            smo_fused(K, y, upper, tol=1e-3, max_iter=100)
+assert [name for name, _ in compiled] == 4 * ["path_in_registers"] + 2 * ["path_in_tiles"]
+for name, kernel in compiled:
+    assert kernel.metadata.shared <= SHARED_BYTES, (name, kernel.metadata.shared)
+    assert "cubin" in kernel.asm
+"""
+
+
+def test_kernels_compile_for_an_h200(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", COMPILE], env=environment, cwd=Path(__file__).parent,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
