@@ -107,7 +107,7 @@ def test_standardised_rows_are_taken_as_they_are(model, X):
     known = (X - model.center_) / model.scale_
     found = np.concatenate(list(replicate_scores(models, known, model.weights_)))
     expected = np.concatenate(list(replicate_scores(models, model._rows(X), model.weights_)))
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(
         vote_shares(models, NewRows(known), model.weights_), model.vote_proba(X)[:, 1]
     )

@@ -98,7 +98,8 @@ def _environment(record: Record, log: Path, seed: int) -> dict[str, str]:
     here = Path(__file__).parent
     paths = [str(here), str(ROOT), str(ROOT / "gpu"), os.environ.get("PYTHONPATH", "")]
     environment = {
-        **os.environ,
+        # Those of a pytest around this one, as in the project's own tests, would mislead it.
+        **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "BOOTPROB_TEST_DEVICE": record.device.type,
         "BOOTPROB_TEST_SEED": str(seed),
