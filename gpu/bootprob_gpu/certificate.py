@@ -26,7 +26,10 @@ class Status(IntEnum):
 
 
 _ADVICE = {
-    Status.CONVERGED: "The relative duality gap is within the tolerance asked for.",
+    Status.CONVERGED: (
+        "The relative duality gap is within the tolerance asked for, or the violation of the KKT "
+        "conditions within kkt_tol."
+    ),
     Status.MAX_ITER: (
         "The iterations ran out before the tolerance was reached: loosen tol, drop the largest "
         "values of C, or allow the engine a larger max_iter."

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, relative_gap
 from bootprob_gpu.gram_compiled import PADDING, scaled_grams
-from bootprob_gpu.paths import _one_blas_thread, workers
+from bootprob_gpu.paths import one_blas_thread, workers
 from bootprob_gpu.smo_compiled import smo_path
 
 __all__ = ["CompiledPaths", "gram_bytes"]
@@ -135,7 +135,7 @@ class CompiledPaths:
         stops = range(size, len(found.status) + size, size)
         pieces = [range(stop - size, min(stop, len(found.status))) for stop in stops]
         # Threads of a matrix product inside threads of a path would fight for the cores.
-        alone = _one_blas_thread if self._own_products else nullcontext()
+        alone = one_blas_thread if self._own_products else nullcontext()
         with alone, ThreadPoolExecutor(workers()) as pool:
             try:
                 list(pool.map(work, pieces))

@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 
-__all__ = ["PathCertificates", "in_threads", "solve_paths", "workers"]
+__all__ = ["PathCertificates", "in_threads", "one_blas_thread", "solve_paths", "workers"]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 
 Solve = Callable[[int, NDArray[np.intp], NDArray[np.intp], Floats, PathCertificates], None]
 
@@ -121,7 +121,7 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
         n_iter[path, models], status[path, models] = end.n_iter, end.status
 
     # Threads of a matrix product inside threads of a path would fight for the cores.
-    with _one_blas_thread, ThreadPoolExecutor(workers()) as pool:
+    with one_blas_thread, ThreadPoolExecutor(workers()) as pool:
         try:
             list(pool.map(work, range(shape[0])))
         except BaseException:  # Ctrl-C above all: what has not begun need not
@@ -147,7 +147,7 @@ def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
     if count <= 1:
         return [work(slice(0, n_items))]
     bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
-    with _one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
+    with one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
         return list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
 
 
