@@ -134,7 +134,8 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
     theta, root, pull, f, df = state[8], state[9], state[10], state[11], state[12]
     da, dt, dxi, rho = state[13], state[14], state[15], state[16]
     fixed = constants()
-    H, G, dx, best = np.empty((Q, Q)), np.empty(Q), np.empty(Q), x.copy()
+    H, G, dx = np.empty((Q, Q)), np.empty(Q), np.empty(Q)
+    best, certified = x.copy(), x.copy()
     times_transposed(routines, fixed, Z, x, f)
     if warm:
         penalised = norm(penalty, x)
@@ -161,10 +162,14 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
         if gap <= _EXACT_WITHIN * tol or last:
             if last:
                 x[:] = best
-            gap = _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives)
+            gap = _certify(
+                routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives, certified
+            )  # fmt: skip
         if keep and (gap <= max(_KEEP_AT, tol) or last):
             kept[:] = x
             keep = False
+        if gap <= tol or last:
+            x[:] = certified
         if gap <= tol:
             return iteration, CONVERGED
         if last:
@@ -172,7 +177,10 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
         mu = weigh(a, v, t, xi, ia, iv, it, ixi, theta, root, pull)
         if not _normal_factor(routines, fixed, Z, root, penalty, room, H):
             x[:] = best
-            _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives)
+            _certify(
+                routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives, certified
+            )  # fmt: skip
+            x[:] = certified
             return iteration, STALLED
         # Predictor: straight for complementarity 0.
         _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df)
@@ -203,16 +211,18 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
 
 
 @_compiled
-def _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, room, objectives):  # type: ignore[no-untyped-def]
+def _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, room, objectives, certified):  # type: ignore[no-untyped-def]
     """Objectives without what rounding gathered in `f` and `G`; returns the relative gap.
 
     The dual is taken after the heavier class is scaled down, so that ``Σ y a = 0``. The bounds of
-    all iterates hold, so the best primal and the best dual make the certificate.
+    all iterates hold, so the best primal (its coefficients are left in `certified`) and the best
+    dual make the certificate.
     """
     times_transposed(routines, fixed, Z, x, f)
     p = norm(penalty, x) + loss(u, f)
     if p < objectives[0]:
         objectives[0] = p
+        certified[:] = x
     mass_positive, mass_negative = 0.0, 0.0
     for i in range(y.shape[0]):
         if y[i] > 0:

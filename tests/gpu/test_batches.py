@@ -93,8 +93,8 @@ def test_blas_is_limited_until_the_last_fit_ends():
         before = blas_threads()
         assert 2 in before
         first, second = ExitStack(), ExitStack()
-        first.enter_context(paths._one_blas_thread)
-        second.enter_context(paths._one_blas_thread)
+        first.enter_context(paths.one_blas_thread)
+        second.enter_context(paths.one_blas_thread)
         first.close()
         assert set(blas_threads()) == {1}
         second.close()
