@@ -31,7 +31,10 @@ def test_the_engine_knows_nothing_of_the_statistics(path):
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("bootprob.estimator", ["cvxpy", "matplotlib", "fastapi", "dask", "rich", "jinja2"]),
+        (
+            "bootprob.estimator",
+            ["cvxpy", "matplotlib", "numba", "fastapi", "dask", "rich", "jinja2"],
+        ),
         ("bootprob.cli", ["torch", "sklearn", "pandas", "matplotlib", "numba", "cvxpy"]),
     ],
 )

@@ -17,7 +17,7 @@ from bootprob_gpu.gram_compiled import PADDING, scaled_grams
 from bootprob_gpu.paths import one_blas_thread, workers
 from bootprob_gpu.smo_compiled import smo_path
 
-__all__ = ["CompiledPaths", "gram_bytes"]
+__all__ = ["CompiledPaths"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -81,6 +81,11 @@ class CompiledPaths:
     def fixed_bytes(self) -> int:
         """Memory that is held whatever the number of paths."""
         return workers() * len(self.y) ** 2 * (20 if self._own_products else 12)
+
+    @property
+    def bytes_per_replicate(self) -> int:
+        """Memory for a linear Gram matrix of a replicate's own, where it has one."""
+        return 8 * (len(self.y) + PADDING) ** 2 if self._own_grams else 0
 
     def solve(
         self, upper: Floats, scale: Floats, *, tol: float, kkt_tol: float | None, max_iter: int
@@ -242,8 +247,3 @@ class _Found:
             Certificate(primal, dual, relative_gap(primal, dual), n_iter, status),
             torch.from_numpy(self.scores).view(shape),
         )
-
-
-def gram_bytes(n: int) -> int:
-    """Memory for a linear Gram matrix of a replicate's own."""
-    return 8 * (n + PADDING) ** 2

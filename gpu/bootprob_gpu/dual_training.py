@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob_gpu.box_bounds import upper_on
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
-from bootprob_gpu.dual_compiled import CompiledPaths, gram_bytes
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
@@ -66,12 +66,14 @@ def train_dual(
     limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
     compiled = None
     if solver == "smo-compiled":
+        from bootprob_gpu.dual_compiled import CompiledPaths  # numba: slow to load
+
         own = None if shared is None else shared[0].numpy()
         compiled = CompiledPaths(centered.numpy(), y.numpy(), problem.gamma, own)
     batched: Solve = smo_fused if solver == "smo-fused" else smo_batched
 
     def work(items: slice) -> FittedBatch:
-        upper = _upper_on(device, problem, items).unflatten(1, (grid, R // grid))
+        upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
         shape = (len(upper), R)
         own_scale = scale[None] if problem.shares_scale else scale[items]
         if compiled is not None:
@@ -117,8 +119,7 @@ def train_dual(
     if compiled is not None:
         available -= compiled.fixed_bytes
         largest = workers() * max(_CPU_REPLICATES, ceil(_CPU_MODELS / R))
-        if shared is None and gamma is None:
-            bytes_per_replicate += gram_bytes(n)
+        bytes_per_replicate += compiled.bytes_per_replicate
     else:
         bytes_per_replicate += 8.0 * _PATH_ARRAYS * grid * n
         if device.type == "cpu":
@@ -142,15 +143,6 @@ def train_dual(
 def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
     """An array on a device; on the CPU it shares memory, which torch wants to be writable."""
     return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
-
-
-def _upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
-    """Box bounds of some replicates on a device, shape (b, R, n)."""
-    if problem.upper is not None or device.type == "cpu":
-        return _on(device, problem.upper_of(items))
-    # The rule is applied there: its result takes longer to copy than many a model to train.
-    mass = _on(device, problem.counts[items] * problem.row_weight)
-    return _on(device, problem.C_per_model)[:, None] * mass[:, None]
 
 
 def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:

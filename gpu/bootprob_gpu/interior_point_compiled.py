@@ -26,6 +26,7 @@ from bootprob_gpu.compiled_blas import (
 )
 from bootprob_gpu.interior_point_loops import (
     aim,
+    balanced,
     correct,
     dual_norm,
     loss,
@@ -223,17 +224,9 @@ def _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, room, objectives, ce
     if p < objectives[0]:
         objectives[0] = p
         certified[:] = x
-    mass_positive, mass_negative = 0.0, 0.0
-    for i in range(y.shape[0]):
-        if y[i] > 0:
-            mass_positive += a[i]
-        else:
-            mass_negative += a[i]
-    lighter = min(mass_positive, mass_negative)
-    for i in range(y.shape[0]):
-        room[i] = a[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
+    mass = balanced(y, a, room)
     times(routines, fixed, Z, room, G)
-    objectives[1] = max(objectives[1], 2 * lighter - dual_norm(penalty, G))
+    objectives[1] = max(objectives[1], 2 * mass - dual_norm(penalty, G))
     times(routines, fixed, Z, a, G)
     return (objectives[0] - objectives[1]) / objectives[0]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 __all__ = [
     "aim",
+    "balanced",
     "correct",
     "dual_norm",
     "loss",
@@ -59,17 +60,26 @@ def loss(u, f):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def middle_of_the_box(y, u, a, v, t, xi):  # type: ignore[no-untyped-def]
-    """A start without knowledge: ``Σ y a = 0``, and the slacks that coefficients of 0 have."""
+def balanced(y, values, out):  # type: ignore[no-untyped-def]
+    """`values` with the heavier class scaled down, so that ``Σ y out = 0``; the sum of a class."""
     mass_positive, mass_negative = 0.0, 0.0
     for i in range(y.shape[0]):
         if y[i] > 0:
-            mass_positive += u[i]
+            mass_positive += values[i]
         else:
-            mass_negative += u[i]
+            mass_negative += values[i]
     lighter = min(mass_positive, mass_negative)
     for i in range(y.shape[0]):
-        a[i] = 0.5 * u[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
+        out[i] = values[i] * lighter / (mass_positive if y[i] > 0 else mass_negative)
+    return lighter
+
+
+@_compiled
+def middle_of_the_box(y, u, a, v, t, xi):  # type: ignore[no-untyped-def]
+    """A start without knowledge: ``Σ y a = 0``, and the slacks that coefficients of 0 have."""
+    balanced(y, u, a)
+    for i in range(y.shape[0]):
+        a[i] *= 0.5
         v[i] = u[i] - a[i]
         t[i] = 1.0
         xi[i] = 2.0

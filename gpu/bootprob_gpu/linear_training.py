@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob_gpu.box_bounds import upper_on
 from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.interior_point import interior_point
@@ -77,7 +78,7 @@ def train_linear(
             w, certificate = interior_point(
                 X1,
                 y,
-                _upper_on(device, problem, items),
+                upper_on(device, problem, items).flatten(0, 1),
                 torch.from_numpy(penalty).to(device).repeat_interleave(R, dim=0),
                 normal_matrices,
                 tol=tol,
@@ -110,20 +111,10 @@ def train_linear(
         yield block
 
 
-def _upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
-    """Box bounds of some replicates, shape (b · R, n), in memory of their own."""
-    if problem.upper is not None:
-        return torch.tensor(problem.upper_of(items), device=device).flatten(0, 1)
-    # The rule is applied on the device: a copy of its result takes longer than many a solve.
-    mass = torch.from_numpy(problem.counts[items] * problem.row_weight).to(device)
-    C = torch.from_numpy(problem.C_per_model).to(device)
-    return (C[:, None] * mass[:, None]).flatten(0, 1)
-
-
 def _solve_compiled(
     X1: Floats, y: Floats, upper: Floats, penalty: Floats, tol: float, max_iter: int
 ) -> tuple[Tensor, Certificate]:
-    from bootprob_gpu.interior_point_compiled import interior_point_path  # numba takes a second
+    from bootprob_gpu.interior_point_compiled import interior_point_path  # numba: slow to load
 
     w = np.zeros((*upper.shape[:2], X1.shape[1]))
 

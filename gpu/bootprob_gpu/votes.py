@@ -14,7 +14,6 @@ from torch import Tensor
 
 from bootprob_gpu.paths import workers
 from bootprob_gpu.triton_choice import use_triton, with_twin
-from bootprob_gpu.votes_compiled import PackedModels, count_votes
 
 __all__ = ["vote_counter"]
 
@@ -38,6 +37,8 @@ def vote_counter(coef: Tensor, intercept: Tensor) -> Callable[[Tensor], Tensor]:
         replicates score them above 0: int32, shape (R, m).
     """
     if coef.device.type == "cpu" and not use_triton(coef.device):
+        from bootprob_gpu.votes_compiled import PackedModels, count_votes  # numba: slow to load
+
         packed = PackedModels(coef.numpy(), intercept.numpy())
 
         def count(rows: Tensor) -> Tensor:

@@ -86,8 +86,15 @@ def test_training_recovers_from_running_out(rng, monkeypatch, kernel):
     X = rng.normal(size=(40, 3))
     y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
     counts = rng.multinomial(40, np.full(40, 1 / 40), size=12)
+    C = np.array([0.1, 1.0])
     problem = Problem(
-        X, y, counts, [0.1, 1.0], kernel=kernel, gamma=None if kernel == "linear" else 0.3
+        X,
+        y,
+        counts,
+        C,
+        kernel=kernel,
+        gamma=None if kernel == "linear" else 0.3,
+        upper=C[:, None] * counts[:, None],
     )
     expected = fit(problem)
     upper_of = Problem.upper_of
