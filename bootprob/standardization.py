@@ -15,6 +15,7 @@ __all__ = ["bootstrap_scale", "center_and_scale"]
 Floats = NDArray[np.float64]
 
 _DOUBTFUL = 1e-6  # variance below this share of the mean square has lost digits to cancellation
+_NUMBERS_IN_CACHE = 2**18  # numbers of shape (replicates, columns) worked on at a time
 _NUMBERS_AT_ONCE = 2**20  # numbers of shape (replicate, column) pairs × rows held at a time
 
 
@@ -88,6 +89,18 @@ def bootstrap_scale(X: Floats, counts: NDArray[np.integer], weight: Floats) -> F
         1 for a column that is constant in the replicate, such as the dummy of a level that the
         sample lacks.
     """
+    scale = np.empty((len(counts), X.shape[1]))
+    constant = X.max(axis=0) == X.min(axis=0)
+    # A block of replicates at a time: all of them at once would leave the caches pass by pass.
+    for replicates in row_blocks(len(counts), X.shape[1], _NUMBERS_IN_CACHE):
+        scale[replicates] = _scale_inside(X, counts[replicates], weight, constant)
+    return scale
+
+
+def _scale_inside(
+    X: Floats, counts: NDArray[np.integer], weight: Floats, constant: NDArray[np.bool_]
+) -> Floats:
+    """`bootstrap_scale` of a few replicates, shape (b, p)."""
     B, (n, p) = len(counts), X.shape
     total, mean, square = np.zeros((B, 1)), np.zeros((B, p)), np.zeros((B, p))
     for rows in row_blocks(n, B + p):
@@ -98,7 +111,6 @@ def bootstrap_scale(X: Floats, counts: NDArray[np.integer], weight: Floats) -> F
     mean /= total
     square /= total
     variance = square - np.square(mean)
-    constant = X.max(axis=0) == X.min(axis=0)
     variance[:, constant] = 1.0
     replicate, column = np.nonzero((variance <= _DOUBTFUL * square) & ~constant)
     step = max(1, _NUMBERS_AT_ONCE // n)

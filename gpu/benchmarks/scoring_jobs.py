@@ -3,13 +3,15 @@
     python scoring_jobs.py --into FOLDER [--quick]
 
 Writes FOLDER/scoring.json, a list of what `scoring_speed.measure` returns. Two numbers of rows in
-the same precision show whether memory grows with them.
+the same precision show whether memory grows with them: each job has a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -25,5 +27,7 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     less = _QUICK if arguments.quick else 1
-    found = [measure(n_rows // less, COLUMNS, dtype) for n_rows, dtype in JOBS]
+    rows, dtypes = zip(*((n_rows // less, dtype) for n_rows, dtype in JOBS), strict=True)
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        found = list(pool.map(measure, rows, [COLUMNS] * len(JOBS), dtypes))
     (arguments.into / "scoring.json").write_text(json.dumps(found), encoding="utf-8")

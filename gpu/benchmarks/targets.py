@@ -114,7 +114,16 @@ TARGETS = (
         2,
         _speed("german-rbf", _DEFAULT, "svc_precomputed"),
     ),
-    Target("Gene-like, linear, against SVC", 100, _speed("gene-linear", _DEFAULT, "svc")),
+    Target(
+        "Gene-like, linear, one scale for all samples, against SVC",
+        100,
+        _speed("gene-global", _DEFAULT, "svc"),
+    ),
+    Target(
+        "Gene-like, linear, standardised inside each sample, against SVC",
+        100,
+        _speed("gene-linear", _DEFAULT, "svc"),
+    ),
     Target(
         "Adult-like, linear, against the best peer on the same problem",
         20,

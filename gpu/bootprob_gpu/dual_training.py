@@ -92,11 +92,12 @@ def train_dual(
                     solve, gram, narrow, y, upper, **limits
                 )
         if gamma is None:
-            coef, which = _coef(centered, own_scale, dual_coef)
             if compiled is not None and shared is None:  # only rows of weight were scored
+                coef, which = _coef(centered, own_scale, dual_coef)
                 scores = (centered @ coef.T).T[which] + intercept.unsqueeze(-1)
             # Trained on centred rows: move the intercept to the rows' own coordinates.
-            intercept = intercept - (coef @ center)[which]
+            moved = (center / own_scale).div_(own_scale) @ centered.T
+            intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
         return FittedBatch(
             intercept=intercept.reshape(shape),
             coef=None,
