@@ -2,13 +2,25 @@
 
 from typing import TYPE_CHECKING, Any
 
-from bootprob.exceptions import BootprobError, DataError, ModelFileError
+from bootprob.exceptions import (
+    BootprobError,
+    DataError,
+    ModelFileError,
+    UnattainableRateError,
+)
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
     from bootprob.grids import DEFAULT_C
 
-__all__ = ["DEFAULT_C", "BootprobError", "BootstrapSVC", "DataError", "ModelFileError"]
+__all__ = [
+    "DEFAULT_C",
+    "BootprobError",
+    "BootstrapSVC",
+    "DataError",
+    "ModelFileError",
+    "UnattainableRateError",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,9 @@
 """Errors that say what was given, what is allowed and what to do."""
 
-__all__ = ["BootprobError", "DataError", "ModelFileError"]
+from functools import partial
+from typing import Any
+
+__all__ = ["BootprobError", "DataError", "ModelFileError", "UnattainableRateError"]
 
 
 class BootprobError(Exception):
@@ -9,6 +12,30 @@ class BootprobError(Exception):
 
 class DataError(BootprobError, ValueError):
     """The data or the options given cannot be used; the message says which and why."""
+
+
+class UnattainableRateError(DataError):
+    """A rate that was asked for cannot be kept.
+
+    Attributes
+    ----------
+    rate : str
+        Which one: "tpr", "tnr" or "accuracy".
+    wanted : float
+        What was asked for.
+    attainable : float or None
+        The best that can be had instead, other things equal; None where it is not known.
+    """
+
+    def __init__(self, message: str, *, rate: str, wanted: float, attainable: float | None) -> None:
+        super().__init__(message)
+        self.rate, self.wanted, self.attainable = rate, wanted, attainable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (
+            partial(type(self), rate=self.rate, wanted=self.wanted, attainable=self.attainable),
+            self.args,
+        )
 
 
 class ModelFileError(BootprobError):

@@ -1,0 +1,1 @@
+"""Support vector machines under constraints on their rates, thesis chapter 2."""

@@ -1,0 +1,119 @@
+"""A linear support vector machine under constraints on the rates that it reaches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ConstrainedProblem", "Requirement", "Solution"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """``Σ weight_j z_j ≥ required`` over some of the anchors, thesis (2.9).
+
+    Attributes
+    ----------
+    name : str
+        The rate: "tpr", "tnr" or "accuracy".
+    members : ndarray of bool, shape (n_anchors,)
+        The anchors that the rate is a share of.
+    required : float
+        Their weight that has to be right.
+    """
+
+    name: str
+    members: NDArray[np.bool_]
+    required: float
+
+
+@dataclass(frozen=True)
+class ConstrainedProblem:
+    """Thesis (CSVM0), (2.5) to (2.9), in scikit-learn's convention of C.
+
+    ::
+
+        minimise  ½ ‖w‖² + Σ_i cost_i max(0, 1 − y_i (w·x_i + b))
+        subject to  anchor_y_j (w·anchor_j + b) ≥ 1  wherever z_j = 1,   z_j ∈ {0, 1},
+                    Σ_j anchor_weight_j z_j ≥ required  for every requirement (over its members)
+
+    The thesis minimises ``‖w‖² + Σ cost_i ξ_i``: twice this objective, with costs twice these.
+    Problem (3.7) is the case in which the anchors are the training rows: its ``ξ_i ≤ M (1 − z_i)``
+    says the same. For another kernel the columns are those of a factor Φ with ``K = Φ Φᵀ``.
+
+    Attributes
+    ----------
+    X : ndarray, shape (n, p)
+        Training rows, the set I.
+    y : ndarray, shape (n,)
+        Their labels, −1.0 or +1.0.
+    cost : ndarray, shape (n,)
+        Positive costs of their slack: C₊ or C₋ times row weight.
+    anchors : ndarray, shape (n_anchors, p)
+        The set J.
+    anchor_y : ndarray, shape (n_anchors,)
+    anchor_weight : ndarray, shape (n_anchors,)
+        What an anchor counts in the rates.
+    requirements : tuple of Requirement
+    """
+
+    X: Floats
+    y: Floats
+    cost: Floats
+    anchors: Floats
+    anchor_y: Floats
+    anchor_weight: Floats
+    requirements: tuple[Requirement, ...]
+
+    def objective(self, coef: Floats, intercept: float) -> float:
+        """``½ ‖w‖² + Σ cost ξ`` of a hyperplane."""
+        slack = np.maximum(0.0, 1 - self.y * (self.X @ coef + intercept))
+        return float(0.5 * coef @ coef + self.cost @ slack)
+
+    def margins(self, coef: Floats, intercept: float) -> Floats:
+        """``y_j f(x_j)`` of the anchors, shape (n_anchors,)."""
+        return self.anchor_y * (self.anchors @ coef + intercept)
+
+    def shortfall(self, right: NDArray[np.bool_]) -> Floats:
+        """Weight that each requirement lacks if these anchors are right; 0 where it is met."""
+        reached = [self.anchor_weight[r.members & right].sum() for r in self.requirements]
+        required = np.array([r.required for r in self.requirements])
+        lacking = required - np.array(reached)
+        return np.where(lacking > 1e-9 * np.maximum(required, 1.0), lacking, 0.0)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A hyperplane that meets the requirements, and how good it is known to be.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (p,)
+    intercept : float
+    objective : float
+        As `ConstrainedProblem.objective` gives it, from the raw solution.
+    lower_bound : float
+        No solution has a lower objective.
+    kept : ndarray of bool, shape (n_anchors,)
+        Anchors with ``y f(x) ≥ 1``, up to rounding; the requirements hold over these.
+    status : {"optimal", "time_limit", "heuristic"}
+        Proven within the tolerated gap; stopped by the clock; or not meant to be proven.
+    seconds : float
+    """
+
+    coef: Floats
+    intercept: float
+    objective: float
+    lower_bound: float
+    kept: NDArray[np.bool_]
+    status: str
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """``(objective − lower_bound) / objective``; 0 for an objective of 0."""
+        return (self.objective - self.lower_bound) / self.objective if self.objective > 0 else 0.0

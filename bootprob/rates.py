@@ -1,0 +1,166 @@
+"""Rates that must hold: what share of the rows has to be right so that a floor is kept.
+
+A floor ``p ≥ p0`` on the true positive rate, the true negative rate or the accuracy is asked of a
+sample of n rows. Without a confidence level the observed share has to reach p0. With one, it has
+to reach a larger share p*, such that a rate of p0 or less would be observed that high with
+probability ``α = 1 − confidence`` at most: thesis chapter 2, formulas (2.2) to (2.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, exp, floor, log, sqrt
+from numbers import Real
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from bootprob.exceptions import DataError, UnattainableRateError
+
+__all__ = ["Bound", "Rate", "RateFloor", "effective_rows", "rate_floors"]
+
+Rate = Literal["tpr", "tnr", "accuracy"]
+Bound = Literal["binomial", "hoeffding"]
+
+_WHOSE = {"tpr": "positives", "tnr": "negatives", "accuracy": "rows"}
+_ROUNDING = 1e-9  # of a row: .95 · 20 must not ask for 20 rows
+
+
+@dataclass(frozen=True)
+class RateFloor:
+    """A rate, the least that it may be, and how sure one wants to be of it.
+
+    Attributes
+    ----------
+    rate : {"tpr", "tnr", "accuracy"}
+    at_least : float
+        p0, in (0, 1].
+    confidence : float or None
+        ``1 − α``; None asks for the observed share only.
+    bound : {"binomial", "hoeffding"}
+        Exact binomial (Clopper and Pearson), or thesis (2.4), which asks for more.
+    """
+
+    rate: Rate
+    at_least: float
+    confidence: float | None = None
+    bound: Bound = "binomial"
+
+    def members(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which rows the rate is a share of, shape (n,)."""
+        if self.rate == "accuracy":
+            return np.ones_like(positive)
+        return positive if self.rate == "tpr" else ~positive
+
+    def required_share(self, n: float) -> float:
+        """Share of n rows that has to be right, p*.
+
+        Parameters
+        ----------
+        n : float
+            Number of rows that the rate is a share of; with weights, the `effective_rows`.
+
+        Raises
+        ------
+        UnattainableRateError
+            All n rows right would not be enough; says how many rows would be, and what n rows can
+            promise.
+        """
+        if self.confidence is None:
+            return ceil(self.at_least * n - _ROUNDING) / n if n == int(n) else self.at_least
+        n = floor(n + _ROUNDING)
+        alpha = 1 - self.confidence
+        if self.bound == "hoeffding":
+            needed = ceil((self.at_least + sqrt(log(alpha) / (-2 * max(n, 1)))) * n - _ROUNDING)
+        else:  # the least m with P(Bin(n, p0) ≥ m) ≤ α
+            needed = int(stats.binom.isf(alpha, n, self.at_least)) + 1
+        if n == 0 or needed > n:
+            raise self._too_few(n)
+        return needed / n
+
+    def least_rows(self) -> int | None:
+        """Fewest rows with which the floor can be kept with confidence; None if none suffice."""
+        if self.confidence is None:
+            return 1
+        if self.at_least == 1:
+            return None
+        alpha = 1 - self.confidence
+        if self.bound == "hoeffding":
+            return ceil(log(alpha) / (-2 * (1 - self.at_least) ** 2) - _ROUNDING)
+        return ceil(log(alpha) / log(self.at_least) - _ROUNDING)
+
+    def attainable(self, n: float) -> float:
+        """Highest floor that n rows can keep, were all of them right."""
+        if self.confidence is None:
+            return 1.0
+        n = floor(n + _ROUNDING)
+        if n == 0:
+            return 0.0
+        alpha = 1 - self.confidence
+        if self.bound == "hoeffding":
+            return max(0.0, 1 - sqrt(log(alpha) / (-2 * n)))
+        return exp(log(alpha) / n)
+
+    def _too_few(self, n: int) -> UnattainableRateError:
+        whose, best, rows = _WHOSE[self.rate], self.attainable(n), self.least_rows()
+        more = "" if rows is None else f"give at least {rows} {whose}, or "
+        return UnattainableRateError(
+            f"{self.rate} ≥ {self.at_least:g} cannot be promised with confidence "
+            f"{self.confidence:g} ({self.bound} bound) from {n} {whose}: were all of them right, "
+            f"that would show {self.rate} ≥ {floor(best * 1000) / 1000:g}. To go on, {more}lower "
+            "the rate or the confidence.",
+            rate=self.rate,
+            wanted=self.at_least,
+            attainable=best,
+        )
+
+
+def rate_floors(
+    rates: Mapping[str, float] | None, confidence: float | None = None, bound: str = "binomial"
+) -> tuple[RateFloor, ...]:
+    """Check what a user gave and make floors of it.
+
+    Parameters
+    ----------
+    rates : mapping of str to float, or None
+        "tpr", "tnr" or "accuracy" to the least that the rate may be.
+    confidence : float, optional
+        Of each of the floors.
+    bound : {"binomial", "hoeffding"}, default "binomial"
+
+    Raises
+    ------
+    DataError
+        For unknown names and for numbers outside (0, 1].
+    """
+    if bound not in get_args(Bound):
+        raise DataError(f"bound is {bound!r}; give 'binomial' or 'hoeffding'.")
+    if confidence is not None and not (_is_number(confidence) and 0 < confidence < 1):
+        raise DataError(f"confidence is {confidence!r}; give a number between 0 and 1, or None.")
+    if rates is None:
+        return ()
+    if not isinstance(rates, Mapping):
+        raise DataError(f"rates is {rates!r}; give a dict such as {{'tpr': 0.95}}.")
+    for name, least in rates.items():
+        if name not in get_args(Rate):
+            raise DataError(f"rates has {name!r}; give 'tpr', 'tnr' or 'accuracy'.")
+        if not (_is_number(least) and 0 < least <= 1):
+            raise DataError(f"rates[{name!r}] is {least!r}; give a number above 0, up to 1.")
+    return tuple(
+        RateFloor(name, float(rates[name]), confidence, bound)  # type: ignore[arg-type]
+        for name in get_args(Rate)
+        if name in rates
+    )
+
+
+def effective_rows(weight: NDArray[np.floating[Any]]) -> float:
+    """How many rows of equal weight tell as much as these: ``(Σ w)² / Σ w²`` (Kish)."""
+    total = float(weight.sum())
+    return total**2 / float(np.square(weight).sum()) if total > 0 else 0.0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
