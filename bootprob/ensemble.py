@@ -6,6 +6,7 @@ brings nothing of that size is made anew: it is reduced a block of rows at a tim
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from bootprob.progress import progress_bar
 from bootprob.row_blocks import row_blocks
-from bootprob_gpu import FittedBatch, Problem, iter_fit
+from bootprob_gpu import FittedBatch, Problem
 
 __all__ = ["EnsembleTraining", "train_ensemble"]
 
@@ -60,11 +61,9 @@ class EnsembleTraining:
 def train_ensemble(
     problem: Problem,
     weight: Floats,
+    training: Iterator[FittedBatch],
     *,
-    tol: float | None,
     device: torch.device,
-    dtype: torch.dtype,
-    memory_limit: int | None,
     description: str,
     verbose: int,
 ) -> EnsembleTraining:
@@ -76,8 +75,10 @@ def train_ensemble(
         The bootstrap samples and the grid.
     weight : ndarray, shape (n,)
         Row weights for the accuracies; rows of weight 0 count nowhere.
-    tol, device, dtype, memory_limit
-        As for `bootprob_gpu.fit`.
+    training : iterator of FittedBatch
+        Trains it, block by block of replicates, as `bootprob_gpu.iter_fit` does.
+    device : torch.device
+        Where.
     description : str
         Label of the progress bar.
     verbose : int
@@ -85,7 +86,6 @@ def train_ensemble(
     """
     sums = _OutOfBagSums(problem, weight, device)
     blocks, accuracies = [], []
-    training = iter_fit(problem, tol=tol, device=device, dtype=dtype, memory_limit=memory_limit)
     with progress_bar(description, problem.n_replicates, shown=verbose > 0) as advance:
         for block in training:
             assert block.train_scores is not None

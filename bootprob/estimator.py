@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from bootprob import intervals
-from bootprob.calibration import Isotonic, Sigmoid
-from bootprob.exceptions import DataError
-from bootprob.feature_map import FeatureMap, warn_of_coarse_map
+from bootprob.feature_map import warn_of_coarse_map
 from bootprob.fitting import learn
-from bootprob.grids import DEFAULT_C, grid_of
-from bootprob.probabilities import Calibrated, both, both_intervals, shares
-from bootprob.resampling import bootstrap_counts
+from bootprob.grids import DEFAULT_C
+from bootprob.predictions import FittedEnsemble
 from bootprob.scoring import (
-    NewRows,
-    model_scores,
-    replicate_scores,
-    restore_models,
-    vote_shares,
     warn_of_unsolved,
 )
-from bootprob.weighting import accuracy_weights
-from bootprob_gpu import FittedBatch, Kernel, resolve_device
+from bootprob_gpu import Kernel
 
 __all__ = ["BootstrapSVC"]
 
 Floats = NDArray[np.float64]
 
 
-class BootstrapSVC(ClassifierMixin, BaseEstimator):
+class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     """Class probabilities with intervals from support vector machines over bootstrap samples.
 
     Trains a support vector machine for every bootstrap sample and every value of C (and γ), all at
@@ -88,6 +76,21 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         How `predict_proba` turns scores into probabilities; None reports the vote share, (3.4).
     interval : {"normal", "replicate", "wald", "wilson"}, default "normal"
         Default method of `proba_interval`.
+    control : {"threshold", "constrained"} or None, default None
+        Make rates hold (thesis 3.2.2): "threshold" (Ctrl1) moves the scores above which a row
+        counts as positive, for the votes of each C and for the mean score, until the rates hold
+        on out-of-bag scores; "constrained" (Ctrl2) trains every machine under the constraint
+        that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict`,
+        probabilities, votes and intervals follow: docs/control.md.
+    rates : dict, optional
+        The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
+        such as ``{"tpr": 0.95}``; for `control`.
+    confidence : float, optional
+        Of each rate, out of sample with ``control="threshold"``: a larger share of the rows at
+        hand has to be right. None asks for the share itself.
+    bound : {"binomial", "hoeffding"}, default "binomial"
+        Where `confidence` gets that share from: exact binomial, or Hoeffding's inequality as in
+        thesis (2.4), which asks for more.
     device : str, default "auto"
         "cpu", "cuda", "cuda:1", ...; "auto" takes CUDA where there is one.
     dtype : {"float64", "float32"}, default "float64"
@@ -162,6 +165,18 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Replicates that did not see the row.
     sigmoid_ : tuple of float
         Slope and intercept of the out-of-bag sigmoid.
+    vote_thresholds_ : ndarray, shape (R,)
+        Score above which a model votes for ``classes_[1]``; 0 but for ``control="threshold"``.
+    score_threshold_ : float
+        How far control has moved the scores down: the calibrated logit of a row is
+        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.
+    controlled_rates_ : list of dict
+        For each rate what was asked for, the share of the training rows that this requires, and
+        what `predict` reaches out of bag; empty without control.
+    control_gap_ : ndarray, shape (B, R) or None
+        With ``control="constrained"``: ``(objective − bound) / objective`` of each machine, where
+        the bound is that of the machine without constraints. No machine that keeps them is
+        better by more.
     sampled_rows_ : ndarray of int, shape (k,)
         Up to 20 training rows, evenly spaced over the out-of-bag scores.
     sampled_scores_ : ndarray, shape (k, B)
@@ -214,6 +229,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "calibration": [StrOptions({"sigmoid", "isotonic"}), None],
         "interval": [StrOptions({"normal", "replicate", "wald", "wilson"})],
+        "control": [StrOptions({"threshold", "constrained"}), None],
+        "rates": [dict, None],
+        "confidence": [None, Interval(Real, 0, 1, closed="neither")],
+        "bound": [StrOptions({"binomial", "hoeffding"})],
         "device": [str],
         "dtype": [StrOptions({"float64", "float32"})],
         "tol": [None, Interval(Real, 0, 1, closed="neither")],
@@ -237,6 +256,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         class_weight: str | dict[Any, float] | None = "balanced",
         calibration: str | None = "sigmoid",
         interval: str = "normal",
+        control: Literal["threshold", "constrained"] | None = None,
+        rates: dict[str, float] | None = None,
+        confidence: float | None = None,
+        bound: str = "binomial",
         device: str = "auto",
         dtype: str = "float64",
         tol: float | None = None,
@@ -256,6 +279,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.calibration = calibration
         self.interval = interval
+        self.control = control
+        self.rates = rates
+        self.confidence = confidence
+        self.bound = bound
         self.device = device
         self.dtype = dtype
         self.tol = tol
@@ -313,6 +340,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             For data that scikit-learn's checks refuse, a number of classes other than two, or
             unusable weights, more rows than the RBF kernel is trained on without a feature map,
             or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
+            For rates that cannot be kept (`UnattainableRateError`): before training where there
+            are too few rows for the confidence, after it where two rates contradict each other.
 
         Warns
         -----
@@ -335,320 +364,5 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Classes of the higher probability, shape (m,); ties go to ``classes_[0]``.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
-        check_is_fitted(self)
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities: calibrated, or vote shares with ``calibration=None``.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-            In the order of `classes_`.
-        """
-        check_is_fitted(self)
-        if self.calibration is None:
-            return self.vote_proba(X)
-        return both(self._calibrated().predict(self.decision_function(X)))
-
-    def vote_proba(self, X: ArrayLike) -> Floats:
-        """Weighted share of replicates that vote for each class, thesis (3.4).
-
-        This is the papers' estimate. It is a vote, not a calibrated probability: it says how
-        stable the classification is under resampling.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-            In the order of `classes_`; a score of exactly 0 votes for ``classes_[0]``.
-        """
-        return shares(vote_shares(self._models(), self._rows(X), self.weights_))
-
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Weighted mean score: over the models with `weights_`, then over the replicates.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Larger means more likely ``classes_[1]``.
-        """
-        return np.concatenate([scores.mean(axis=1) for scores in self._replicate_scores(X)])
-
-    def proba_interval(
-        self,
-        X: ArrayLike,
-        level: float = 0.95,
-        method: str | None = None,
-        *,
-        clip: bool = False,
-    ) -> Floats:
-        """Intervals for the class probabilities.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : {"normal", "replicate", "wald", "wilson"}, optional
-            Default: the parameter `interval`.
-
-            - "normal": normal on the logit, around `predict_proba`, with the variance of the
-              replicates plus that of the calibrator. Meant to contain the true probability
-              ``P(y | x)`` with the stated confidence; at 95 % it did in 94 to 97 % of the cases
-              on three known truths within the linear kernel's reach (docs/intervals.md). It
-              knows nothing of a truth outside it.
-            - "replicate": percentiles of the calibrated replicates. Somewhat too wide, and it
-              does not hold the uncertainty of the calibrator.
-            - "wald": thesis (3.5) around `vote_proba`. It measures the Monte-Carlo noise of B
-              draws and nothing else: at 95 % it contained the true probability in 8 to 60 % of
-              the cases on the same truths. Its width is the same for every row, also where all
-              votes fall on one side (it uses the largest variance, ¼), and its bounds pass 0
-              and 1.
-            - "wilson": Wilson's interval around `vote_proba`; measures the same noise.
-        clip : bool, default False
-            Cut the bounds of "wald" at 0 and 1; the others never pass them.
-
-        Returns
-        -------
-        ndarray, shape (m, 2, 2)
-            Lower and upper bound for each class.
-
-        Raises
-        ------
-        DataError
-            For an unknown method or level, or a method that needs a calibration without one.
-        """
-        method = self._checked_method(method)
-        level = intervals.check_level(level)
-        if method in intervals.OF_VOTES:
-            vote = self.vote_proba(X)[:, 1]
-            bounds = intervals.of_votes(vote, self.n_replicates_, level, method, clip=clip)
-            return both_intervals(bounds)
-        chunks = self._replicate_scores(X)
-        return both_intervals(
-            np.concatenate([self._calibrated().interval(s, level, method) for s in chunks])
-        )
-
-    def summarize(
-        self, X: ArrayLike, level: float = 0.95, method: str | None = None
-    ) -> dict[str, NDArray[Any]]:
-        """Say everything about rows in one pass over the ensemble.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level, method
-            As for `proba_interval`.
-
-        Returns
-        -------
-        dict
-            For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
-            (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
-        """
-        method = self._checked_method(method)
-        level = intervals.check_level(level)
-        of_votes = method in intervals.OF_VOTES
-        score, score_interval, interval = [], [], []
-        for scores in self._replicate_scores(X):
-            score.append(scores.mean(axis=1))
-            score_interval.append(intervals.basic(scores, level))
-            if not of_votes:
-                interval.append(self._calibrated().interval(scores, level, method))
-        if of_votes:
-            vote = self.vote_proba(X)[:, 1]
-            interval.append(intervals.of_votes(vote, self.n_replicates_, level, method))
-        mean = np.concatenate(score)
-        probability = vote if self.calibration is None else self._calibrated().predict(mean)
-        return {
-            "probability": probability,
-            "probability_interval": np.concatenate(interval),
-            "score": mean,
-            "score_interval": np.concatenate(score_interval),
-            "label": self.classes_[(probability > 0.5).astype(int)],
-        }
-
-    def oob_proba_interval(
-        self, level: float = 0.95, method: str | None = None, *, clip: bool = False
-    ) -> Floats:
-        """Intervals for the training rows, from the replicates that did not see them.
-
-        Parameters
-        ----------
-        level, method, clip
-            As for `proba_interval`; "replicate" is not to be had here.
-
-        Returns
-        -------
-        ndarray, shape (n, 2, 2)
-            NaN for a row without enough out-of-bag replicates.
-        """
-        method = self._checked_method(method)
-        level = intervals.check_level(level)
-        if method == "replicate":
-            raise DataError(
-                "method='replicate' needs all replicate scores of the training rows, which are not "
-                "kept; use 'normal', or proba_interval on new rows."
-            )
-        if method == "normal":
-            bounds = intervals.logit_normal(
-                self.oob_proba_[:, 1],
-                self.oob_decision_function_,
-                self.oob_score_variance_,
-                self._calibrated().sigmoid,
-                level,
-            )
-            return both_intervals(bounds)
-        with np.errstate(divide="ignore"):
-            vote = self.oob_vote_proba_[:, 1]
-            return both_intervals(
-                intervals.of_votes(vote, self.oob_counts_, level, method, clip=clip)
-            )
-
-    def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
-        """Bootstrap intervals for the score.
-
-        They describe how the score moves under resampling. An interval that excludes 0 says that
-        the side of the margin is stable; it says nothing of probabilities.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : {"basic", "percentile"}, default "basic"
-            "basic": thesis (3.6), ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))``. "percentile":
-            ``(f*_(α/2), f*_(1−α/2))``.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-        """
-        level = intervals.check_level(level)
-        if method not in ("basic", "percentile"):
-            raise DataError(f"method is {method!r}; give 'basic' or 'percentile'.")
-        interval = intervals.basic if method == "basic" else intervals.percentile
-        return np.concatenate([interval(s, level) for s in self._replicate_scores(X)])
-
-    def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
-        """Scores of rows under every model, some rows at a time.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        chunk_size : int, optional
-            Rows in a chunk; default what makes about 128 MiB.
-
-        Yields
-        ------
-        ndarray, shape (rows, R, B)
-            Raw scores: neither weighted nor scaled.
-        """
-        yield from model_scores(self._models(), self._rows(X), chunk_size)
-
-    def bootstrap_counts(self) -> NDArray[np.uint16]:
-        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
-        check_is_fitted(self)
-        counts, _ = bootstrap_counts(
-            self.y_ == 1, self.sample_weight_, range(self.n_replicates_), self.entropy_
-        )
-        return counts.astype(np.uint16)
-
-    @property
-    def n_replicates_(self) -> int:
-        """Number of bootstrap samples trained, B."""
-        return len(self.intercept_)
-
-    @property
-    def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
-        """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
-        return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")
-
-    # -- scoring -------------------------------------------------------------------------------
-
-    def _rows(self, X: ArrayLike) -> NewRows:
-        """Rows on their way to the models, which copies nothing of float64 or float32."""
-        check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
-        feature_map, mapped = self._feature_map(), None
-        if feature_map is not None:
-
-            def mapped(rows: Floats) -> Floats:
-                return feature_map.transform(rows / self.bootstrap_scale_)
-
-        return NewRows(X, self.center_, self.scale_, mapped)
-
-    def _feature_map(self) -> FeatureMap | None:
-        if self.feature_map_ is None:
-            return None
-        assert self.gamma_ is not None
-        return FeatureMap(self.gamma_[0], self.feature_map_)
-
-    def _models(self) -> FittedBatch:
-        """Restore the trained models on the device, as the engine wants them."""
-        check_is_fitted(self)
-        feature_map = self._feature_map()
-        scale, gamma = self.bootstrap_scale_, None
-        if feature_map is not None:
-            scale = np.ones(feature_map.n_components)
-        elif self.gamma_ is not None:
-            gamma = grid_of(self.gamma_)
-        return restore_models(
-            intercept=self.intercept_,
-            coef=self.coef_,
-            dual_coef=self.dual_coef_,
-            rows=self.X_fit_,
-            scale=scale,
-            gamma=gamma,
-            certificates=self.certificates_,
-            device=resolve_device(self.device),
-            dtype=getattr(torch, self.dtype),
-            memory_limit=self.memory_limit,
-        )
-
-    def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
-        """Weighted scores of each replicate, aligned, in chunks (m, B)."""
-        for scores in replicate_scores(self._models(), self._rows(X), self.weights_):
-            yield scores / self.score_scale_ + self.score_offset_
-
-    # -- probabilities and intervals -----------------------------------------------------------
-
-    def _calibrated(self) -> Calibrated:
-        slope, intercept = self.sigmoid_
-        isotonic = Isotonic(*self.isotonic_) if self.calibration == "isotonic" else None
-        return Calibrated(Sigmoid(slope, intercept, self.sigmoid_information_), isotonic)
-
-    def _checked_method(self, method: str | None) -> str:
-        check_is_fitted(self)
-        method = self.interval if method is None else method
-        return intervals.check_method(method, calibrated=self.calibration is not None)

@@ -33,6 +33,8 @@ _ARRAYS = {
     "gamma_": _Array("f", ("R",), absent="None"),
     "accuracy_": _Array("f", ("BR",)),
     "weights_": _Array("f", ("R",)),
+    "vote_thresholds_": _Array("f", ("R",)),
+    "control_gap_": _Array("f", ("BR",), absent="None"),
     "intercept_": _Array("f", ("BR",)),
     "coef_": _Array("f", ("BRD",), absent="None"),
     "dual_coef_": _Array("f", ("BRn",), absent="None"),
@@ -82,6 +84,8 @@ _LAYOUT = _ARRAYS | {
 _VALUES: dict[str, type] = {
     "n_features_in_": int,
     "sigmoid_": tuple,
+    "score_threshold_": float,
+    "controlled_rates_": list,
     "n_redrawn_": int,
     "entropy_": list,
     "device_": str,

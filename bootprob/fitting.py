@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,21 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from bootprob.constrained_training import iter_fit_constrained
+from bootprob.control import Controlled, control_ensemble, controlled_rates, rates_reached
 from bootprob.ensemble import EnsembleTraining, train_ensemble
 from bootprob.exceptions import DataError
 from bootprob.feature_map import check_exact_rows, fit_feature_map
 from bootprob.grids import c_grid, gamma_grid
 from bootprob.labels import encode_labels, weigh_classes
-from bootprob.out_of_bag import OutOfBagScores, model_weights, score_out_of_bag
-from bootprob.probabilities import Calibrated, both, shares
+from bootprob.out_of_bag import Alignment, model_weights, score_out_of_bag
+from bootprob.probabilities import Calibrated, both
+from bootprob.probabilities import shares as vote_shares_of_both
+from bootprob.rates import RateFloor
 from bootprob.resampling import bootstrap_counts, draw_entropy
 from bootprob.standardization import bootstrap_scale, center_and_scale
-from bootprob_gpu import FittedBatch, Problem, resolve_device
+from bootprob.thresholds import LeftOut, needed_shares
+from bootprob_gpu import FittedBatch, Problem, iter_fit, resolve_device
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
@@ -54,8 +60,10 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
     ValueError
         As `BootstrapSVC.fit` says.
     """
+    floors = controlled_rates(svc.control, svc.rates, svc.confidence, svc.bound, svc.calibration)
     classes, positive = encode_labels(y, weight)
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
+    shares = needed_shares(floors, LeftOut(positive, weight))
     device = resolve_device(svc.device)
     center, scale = center_and_scale(X, weight)
     rows = (X - center) / scale
@@ -85,16 +93,7 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         row_weight=training_weight,
         scale=replicate_scale if feature_map is None else None,
     )
-    training = train_ensemble(
-        problem,
-        weight,
-        tol=svc.tol,
-        device=device,
-        dtype=getattr(torch, svc.dtype),
-        memory_limit=svc.memory_limit,
-        description=f"{svc.kernel} SVMs",
-        verbose=svc.verbose,
-    )
+    training, gap = _train(svc, problem, weight, floors, shares, device)
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
     weights = model_weights(
@@ -111,8 +110,23 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         positive,
         teaching,
         weights,
-        align=svc.calibration is not None,
+        align=_alignment(svc),
     )
+    with np.errstate(invalid="ignore"):
+        votes = training.votes @ weights / training.n_out_of_bag
+    ruled = control_ensemble(
+        svc.control,
+        floors,
+        scores,
+        votes,
+        LeftOut(positive, weight),
+        training.models,
+        rows,
+        counts,
+        weights,
+        calibrated=svc.calibration is not None,
+    )
+    oob_proba = _oob_proba(ruled, svc.calibration)
     C = problem.C_per_model
     return {
         "classes_": classes,
@@ -130,7 +144,11 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         "weights_": weights,
         "accuracy_": training.accuracy,
         **_models(training.models, rows),
-        **_out_of_bag(training, scores, weights, svc.calibration),
+        **_out_of_bag(ruled),
+        "oob_counts_": training.n_out_of_bag,
+        "oob_proba_": oob_proba,
+        "control_gap_": gap,
+        "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, shares),
         "device_": str(device),
         "versions_": {
             "python": platform.python_version(),
@@ -163,6 +181,46 @@ def _gammas(
     return gamma
 
 
+def _train(
+    svc: BootstrapSVC,
+    problem: Problem,
+    weight: Floats,
+    floors: Sequence[RateFloor],
+    shares: dict[str, float],
+    device: torch.device,
+) -> tuple[EnsembleTraining, Floats | None]:
+    """Train all machines; with what constraints on them cost at most, shape (B, R)."""
+    options: dict[str, Any] = {
+        "tol": svc.tol,
+        "device": device,
+        "dtype": getattr(torch, svc.dtype),
+        "memory_limit": svc.memory_limit,
+    }
+    gaps: list[torch.Tensor] = []
+
+    def constrained() -> Iterator[FittedBatch]:
+        for block in iter_fit_constrained(problem, weight, floors, shares, **options):
+            gaps.append(block.gap)
+            yield block.models
+
+    training = train_ensemble(
+        problem,
+        weight,
+        constrained() if svc.control == "constrained" else iter_fit(problem, **options),
+        device=device,
+        description=f"{svc.kernel} SVMs",
+        verbose=svc.verbose,
+    )
+    return training, torch.cat(gaps).cpu().numpy() if gaps else None
+
+
+def _alignment(svc: BootstrapSVC) -> Alignment | None:
+    if svc.calibration is None:
+        return None
+    # Constrained machines have put their zero where it must be.
+    return "scale" if svc.control == "constrained" else "location and scale"
+
+
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
     return {
         "intercept_": models.intercept.cpu().numpy(),
@@ -176,23 +234,27 @@ def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
     }
 
 
-def _out_of_bag(
-    training: EnsembleTraining, scores: OutOfBagScores, weights: Floats, calibration: str | None
-) -> dict[str, Any]:
-    with np.errstate(invalid="ignore"):
-        votes = shares(training.votes @ weights / training.n_out_of_bag)
-    calibrated = Calibrated(scores.sigmoid, scores.isotonic if calibration == "isotonic" else None)
+def _oob_proba(ruled: Controlled, calibration: str | None) -> Floats:
+    if calibration is None:
+        return vote_shares_of_both(ruled.votes)
+    scores = ruled.scores
+    isotonic = scores.isotonic if calibration == "isotonic" else None
+    return both(Calibrated(scores.sigmoid, isotonic, ruled.moved).predict(scores.mean))
+
+
+def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
+    scores = ruled.scores
     return {
         "score_scale_": scores.scale,
         "score_offset_": scores.offset,
-        "oob_counts_": training.n_out_of_bag,
+        "score_threshold_": ruled.moved,
+        "vote_thresholds_": ruled.vote_thresholds,
         "oob_decision_function_": scores.mean,
         "oob_score_variance_": scores.variance,
         "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
         "sigmoid_information_": scores.sigmoid.information,
         "isotonic_": np.stack([scores.isotonic.scores, scores.isotonic.probabilities]),
-        "oob_vote_proba_": votes,
-        "oob_proba_": votes if calibration is None else both(calibrated.predict(scores.mean)),
+        "oob_vote_proba_": vote_shares_of_both(ruled.votes),
         "sampled_rows_": scores.sampled_rows,
         "sampled_scores_": scores.sampled_scores,
     }

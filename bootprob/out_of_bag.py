@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from bootprob.scoring import replicate_scores
 from bootprob.weighting import accuracy_weights, log_loss_weights
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagScores", "model_weights", "score_out_of_bag"]
+__all__ = ["Alignment", "OutOfBagScores", "model_weights", "score_out_of_bag"]
 
 Floats = NDArray[np.float64]
+Alignment = Literal["location and scale", "scale"]
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
 _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
@@ -58,6 +59,15 @@ class OutOfBagScores:
     isotonic: Isotonic
     sampled_rows: NDArray[np.intp]
     sampled_scores: Floats
+
+    def moved_down(self, by: float) -> Self:
+        """Return the same scores less a number; the calibrators stay where they are."""
+        return replace(
+            self,
+            offset=self.offset - by,
+            mean=self.mean - by,
+            sampled_scores=self.sampled_scores - by,
+        )
 
 
 def model_weights(
@@ -104,7 +114,7 @@ def score_out_of_bag(
     weight: Floats,
     weights: Floats,
     *,
-    align: bool,
+    align: Alignment | None,
 ) -> OutOfBagScores:
     """Score the training rows once more, each by the replicates that did not see it.
 
@@ -122,8 +132,9 @@ def score_out_of_bag(
         Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
     weights : ndarray, shape (R,)
         Weights of the models.
-    align : bool
-        Whether to bring the replicates to one location and scale.
+    align : {"location and scale", "scale"} or None
+        What all replicates are brought to. With either, 0 is moved to where both classes are
+        equally likely.
     """
     B = len(counts)
     limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
@@ -136,12 +147,16 @@ def score_out_of_bag(
             start = taken.stop
             yield scores, counts[:, taken].T == 0, taken
 
-    scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
+    scale, offset = np.ones(B), np.zeros(B)
+    if align is not None:
+        scale, offset = _alignment(chunks, weight > 0, B)
+    if align == "scale":
+        offset = np.zeros(B)
     parts = [_moments(scores / scale + offset, outside) for scores, outside, _ in chunks()]
     mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
     sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
-    if align and sigmoid.slope > 0:
+    if align is not None and sigmoid.slope > 0:
         # Score 0 becomes where both classes are equally likely, as a decision function's should.
         shift = sigmoid.intercept / sigmoid.slope
         offset, mean = offset + shift, mean + shift

@@ -25,10 +25,14 @@ class Calibrated:
         Fitted to the out-of-bag scores; its uncertainty enters the intervals.
     isotonic : Isotonic or None
         Makes the probabilities in place of the sigmoid.
+    threshold : float
+        How far control over a rate has moved the scores down: what is calibrated are the scores
+        before that. One half then falls on the controlled decision.
     """
 
     sigmoid: Sigmoid
     isotonic: Isotonic | None
+    threshold: float = 0.0
 
     def predict(self, scores: Floats) -> Floats:
         """Probabilities of scores, shape (m,)."""
@@ -40,7 +44,14 @@ class Calibrated:
         if method == "replicate":  # calibrators are monotone: percentiles first
             return self.predict(intervals.percentile(scores, level))
         mean, variance = scores.mean(axis=1), scores.var(axis=1, ddof=1)
-        return intervals.logit_normal(self.predict(mean), mean, variance, self.sigmoid, level)
+        return self.normal_interval(self.predict(mean), mean, variance, level)
+
+    def normal_interval(
+        self, probability: Floats, score: Floats, variance: Floats, level: float
+    ) -> Floats:
+        """Intervals (n, 2), normal on the logit, around probabilities made of these scores."""
+        before = score + self.threshold
+        return intervals.logit_normal(probability, before, variance, self.sigmoid, level)
 
 
 def both(positive: Floats) -> Floats:
