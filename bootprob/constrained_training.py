@@ -119,9 +119,8 @@ class _Block:
         shares: dict[str, float],
         options: dict[str, Any],
     ) -> None:
-        self.problem, self.replicates, self.floors, self.options = (
-            problem, replicates, floors, options,
-        )  # fmt: skip
+        self.problem, self.replicates = problem, replicates
+        self.floors, self.options = floors, options
         device = options["device"]
         positive = problem.y > 0
         self.y = torch.from_numpy(problem.y).to(device)
@@ -146,15 +145,14 @@ class _Block:
         everything = torch.arange(len(self.upper), device=self.upper.device)
         self.best, self.best_scores = self._train(everything, self.upper)
         lower_bound = self.best.dual.clone()
-        self.reached = self._share_of_required(self.best_scores, everything)
-        self.settled = self.reached >= 1 - _MET  # without any constraint
+        self.settled = self._meets(self.best_scores)  # without any constraint
         self.objective = torch.where(self.settled, self.best.primal, torch.inf)
-        plain = self.best_scores.clone()
+        self.plain_scores = self.best_scores.clone()
         for start in _STARTS:
             which = (~self.settled).any(1).nonzero().squeeze(1)
             if not len(which):
                 break
-            scores = plain[which]
+            scores = self.plain_scores[which]
             if start != 1.0:
                 _, scores = self._train(which, self.upper[which] * (1 + (start - 1) * self.push))
             self._rounds(which, scores)
@@ -230,8 +228,6 @@ class _Block:
         objective = half_norm * factor**2 + (self.upper[which] * slack).sum(-1)
         objective = torch.where(feasible, objective, torch.inf)
         better = (objective < self.objective[which] * (1 - _BETTER)) & ~self.settled[which]
-        reached = self._share_of_required(scores, which)
-        self.reached[which] = torch.maximum(self.reached[which], reached)
         at = tuple(better.nonzero().T)
         to = (which[at[0]], at[1])
         self.objective[to] = objective[at]
@@ -244,24 +240,32 @@ class _Block:
         for name in ("primal", "dual", "gap", "n_iter", "status"):
             getattr(self.best.certificate, name)[to] = getattr(models.certificate, name)[at]
 
-    def _share_of_required(self, scores: Tensor, which: Tensor) -> Tensor:
-        """Weight that is right, in parts of what is required; of the worse rate, shape (b, R)."""
+    def _meets(self, scores: Tensor) -> Tensor:
+        """Whether the rows with margin 1 make up what is required, shape (b, R)."""
         right = self.y * scores >= 1 - _ROUNDING
-        shares = [
-            (right * (self.mass[which] * members)[:, None]).sum(-1) / required[which][:, None]
+        met = [
+            (right * (self.mass * members)[:, None]).sum(-1) >= required[:, None] * (1 - _MET)
             for members, required in zip(self.members, self.required, strict=True)
         ]
-        return torch.stack(shares).amin(0)
+        return torch.stack(met).all(0)
 
     def _unattainable(self) -> UnattainableRateError:
-        worst = float(self.reached[~torch.isfinite(self.objective)].min())
-        count = int((~torch.isfinite(self.objective)).sum())
-        asked = " and ".join(f"{f.rate} ≥ {f.at_least:g}" for f in self.floors)
+        """Say what the machines without constraints reach, were only their thresholds moved."""
+        missed = ~torch.isfinite(self.objective)
+        tpr, tnr = self.floors
+        positive, negative = self.members
+        everything = torch.arange(len(self.upper), device=self.upper.device)
+        kept = self._choose(self.plain_scores, everything) & negative
+        threshold = torch.where(kept, self.plain_scores, -torch.inf).amax(-1, keepdim=True)
+        mass = self.mass[:, None] * positive
+        found = (mass * (self.plain_scores > threshold)).sum(-1) / mass.sum(-1)
+        attainable = float(found[missed].min())
         return UnattainableRateError(
-            f"{asked} was not reached by {count} of {self.objective.numel()} machines: at best "
-            f"{worst:.1%} of the rows that both need is right in one of them. Lower one of the "
-            "rates, or take kernel='rbf', which can fit any rows that differ.",
-            rate=self.floors[0].rate,
-            wanted=self.floors[0].at_least,
-            attainable=self.floors[0].at_least * worst,
+            f"tpr ≥ {tpr.at_least:g} and tnr ≥ {tnr.at_least:g} were not reached together by "
+            f"{int(missed.sum())} of {missed.numel()} machines: with a threshold that keeps the "
+            f"tnr, one of them finds {attainable:.3f} of its positives. Lower one of the rates, or "
+            "take kernel='rbf', which tells all rows apart that differ.",
+            rate="tpr",
+            wanted=tpr.at_least,
+            attainable=attainable,
         )

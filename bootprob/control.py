@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bootprob.exceptions import DataError
 from bootprob.out_of_bag import OutOfBagScores
 from bootprob.rates import RateFloor, rate_floors
-from bootprob.thresholds import LeftOut, score_threshold
+from bootprob.thresholds import LeftOut, needed_shares, score_threshold
 from bootprob.vote_thresholds import oob_votes, vote_thresholds
 from bootprob_gpu import FittedBatch
 
@@ -75,17 +75,21 @@ class Controlled:
         Scores above which a model votes for ``classes_[1]``.
     votes : ndarray, shape (n,)
         Share of out-of-bag votes for ``classes_[1]``; NaN for a row never out of bag.
+    shares : mapping of str to float
+        Share of the rows that has to be right, for each rate.
     """
 
     scores: OutOfBagScores
     moved: float
     vote_thresholds: Floats
     votes: Floats
+    shares: Mapping[str, float]
 
 
 def control_ensemble(
     method: str | None,
     floors: Sequence[RateFloor],
+    shares: Mapping[str, float],
     scores: OutOfBagScores,
     votes: Floats,
     rows: LeftOut,
@@ -106,8 +110,9 @@ def control_ensemble(
     ----------
     method : {"threshold", "constrained"} or None
     floors : sequence of RateFloor
+    shares : mapping
+        What `needed_shares` returned for all rows.
     scores : OutOfBagScores
-        Aligned by "scale" only for "constrained".
     votes : ndarray, shape (n,)
         Share of out-of-bag votes about 0.
     rows : LeftOut
@@ -125,7 +130,7 @@ def control_ensemble(
     """
     thresholds = np.zeros(len(weights))
     if method is None:
-        return Controlled(scores, 0.0, thresholds, votes)
+        return Controlled(scores, 0.0, thresholds, votes, shares)
     if calibrated and scores.sigmoid.slope == 0:
         raise DataError(
             "Out of bag, the scores say nothing of the classes: all calibrated probabilities are "
@@ -135,14 +140,15 @@ def control_ensemble(
     seen = np.isfinite(scores.mean)
     rows = LeftOut(rows.positive, np.where(seen, rows.weight, 0.0))
     if method == "constrained":
-        moved = float(scores.offset[0])  # back to where the machines' own zero is
-        return Controlled(scores.moved_down(moved), moved, thresholds, votes)
+        moved = float(scores.offset.mean())  # back to where the machines' own zero is
+        return Controlled(scores.moved_down(moved), moved, thresholds, votes, shares)
     thresholds = vote_thresholds(models, X, counts, weights, rows, floors)
     votes = oob_votes(models, X, counts, weights, thresholds)
     moved = (
         score_threshold(scores.mean, rows, floors) if calibrated else float(thresholds @ weights)
     )
-    return Controlled(scores.moved_down(moved), moved, thresholds, votes)
+    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
+    return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
 
 
 def rates_reached(

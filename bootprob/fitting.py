@@ -19,7 +19,7 @@ from bootprob.exceptions import DataError
 from bootprob.feature_map import check_exact_rows, fit_feature_map
 from bootprob.grids import c_grid, gamma_grid
 from bootprob.labels import encode_labels, weigh_classes
-from bootprob.out_of_bag import Alignment, model_weights, score_out_of_bag
+from bootprob.out_of_bag import model_weights, score_out_of_bag
 from bootprob.probabilities import Calibrated, both
 from bootprob.probabilities import shares as vote_shares_of_both
 from bootprob.rates import RateFloor
@@ -110,13 +110,14 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         positive,
         teaching,
         weights,
-        align=_alignment(svc),
+        align=svc.calibration is not None,
     )
     with np.errstate(invalid="ignore"):
         votes = training.votes @ weights / training.n_out_of_bag
     ruled = control_ensemble(
         svc.control,
         floors,
+        shares,
         scores,
         votes,
         LeftOut(positive, weight),
@@ -148,7 +149,7 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         "oob_counts_": training.n_out_of_bag,
         "oob_proba_": oob_proba,
         "control_gap_": gap,
-        "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, shares),
+        "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, ruled.shares),
         "device_": str(device),
         "versions_": {
             "python": platform.python_version(),
@@ -212,13 +213,6 @@ def _train(
         verbose=svc.verbose,
     )
     return training, torch.cat(gaps).cpu().numpy() if gaps else None
-
-
-def _alignment(svc: BootstrapSVC) -> Alignment | None:
-    if svc.calibration is None:
-        return None
-    # Constrained machines have put their zero where it must be.
-    return "scale" if svc.control == "constrained" else "location and scale"
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,9 @@ from bootprob.scoring import replicate_scores
 from bootprob.weighting import accuracy_weights, log_loss_weights
 from bootprob_gpu import FittedBatch
 
-__all__ = ["Alignment", "OutOfBagScores", "model_weights", "score_out_of_bag"]
+__all__ = ["OutOfBagScores", "model_weights", "score_out_of_bag"]
 
 Floats = NDArray[np.float64]
-Alignment = Literal["location and scale", "scale"]
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
 _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
@@ -114,7 +113,7 @@ def score_out_of_bag(
     weight: Floats,
     weights: Floats,
     *,
-    align: Alignment | None,
+    align: bool,
 ) -> OutOfBagScores:
     """Score the training rows once more, each by the replicates that did not see it.
 
@@ -132,9 +131,8 @@ def score_out_of_bag(
         Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
     weights : ndarray, shape (R,)
         Weights of the models.
-    align : {"location and scale", "scale"} or None
-        What all replicates are brought to. With either, 0 is moved to where both classes are
-        equally likely.
+    align : bool
+        Whether to bring the replicates to one location and scale.
     """
     B = len(counts)
     limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
@@ -147,16 +145,12 @@ def score_out_of_bag(
             start = taken.stop
             yield scores, counts[:, taken].T == 0, taken
 
-    scale, offset = np.ones(B), np.zeros(B)
-    if align is not None:
-        scale, offset = _alignment(chunks, weight > 0, B)
-    if align == "scale":
-        offset = np.zeros(B)
+    scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
     parts = [_moments(scores / scale + offset, outside) for scores, outside, _ in chunks()]
     mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
     sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
-    if align is not None and sigmoid.slope > 0:
+    if align and sigmoid.slope > 0:
         # Score 0 becomes where both classes are equally likely, as a decision function's should.
         shift = sigmoid.intercept / sigmoid.slope
         offset, mean = offset + shift, mean + shift

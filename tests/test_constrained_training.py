@@ -1,0 +1,168 @@
+"""Machines under constraints on their rates (Ctrl2), against CVXPY and against their promise."""
+
+import itertools
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import torch
+
+from bootprob import BootstrapSVC, UnattainableRateError
+from bootprob.constrained_training import iter_fit_constrained
+from bootprob.rates import rate_floors
+from bootprob_gpu import Problem, Status, fit
+
+CPU = torch.device("cpu")
+
+
+def solve(problem, rates, weight=None):
+    weight = np.ones(len(problem.y)) if weight is None else weight
+    floors = rate_floors(rates)
+    blocks = list(
+        iter_fit_constrained(
+            problem, weight, floors, rates, tol=None, device=CPU, dtype=torch.float64,
+            memory_limit=None,
+        )
+    )  # fmt: skip
+    return (
+        torch.cat([b.models.train_scores for b in blocks]).numpy(),
+        torch.cat([b.objective for b in blocks]).numpy(),
+        torch.cat([b.lower_bound for b in blocks]).numpy(),
+        blocks,
+    )
+
+
+def draw(rng, n=30, p=2, B=4, C=(0.1, 1.0), kernel="linear", own_scales=False, apart=0.8):
+    positive = np.arange(n) < n // 3
+    X = rng.normal(size=(n, p)) + apart * positive[:, None]
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=B)
+    counts[:, [0, n - 1]] += 1
+    return Problem(
+        X,
+        np.where(positive, 1.0, -1.0),
+        counts,
+        C,
+        kernel=kernel,
+        gamma=None if kernel == "linear" else 0.5,
+        scale=rng.uniform(0.7, 1.4, size=(B, p)) if own_scales else None,
+    )
+
+
+def right(problem, scores, rate):
+    """Weighted share of the class that is right with margin 1, shape (B, R)."""
+    members = problem.y > 0 if rate == "tpr" else problem.y < 0
+    mass = problem.counts[:, None] * members
+    return (mass * (problem.y * scores >= 1 - 1e-6)).sum(-1) / mass.sum(-1)
+
+
+@pytest.mark.parametrize("rates", [{"tpr": 0.8}, {"tnr": 0.97}, {"tpr": 1.0}])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_machine_meets_its_constraint(rng, kernel, rates):
+    problem = draw(rng, n=60, kernel=kernel, own_scales=True)
+    scores, objective, lower_bound, blocks = solve(problem, rates)
+    [(rate, least)] = rates.items()
+    assert (right(problem, scores, rate) >= least - 1e-9).all()
+    assert (objective >= lower_bound * (1 - 1e-6)).all()
+    # The scores and the objective are those of the machines that are handed out.
+    again = torch.cat([part for _, part in blocks[0].models.scores(torch.from_numpy(problem.X))])
+    np.testing.assert_allclose(again.numpy(), scores, atol=1e-6)
+    if kernel == "linear":
+        w = blocks[0].models.coef.numpy() * problem.scale[:, None]
+        slack = np.maximum(0, 1 - problem.y * scores)
+        expected = 0.5 * np.square(w).sum(-1) + (problem.upper_of(slice(None)) * slack).sum(-1)
+        np.testing.assert_allclose(objective, expected, rtol=1e-6)
+    assert (blocks[0].models.status == Status.CONVERGED).all()
+
+
+def test_both_rates_where_the_kernel_can(rng):
+    problem = draw(rng, n=40, kernel="rbf", C=(1.0, 10.0))
+    scores, *_ = solve(problem, {"tpr": 0.9, "tnr": 0.9})
+    for rate in ("tpr", "tnr"):
+        assert (right(problem, scores, rate) >= 0.9 - 1e-9).all()
+
+
+def test_both_rates_where_no_plane_can(rng):
+    y = np.repeat([1.0, -1.0], 40)
+    X = rng.normal(size=(80, 1)) + 0.7 * y[:, None]
+    problem = Problem(X, y, np.ones((2, 80), dtype=int), [1.0])
+    with pytest.raises(UnattainableRateError, match="of 2 machines") as raised:
+        solve(problem, {"tpr": 0.95, "tnr": 0.95})
+    assert 0 < raised.value.attainable < 0.95
+
+
+def test_machines_that_need_no_constraint_are_the_plain_ones(rng):
+    problem = draw(rng, C=(3.0, 10.0), apart=3.0)
+    _, objective, _, blocks = solve(problem, {"tpr": 1e-6})
+    plain = fit(problem)
+    np.testing.assert_allclose(objective, plain.primal.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(blocks[0].models.coef.numpy(), plain.coef.numpy())
+
+
+def test_close_to_the_best_of_all_choices(rng):
+    """Against CVXPY with every choice of the rows that are kept."""
+    problem = draw(rng, n=18, B=3, C=(0.3, 3.0))
+    excess = []
+    _, objective, _, _ = solve(problem, {"tpr": 0.65})
+    for b, r in itertools.product(range(3), range(2)):
+        best = _best_of_all_choices(problem, b, r, 0.65)
+        assert objective[b, r] >= best * (1 - 1e-5)
+        excess.append(objective[b, r] / best - 1)
+    assert np.median(excess) < 0.02
+    assert max(excess) < 0.3
+
+
+def _best_of_all_choices(problem, b, r, share):
+    counts, y = problem.counts[b], problem.y
+    drawn = np.flatnonzero(counts)
+    positives = np.flatnonzero((counts > 0) & (y > 0))
+    needed = share * counts[positives].sum()
+    w, beta, slack = cp.Variable(problem.X.shape[1]), cp.Variable(), cp.Variable(len(drawn))
+    hard = cp.Parameter(len(drawn), nonneg=True)
+    margin = cp.multiply(y[drawn], problem.X[drawn] @ w + beta)
+    cost = problem.C[r] * counts[drawn]
+    qp = cp.Problem(
+        cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack),
+        [slack >= 0, margin >= 1 - slack, cp.multiply(hard, slack) <= 0],
+    )
+    best = np.inf
+    for size in range(len(positives) + 1):
+        for kept in itertools.combinations(positives, size):
+            mass = counts[list(kept)].sum()
+            # A choice with a row to spare is never better than one without.
+            if mass < needed - 1e-9 or any(mass - counts[k] >= needed - 1e-9 for k in kept):
+                continue
+            hard.value = np.isin(drawn, kept).astype(float)
+            best = min(best, qp.solve(solver=cp.CLARABEL))
+    return best
+
+
+def test_weights_count_in_the_rates(rng):
+    problem = draw(rng)
+    weight = rng.uniform(0.2, 3.0, size=len(problem.y))
+    scores, *_ = solve(problem, {"tpr": 0.9}, weight)
+    mass = problem.counts[:, None] * weight * (problem.y > 0)
+    met = (mass * (scores >= 1 - 1e-6)).sum(-1) / mass.sum(-1)
+    assert (met >= 0.9 - 1e-9).all()
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", None])
+def test_the_estimator(rng, calibration):
+    positive = rng.uniform(size=120) < 0.35
+    X = rng.normal(size=(120, 3)) + 0.8 * positive[:, None]
+    given = {"C": [0.1, 1.0], "n_bootstraps": 12, "random_state": 0, "calibration": calibration}
+    model = BootstrapSVC(control="constrained", rates={"tpr": 0.95}, **given).fit(X, positive)
+    counts = model.bootstrap_counts()
+    scores = np.concatenate(list(model.bootstrap_scores(X)))  # (n, R, B)
+    mass = counts.T[:, None] * positive[:, None, None]
+    met = (mass * (scores >= 1 - 1e-6)).sum(0) / mass.sum(0)
+    assert (met >= 0.95 - 1e-9).all()
+    assert model.control_gap_.shape == model.intercept_.shape
+    assert ((model.control_gap_ >= -1e-6) & (model.control_gap_ < 1)).all()
+    plain = BootstrapSVC(**given).fit(X, positive)
+    assert (model.oob_vote_proba_[:, 1] > 0.5).sum() > (plain.oob_vote_proba_[:, 1] > 0.5).sum()
+    # The machines' own zero decides, in probabilities and in votes.
+    mean = ((scores / model.score_scale_).mean(2) * model.weights_).sum(1)
+    np.testing.assert_allclose(model.decision_function(X), mean, atol=1e-9)
+    if calibration is not None:
+        np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, mean > 0)
+        assert (model.calibrated_proba(X)[:, 1] < model.predict_proba(X)[:, 1]).all()
