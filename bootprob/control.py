@@ -27,8 +27,16 @@ def controlled_rates(
     confidence: float | None,
     bound: str,
     calibration: str | None,
+    method: str,
 ) -> tuple[RateFloor, ...]:
-    """Check what a `BootstrapSVC` is asked to control; parameters as its own.
+    """Check what a `BootstrapSVC` is asked to control.
+
+    Parameters
+    ----------
+    control, rates, confidence, bound, calibration
+        As there.
+    method : str
+        Its `control_method`.
 
     Raises
     ------
@@ -36,6 +44,11 @@ def controlled_rates(
         For options that do not go together.
     """
     floors = rate_floors(rates, confidence, bound)
+    if method == "exact" and control != "constrained":
+        raise DataError(
+            f"control_method is 'exact', but control is {control!r}; only control='constrained' "
+            "has anything to solve."
+        )
     if control is None:
         if floors or confidence is not None:
             raise DataError(

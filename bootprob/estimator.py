@@ -91,6 +91,12 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     bound : {"binomial", "hoeffding"}, default "binomial"
         Where `confidence` gets that share from: exact binomial, or Hoeffding's inequality as in
         thesis (2.4), which asks for more.
+    control_method : {"heuristic", "exact"}, default "heuristic"
+        For ``control="constrained"``: rounds of the batched engine, for all machines at once; or
+        mixed-integer optimisation of each machine from there, through CVXPY (the extra `mip`),
+        for a few small machines.
+    time_limit : float, default 300.0
+        Seconds for each machine that is solved exactly.
     device : str, default "auto"
         "cpu", "cuda", "cuda:1", ...; "auto" takes CUDA where there is one.
     dtype : {"float64", "float32"}, default "float64"
@@ -174,9 +180,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         For each rate what was asked for, the share of the training rows that this requires, and
         what `predict` reaches out of bag; empty without control.
     control_gap_ : ndarray, shape (B, R) or None
-        With ``control="constrained"``: ``(objective − bound) / objective`` of each machine, where
-        the bound is that of the machine without constraints. No machine that keeps them is
-        better by more.
+        With ``control="constrained"``: ``(objective − bound) / objective`` of each machine. No
+        machine that keeps the constraints is better by more. The bound is the optimum without
+        constraints, or what the exact method proves.
     sampled_rows_ : ndarray of int, shape (k,)
         Up to 20 training rows, evenly spaced over the out-of-bag scores.
     sampled_scores_ : ndarray, shape (k, B)
@@ -233,6 +239,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         "rates": [dict, None],
         "confidence": [None, Interval(Real, 0, 1, closed="neither")],
         "bound": [StrOptions({"binomial", "hoeffding"})],
+        "control_method": [StrOptions({"heuristic", "exact"})],
+        "time_limit": [Interval(Real, 0, None, closed="neither")],
         "device": [str],
         "dtype": [StrOptions({"float64", "float32"})],
         "tol": [None, Interval(Real, 0, 1, closed="neither")],
@@ -260,6 +268,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         rates: dict[str, float] | None = None,
         confidence: float | None = None,
         bound: str = "binomial",
+        control_method: str = "heuristic",
+        time_limit: float = 300.0,
         device: str = "auto",
         dtype: str = "float64",
         tol: float | None = None,
@@ -283,6 +293,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         self.rates = rates
         self.confidence = confidence
         self.bound = bound
+        self.control_method = control_method
+        self.time_limit = time_limit
         self.device = device
         self.dtype = dtype
         self.tol = tol

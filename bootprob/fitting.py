@@ -60,7 +60,9 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
     ValueError
         As `BootstrapSVC.fit` says.
     """
-    floors = controlled_rates(svc.control, svc.rates, svc.confidence, svc.bound, svc.calibration)
+    floors = controlled_rates(
+        svc.control, svc.rates, svc.confidence, svc.bound, svc.calibration, svc.control_method
+    )
     classes, positive = encode_labels(y, weight)
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
     shares = needed_shares(floors, LeftOut(positive, weight))
@@ -198,9 +200,15 @@ def _train(
         "memory_limit": svc.memory_limit,
     }
     gaps: list[torch.Tensor] = []
+    if svc.control_method == "exact":
+        from bootprob.exact_training import choose_solver, prove  # needs the extra "mip"
+
+        choose_solver()
 
     def constrained() -> Iterator[FittedBatch]:
         for block in iter_fit_constrained(problem, weight, floors, shares, **options):
+            if svc.control_method == "exact":
+                block = prove(block, problem, weight, floors, shares, time_limit=svc.time_limit)
             gaps.append(block.gap)
             yield block.models
 

@@ -9,6 +9,7 @@ import torch
 
 from bootprob import BootstrapSVC, UnattainableRateError
 from bootprob.constrained_training import iter_fit_constrained
+from bootprob.exact_training import prove
 from bootprob.rates import rate_floors
 from bootprob_gpu import Problem, Status, fit
 
@@ -111,6 +112,38 @@ def test_close_to_the_best_of_all_choices(rng):
     assert max(excess) < 0.3
 
 
+@pytest.mark.parametrize("kind", ["linear", "wide", "rbf"])
+def test_the_exact_method_proves_the_best(rng, kind):
+    problem = draw(
+        rng,
+        n=18,
+        p=25 if kind == "wide" else 2,
+        B=2,
+        C=(0.3, 3.0),
+        kernel="rbf" if kind == "rbf" else "linear",
+        own_scales=True,
+        apart=0.3,
+    )
+    floors, weight = rate_floors({"tpr": 0.65}), np.ones(18)
+    [block] = iter_fit_constrained(
+        problem, weight, floors, {"tpr": 0.65}, tol=None, device=CPU, dtype=torch.float64,
+        memory_limit=None,
+    )  # fmt: skip
+    before = block.objective.clone()
+    proven = prove(block, problem, weight, floors, {"tpr": 0.65}, time_limit=20.0)
+    assert (proven.gap <= 1e-4 + 1e-9).all()
+    assert (proven.objective <= before * (1 + 1e-9)).all()
+    assert (proven.lower_bound >= block.lower_bound * (1 - 1e-6)).all()
+    scores = proven.models.train_scores.numpy()
+    assert (right(problem, scores, "tpr") >= 0.65 - 1e-9).all()
+    again = torch.cat([part for _, part in proven.models.scores(torch.from_numpy(problem.X))])
+    np.testing.assert_allclose(again.numpy(), scores, atol=1e-5)
+    if kind == "linear":
+        for b, r in itertools.product(range(2), range(2)):
+            best = _best_of_all_choices(problem, b, r, 0.65)
+            assert proven.objective[b, r] == pytest.approx(best, rel=2e-4)
+
+
 def _best_of_all_choices(problem, b, r, share):
     counts, y = problem.counts[b], problem.y
     drawn = np.flatnonzero(counts)
@@ -118,7 +151,8 @@ def _best_of_all_choices(problem, b, r, share):
     needed = share * counts[positives].sum()
     w, beta, slack = cp.Variable(problem.X.shape[1]), cp.Variable(), cp.Variable(len(drawn))
     hard = cp.Parameter(len(drawn), nonneg=True)
-    margin = cp.multiply(y[drawn], problem.X[drawn] @ w + beta)
+    rows = problem.X[drawn] / problem.scale_of(slice(b, b + 1))[0]
+    margin = cp.multiply(y[drawn], rows @ w + beta)
     cost = problem.C[r] * counts[drawn]
     qp = cp.Problem(
         cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack),
@@ -166,3 +200,15 @@ def test_the_estimator(rng, calibration):
     if calibration is not None:
         np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, mean > 0)
         assert (model.calibrated_proba(X)[:, 1] < model.predict_proba(X)[:, 1]).all()
+
+
+def test_the_estimator_solves_exactly(rng):
+    positive = np.arange(30) < 12
+    X = rng.normal(size=(30, 2)) + 0.5 * positive[:, None]
+    given = {"C": [1.0], "n_bootstraps": 3, "random_state": 0, "calibration": None}
+    asked = {"control": "constrained", "rates": {"tpr": 0.8}}
+    heuristic = BootstrapSVC(**asked, **given).fit(X, positive)
+    exact = BootstrapSVC(control_method="exact", **asked, **given).fit(X, positive)
+    assert (exact.control_gap_ <= 1e-4 + 1e-9).all()
+    assert (exact.control_gap_ <= heuristic.control_gap_ + 1e-9).all()
+    assert heuristic.control_gap_.max() > 1e-4  # there was something to prove

@@ -224,6 +224,7 @@ def test_weights_count_in_the_rates(rng):
     [
         ({"rates": {"tpr": 0.9}}, "control is None"),
         ({"confidence": 0.9}, "control is None"),
+        ({"control_method": "exact"}, "has anything to solve"),
         ({"control": "threshold"}, "rates is None"),
         ({"control": "threshold", "rates": {}}, "rates is {}"),
         ({"control": "threshold", "rates": {"accuracy": 0.9}}, "ConstrainedSVC"),
