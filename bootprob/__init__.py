@@ -1,5 +1,6 @@
 """Class probabilities from bootstrapped support vector machines, with intervals that cover."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from bootprob.exceptions import (
@@ -10,6 +11,9 @@ from bootprob.exceptions import (
 )
 
 if TYPE_CHECKING:
+    from bootprob.constrained import ConstrainedSVC
+    from bootprob.cost_sensitive import CostSensitiveClassifier
+    from bootprob.costs import CostMatrix
     from bootprob.estimator import BootstrapSVC
     from bootprob.grids import DEFAULT_C
 
@@ -17,20 +21,25 @@ __all__ = [
     "DEFAULT_C",
     "BootprobError",
     "BootstrapSVC",
+    "ConstrainedSVC",
+    "CostMatrix",
+    "CostSensitiveClassifier",
     "DataError",
     "ModelFileError",
     "UnattainableRateError",
 ]
 
+# torch and scikit-learn take seconds to load; `bootprob --help` needs neither.
+_LATER = {
+    "BootstrapSVC": "bootprob.estimator",
+    "ConstrainedSVC": "bootprob.constrained",
+    "CostMatrix": "bootprob.costs",
+    "CostSensitiveClassifier": "bootprob.cost_sensitive",
+    "DEFAULT_C": "bootprob.grids",
+}
+
 
 def __getattr__(name: str) -> Any:
-    # torch and scikit-learn take seconds to load; `bootprob --help` needs neither.
-    if name == "BootstrapSVC":
-        from bootprob.estimator import BootstrapSVC
-
-        return BootstrapSVC
-    if name == "DEFAULT_C":
-        from bootprob.grids import DEFAULT_C
-
-        return DEFAULT_C
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'bootprob' has no attribute {name!r}")

@@ -115,7 +115,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"cost_matrix holds the costs of {costs.n_rows} rows. Give those to predict and "
                 "decide, with the rows that they belong to."
             )
-        _refuse_votes(_parts(self.estimator)[1])
+        _refuse_uncalibrated(_parts(self.estimator)[1])
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **fit_params)
         else:
@@ -303,14 +303,19 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
     return None, estimator
 
 
-def _refuse_votes(classifier: Any) -> None:
-    """Vote shares, and intervals of them, are not about probabilities."""
+def _refuse_uncalibrated(classifier: Any) -> None:
+    """Vote shares, their intervals and odds moved by control are not about probabilities."""
     if not hasattr(classifier, "vote_proba"):
         return
     if classifier.calibration is None:
         raise DataError(
             "Vote shares (calibration=None) are no probabilities, and no cost follows from them; "
             "use calibration='sigmoid'."
+        )
+    if classifier.control is not None:
+        raise DataError(
+            f"control={classifier.control!r} moves the probabilities so that one half keeps a "
+            "rate, and no cost follows from them. Costs take the place of rates; use control=None."
         )
     if classifier.interval in OF_VOTES:
         raise DataError(

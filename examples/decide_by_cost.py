@@ -1,0 +1,39 @@
+"""Whom to biopsy, if a missed cancer costs twenty times as much as a needless biopsy?
+
+Train on half of the Wisconsin data; print what each rule costs, and the closest calls.
+"""
+
+import pandas as pd
+from sklearn.datasets import load_breast_cancer
+
+from bootprob import BootstrapSVC
+from bootprob.cost_of_rules import cost_of_rules
+from bootprob.cost_sensitive import CostSensitiveClassifier
+
+X, benign = load_breast_cancer(return_X_y=True, as_frame=True)
+X, y = X.iloc[:, :5], benign.map({0: "malignant", 1: "benign"})  # a harder task than all columns
+costs = pd.DataFrame(  # true class down, decision across
+    {"benign": [0, 20], "malignant": [1, 0]}, index=["benign", "malignant"]
+)
+svm = BootstrapSVC(n_bootstraps=100, random_state=0)
+model = CostSensitiveClassifier(svm, cost_matrix=costs).fit(X[::2], y[::2])
+print(f"biopsy where the probability of a cancer is above {model.threshold_:.3f}\n")
+
+new, truth = X[1::2], y[1::2]
+on_new_rows = cost_of_rules(
+    truth == "malignant", model.predict_proba(new)[:, 1], model.cost_matrix_
+)
+print("cost of a patient    out of bag, 95 % interval   saved by least cost     on new patients")
+for name, rule in model.oob_costs().items():
+    print(
+        f"{rule.label:20s} {rule.cost:6.3f}  [{rule.lower:.3f}, {rule.upper:.3f}]"
+        f"   {rule.saving:6.3f}  [{rule.saving_lower:.3f}, {rule.saving_upper:.3f}]"
+        f"   {on_new_rows[name].cost:6.3f}"
+    )
+
+decisions = model.decide(new)
+table = decisions.to_frame(index=new.index).assign(truth=truth)
+print(f"\n{table['stable'].mean():.0%} of the decisions are stable; the closest calls:")
+close = (table["cost"] - table["other_cost"]).abs().nsmallest(5).index
+columns = ["label", "probability", "cost", "cost_lower", "cost_upper", "other_cost", "truth"]
+print(table.loc[close, columns].round(3).to_string())
