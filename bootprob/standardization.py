@@ -92,7 +92,7 @@ def bootstrap_scale(X: Floats, counts: NDArray[np.integer], weight: Floats) -> F
     scale = np.empty((len(counts), X.shape[1]))
     constant = X.max(axis=0) == X.min(axis=0)
     # A block of replicates at a time: all of them at once would leave the caches pass by pass.
-    for replicates in row_blocks(len(counts), X.shape[1], _NUMBERS_IN_CACHE):
+    for replicates in row_blocks(len(counts), X.shape[1], at_once=_NUMBERS_IN_CACHE):
         scale[replicates] = _scale_inside(X, counts[replicates], weight, constant)
     return scale
 

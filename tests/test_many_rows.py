@@ -41,6 +41,7 @@ def small_blocks(monkeypatch):
     """Blocks of a few rows, so that little data are many blocks, and no score is held."""
     for module in (out_of_bag, standardization):
         monkeypatch.setattr(module, "row_blocks", partial(row_blocks, at_once=200))
+    monkeypatch.setattr(standardization, "_NUMBERS_IN_CACHE", 200)
     monkeypatch.setitem(ensemble._AT_ONCE, "cpu", 200)
     for kind in out_of_bag._HELD_SCORES:
         monkeypatch.setitem(out_of_bag._HELD_SCORES, kind, 0)
