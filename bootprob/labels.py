@@ -48,7 +48,7 @@ def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArra
         )
     if len(classes) < 2:
         raise ValueError(
-            f"BootstrapSVC needs two classes in y; the data contain 1 class: {classes[0]}."
+            f"Two classes are needed in y; the data contain 1 class: {classes[0]}."
         )
     positive = codes == 1
     for label, rows in zip(classes, (~positive, positive), strict=True):

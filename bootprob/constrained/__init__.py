@@ -1,1 +1,6 @@
 """Support vector machines under constraints on their rates, thesis chapter 2."""
+
+from bootprob.constrained.estimator import ConstrainedSVC
+from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
+
+__all__ = ["ConstrainedProblem", "ConstrainedSVC", "Requirement", "Solution"]

@@ -1,0 +1,297 @@
+"""The estimator: a support vector machine that keeps given rates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bootprob.constrained.learning import learn, scores
+
+__all__ = ["ConstrainedSVC"]
+
+Floats = NDArray[np.float64]
+
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+class ConstrainedSVC(ClassifierMixin, BaseEstimator):
+    """Support vector machine that finds at least a given share of a class.
+
+    Minimises ``½ ‖w‖² + C₊ Σ₊ ξ + C₋ Σ₋ ξ`` over a training set I, subject to floors on the true
+    positive rate, the true negative rate or the accuracy over a set J of anchors: thesis
+    chapter 2, (CSVM0), and problem (3.7) where J = I. Two classes.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default "linear"
+    gamma : {"scale", "median"} or float, default "scale"
+        γ of the RBF kernel, on the standardised columns; rules as in `BootstrapSVC`.
+    C : float, default 1.0
+        Cost of slack, in scikit-learn's convention. The thesis minimises ``‖w‖² + C Σ ξ``: its C
+        is twice this one (see `paper`).
+    C_positive, C_negative : float, optional
+        C₊ and C₋, for rows of ``classes_[1]`` and ``classes_[0]``; default `C`.
+    normalize_C : bool, default False
+        Divide C₊ and C₋ by the number of training rows (their weight) of the class, as the thesis
+        does: ``C₊ = C / |I₊|``, ``C₋ = C / |I₋|``. Both classes then weigh the same.
+    rates : dict, optional
+        "tpr", "tnr" or "accuracy" to the least that the rate may be, in any combination; "tpr" is
+        the share of ``classes_[1]`` that is found. A floor on one class can always be kept;
+        several may exclude each other. None trains the plain SVM(C₊, C₋), on all rows.
+    confidence : float, optional
+        Ask for so many right anchors that a machine whose true rate is below the floor would
+        show them with probability ``1 − confidence`` at most, (2.2) to (2.4). That is said of a
+        machine that has not seen the anchors; this one was fitted to them (docs/constrained.md).
+    bound : {"binomial", "hoeffding"}, default "binomial"
+        Exact binomial, or the thesis's (2.4), which asks for more.
+    anchors : {"halves", "all"} or array_like, default "halves"
+        The set J: half of the rows, the other half being I; all rows, which are then also I,
+        problem (3.7); or row numbers or a mask (n,), I being the other rows.
+    shuffle : bool, default True
+        Draw the halves at random within each class. False takes the first half of the rows as I,
+        as the thesis does.
+    method : {"heuristic", "exact", "slide"}, default "heuristic"
+        "heuristic" needs no solver and gives a lower bound. "exact" goes on from there with a
+        mixed-integer solver (extra ``mip``) until the gap or the time limit is reached. "slide" is
+        the thesis's comparison, sliding β: the plain machine on I ∪ J whose intercept is moved
+        until enough anchors are right. It counts anchors with ``y f(x) > 0``, the others ask for
+        ``y f(x) ≥ 1``.
+    solver : str, optional
+        Mixed-integer solver of "exact", such as "SCIP", "HIGHS" or "GUROBI".
+    big_m : float, optional
+        M of (2.7) for "exact". The default is derived from the data and excludes no solution worth
+        having; a smaller one may change the answer. The thesis takes 100.
+    gap : float, default 1e-4
+        Relative gap at which "exact" stops.
+    time_limit : float, default 300.0
+        Seconds for the heuristic, and again for the solver of "exact".
+    standardize : bool, default True
+        Divide the columns by their standard deviation over I ∪ J.
+    max_rows : int or None, default 1000
+        With more rows than this, k-means centres of each class take their place, weighted by the
+        rows they stand for (2.3.4), in I and in J. None never condenses.
+    random_state : int, RandomState instance or None, default None
+        For halves that are drawn, and for k-means.
+    verbose : int, default 0
+        1 reports progress on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        Class labels; ``classes_[1]`` is the positive class.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        Column names, where they are all strings.
+    coef_ : ndarray, shape (1, p) or None
+        Coefficients of the linear kernel, on ``(X - center_) / scale_``.
+    dual_coef_ : ndarray, shape (1, k) or None
+        Coefficients of the RBF kernel on ``k(x, X_fit_)``.
+    X_fit_ : ndarray, shape (k, p) or None
+        Training rows and anchors, ``(X - center_) / scale_``, or their centres.
+    intercept_ : ndarray, shape (1,)
+    gamma_ : float or None
+        γ of the RBF kernel.
+    center_, scale_ : ndarray, shape (p,)
+    result_ : Solution
+        Objective, lower bound, gap, status and seconds of the solve; `kept` are the anchors right
+        by the solver's coordinates, in the order of `anchors_` (of centres, if condensed).
+    training_rows_, anchors_ : ndarray of int
+        Rows of X in I and J; rows of weight 0 are in neither.
+    given_up_ : ndarray of int
+        Anchors (rows of X) that a rate is asked of and that are not kept: ``y f(x) < 1``; for
+        "slide", ``y f(x) ≤ 0``.
+    rates_ : dict of str to float
+        Rates reached over the anchors, with ``y f(x) > 0``; empty without anchors.
+    fit_seconds_ : float
+
+    Notes
+    -----
+    The floors are checked again on the scores that `decision_function` gives.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob.constrained import ConstrainedSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = ConstrainedSVC(rates={"tpr": 0.99}, random_state=0).fit(X, y)
+    >>> model.rates_["tpr"] >= 0.99
+    True
+    >>> model.result_.lower_bound <= model.result_.objective
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf"})],
+        "gamma": [StrOptions({"scale", "median"}), _POSITIVE],
+        "C": [_POSITIVE],
+        "C_positive": [None, _POSITIVE],
+        "C_negative": [None, _POSITIVE],
+        "normalize_C": ["boolean"],
+        "rates": [None, dict],
+        "confidence": [None, Interval(Real, 0, 1, closed="neither")],
+        "bound": [StrOptions({"binomial", "hoeffding"})],
+        "anchors": [StrOptions({"halves", "all"}), "array-like"],
+        "shuffle": ["boolean"],
+        "method": [StrOptions({"heuristic", "exact", "slide"})],
+        "solver": [None, str],
+        "big_m": [None, _POSITIVE],
+        "gap": [Interval(Real, 0, 1, closed="left")],
+        "time_limit": [_POSITIVE],
+        "standardize": ["boolean"],
+        "max_rows": [None, Interval(Integral, 4, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Literal["linear", "rbf"] = "linear",
+        gamma: str | float = "scale",
+        C: float = 1.0,
+        C_positive: float | None = None,
+        C_negative: float | None = None,
+        normalize_C: bool = False,
+        rates: Mapping[str, float] | None = None,
+        confidence: float | None = None,
+        bound: str = "binomial",
+        anchors: str | ArrayLike = "halves",
+        shuffle: bool = True,
+        method: Literal["heuristic", "exact", "slide"] = "heuristic",
+        solver: str | None = None,
+        big_m: float | None = None,
+        gap: float = 1e-4,
+        time_limit: float = 300.0,
+        standardize: bool = True,
+        max_rows: int | None = 1000,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.C_positive = C_positive
+        self.C_negative = C_negative
+        self.normalize_C = normalize_C
+        self.rates = rates
+        self.confidence = confidence
+        self.bound = bound
+        self.anchors = anchors
+        self.shuffle = shuffle
+        self.method = method
+        self.solver = solver
+        self.big_m = big_m
+        self.gap = gap
+        self.time_limit = time_limit
+        self.standardize = standardize
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, C: float = 1.0, **overrides: Any) -> Self:
+        """Make the thesis's own estimator (chapter 2), to the letter.
+
+        RBF kernel, ``C₊ = C / |I₊|`` and ``C₋ = C / |I₋|`` in ``‖w‖² + Σ C ξ`` (half of that
+        here), Hoeffding's bound with confidence .95, first half I and second half J,
+        ``M₁ = 100``, solved exactly within 300 s. For the "slide" and plain comparisons override
+        `method`, or `rates`.
+
+        Parameters
+        ----------
+        C : float
+            The thesis's C.
+        **overrides
+            Parameters to set otherwise.
+        """
+        parameters: dict[str, Any] = {
+            "kernel": "rbf",
+            "C": C / 2,
+            "normalize_C": True,
+            "confidence": 0.95,
+            "bound": "hoeffding",
+            "shuffle": False,
+            "method": "exact",
+            "big_m": 100.0,
+        }
+        return cls(**{**parameters, **overrides})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the machine.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+            Rows, of I and J.
+        y : array_like, shape (n,)
+            Labels of two classes.
+        sample_weight : array_like, shape (n,), optional
+            Multiplies C row by row, and counts in the rates.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        UnattainableRateError
+            If the floors cannot be kept, or not with that confidence from so few anchors; names
+            the best that can be had.
+        ValueError
+            For data that scikit-learn's checks refuse, a number of classes other than two, or
+            rates and anchors that do not fit the data (`DataError`).
+        BootprobError
+            If the solution does not keep the floors when its scores are computed again.
+
+        Warns
+        -----
+        UserWarning
+            If rows were condensed and the floors hold over the centres only.
+        """
+        started = time.perf_counter()
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        # Nothing is assigned before everything is known: a refit that fails leaves the model alone.
+        for name, value in learn(self, X, y, weight).items():
+            setattr(self, name, value)
+        self.fit_seconds_ = time.perf_counter() - started
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Scores, shape (m,): above 0 means ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+        """
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return scores(vars(self), (X - self.center_) / self.scale_)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Classes, shape (m,); a score of exactly 0 is ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+        """
+        check_is_fitted(self)
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fit_seconds_")

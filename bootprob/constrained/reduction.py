@@ -1,0 +1,99 @@
+"""A constrained problem made small and well scaled for a solver, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.constrained.problem import ConstrainedProblem, Requirement
+
+__all__ = ["Reduction", "reduce_problem"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The same problem in other coordinates: ``w = √unit · basis · u``, ``b = b' − w · centre``.
+
+    Attributes
+    ----------
+    problem : ConstrainedProblem
+        In u and b'. Its objective is the original one divided by ``unit``.
+    unit : float
+    centre : ndarray, shape (p,)
+    basis : ndarray, shape (p, q), or None
+        Orthonormal columns that span the rows where p exceeds their number; None: the identity.
+    """
+
+    problem: ConstrainedProblem
+    unit: float
+    centre: Floats
+    basis: Floats | None
+
+    def inward(self, coef: Floats, intercept: float) -> tuple[Floats, float]:
+        """Original to reduced hyperplane; its part outside the span of the rows is dropped."""
+        inner = coef if self.basis is None else coef @ self.basis
+        return inner / np.sqrt(self.unit), float(intercept + coef @ self.centre)
+
+    def outward(self, coef: Floats, intercept: float) -> tuple[Floats, float]:
+        """Reduced to original hyperplane."""
+        outer = np.sqrt(self.unit) * (coef if self.basis is None else self.basis @ coef)
+        return outer, float(intercept - outer @ self.centre)
+
+
+def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
+    """Centre, scale and merge, without changing what is optimal.
+
+    Rows that occur twice are merged, their costs or weights added: identical anchors are right
+    together. Anchors that no requirement counts, and requirements that ask for nothing, are left
+    out. In more columns than rows, w is sought in the span of the rows, where the optimum lies.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+    unit : float
+        The objective that becomes 1, positive: that of the best solution known. Then
+        ``‖u‖² ≤ 2`` for every solution as good, whatever the units of rows and costs were.
+    """
+    binding = tuple(r for r in problem.requirements if r.required > 0)
+    members = np.array([r.members for r in binding], dtype=bool)
+    members = members.reshape(len(binding), len(problem.anchor_y))
+    counted = members.any(axis=0) & (problem.anchor_weight > 0)
+    centre = problem.X.mean(axis=0)
+
+    charged = problem.cost > 0
+    X, y, cost = _merged(problem.X[charged] - centre, problem.y[charged], problem.cost[charged])
+    rows, labels, weight = _merged(
+        problem.anchors[counted] - centre,
+        np.column_stack([problem.anchor_y, members.T])[counted],
+        problem.anchor_weight[counted],
+    )
+    basis = None
+    if X.shape[1] > len(X) + len(rows):
+        basis, triangle = np.linalg.qr(np.vstack([X, rows]).T)
+        X, rows = np.split(triangle.T, [len(X)])
+    reduced = replace(
+        problem,
+        X=np.sqrt(unit) * X,
+        y=y[:, 0],
+        cost=cost / unit,
+        anchors=np.sqrt(unit) * rows,
+        anchor_y=labels[:, 0],
+        anchor_weight=weight,
+        requirements=tuple(
+            Requirement(r.name, labels[:, k + 1] > 0, r.required) for k, r in enumerate(binding)
+        ),
+    )
+    return Reduction(reduced, unit, centre, basis)
+
+
+def _merged(rows: Floats, labels: Floats, amount: Floats) -> tuple[Floats, Floats, Floats]:
+    """Distinct rows, their labels in columns, and the sums of their amounts."""
+    labels = labels if labels.ndim == 2 else labels[:, None]
+    distinct, group = np.unique(np.hstack([rows, labels]), axis=0, return_inverse=True)
+    summed = np.zeros(len(distinct))
+    np.add.at(summed, group.ravel(), amount)
+    return distinct[:, : rows.shape[1]], distinct[:, rows.shape[1] :], summed

@@ -1,0 +1,293 @@
+"""`ConstrainedSVC`: what it keeps, what it refuses, and the comparisons."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.svm import SVC
+from small_instances import best_by_enumeration
+
+from bootprob import DataError, UnattainableRateError
+from bootprob.constrained import ConstrainedProblem, ConstrainedSVC, Requirement
+
+
+def clouds(rng, n=120, p=3, share=0.4, apart=1.0):
+    y = np.arange(n) % 10 < 10 * share
+    return rng.normal(size=(n, p)) + apart * y[:, None], np.where(y, "ill", "fit")
+
+
+def reached(model, X, y):
+    """Rates over the anchors, from decision_function alone."""
+    rows = model.anchors_
+    positive, score = y[rows] == model.classes_[1], model.decision_function(X[rows])
+    return {
+        "tpr": (score[positive] > 0).mean(),
+        "tnr": (score[~positive] < 0).mean(),
+        "accuracy": ((score > 0) == positive).mean(),
+    }
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("anchors", ["halves", "all"])
+@pytest.mark.parametrize("method", ["heuristic", "slide"])
+@pytest.mark.parametrize("rates", [{"tpr": 0.9}, {"tnr": 0.95}, {"accuracy": 0.65}])
+def test_rates_hold_over_the_anchors(rng, kernel, anchors, method, rates):
+    X, y = clouds(rng)
+    y = np.where(y == "ill", 1, 0)
+    model = ConstrainedSVC(kernel=kernel, anchors=anchors, method=method, rates=rates)
+    model.fit(X, y)
+    found = reached(model, X, y)
+    assert found == pytest.approx(model.rates_)
+    for name, least in rates.items():
+        assert found[name] >= least
+    sign = np.where(y == 1, 1, -1)[model.anchors_]
+    margins = sign * model.decision_function(X[model.anchors_])
+    level = 0 if method == "slide" else 1 - 1e-6
+    members = {"tpr": sign > 0, "tnr": sign < 0, "accuracy": sign != 0}[next(iter(rates))]
+    assert np.array_equal(model.given_up_, model.anchors_[members & (margins <= level)])
+    assert np.array_equal(model.result_.kept, margins > level)
+
+
+def test_without_rates_it_is_the_svm_of_scikit_learn(rng):
+    X, y = clouds(rng)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    weight = rng.uniform(0.5, 2, len(y))
+    for kernel in ("linear", "rbf"):
+        model = ConstrainedSVC(
+            kernel=kernel, gamma=0.3, C_positive=3.0, C_negative=0.5, standardize=False
+        ).fit(X, y, sample_weight=weight)
+        # "ill" sorts behind "fit", so it is the positive class
+        assert list(model.classes_) == ["fit", "ill"]
+        peer = SVC(kernel=kernel, gamma=0.3, class_weight={"ill": 3.0, "fit": 0.5}, tol=1e-8)
+        peer.fit(X, y, sample_weight=weight)
+        assert model.decision_function(X) == pytest.approx(peer.decision_function(X), abs=2e-3)
+        assert model.result_.status == "optimal"
+        assert model.result_.gap <= 1e-6
+        assert model.rates_ == {}
+        assert len(model.anchors_) == 0
+
+
+def test_rbf_solution_solves_the_kernel_problem_of_cvxpy(rng):
+    """With the anchors it keeps, the dual coefficients are optimal among all of them."""
+    X, y = clouds(rng, n=60, apart=0.6)
+    model = ConstrainedSVC(kernel="rbf", gamma=0.4, C=2.0, rates={"tpr": 0.9}, random_state=0)
+    model.fit(X, y)
+    rows = (X - X.mean(axis=0)) / X.std(axis=0)
+    I, J = model.training_rows_, model.anchors_  # noqa: E741
+    kept = J[(y[J] == "ill") & np.isin(J, model.given_up_, invert=True)]
+    fit = np.concatenate([I, kept])
+    K = np.exp(-0.4 * np.square(rows[fit][:, None] - rows[fit]).sum(axis=-1))
+    values, vectors = np.linalg.eigh(K)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    sign = np.where(y[fit] == "ill", 1.0, -1.0)
+    w, b = cp.Variable(len(fit)), cp.Variable()
+    margins = cp.multiply(sign, root @ w + b)
+    truth = cp.Problem(
+        cp.Minimize(0.5 * cp.sum_squares(w) + 2.0 * cp.sum(cp.pos(1 - margins[: len(I)]))),
+        [margins[len(I) :] >= 1],
+    )
+    truth.solve(solver=cp.CLARABEL)
+    assert model.result_.objective == pytest.approx(truth.value, rel=1e-5)
+
+
+def test_confidence_asks_for_more(rng):
+    X, y = clouds(rng, n=400)
+    shares = []
+    for bound in (None, "binomial", "hoeffding"):
+        options = {} if bound is None else {"confidence": 0.95, "bound": bound}
+        model = ConstrainedSVC(rates={"tpr": 0.8}, random_state=0, **options).fit(X, y)
+        shares.append(model.rates_["tpr"])
+    assert shares[0] >= 0.8
+    # 80 positive anchors: P(Bin(80, .8) ≥ 71) ≤ .05 < P(... ≥ 70), and .8 + √(ln 20 / 160) = .937
+    assert shares[1] >= 71 / 80 - 1e-9
+    assert shares[2] >= 75 / 80 - 1e-9
+    with pytest.raises(UnattainableRateError, match="give at least 59 positives") as caught:
+        ConstrainedSVC(rates={"tpr": 0.95}, confidence=0.95).fit(X[:60], y[:60])
+    assert caught.value.rate == "tpr"
+
+
+def test_the_thesis_halves_and_costs(rng):
+    X, y = clouds(rng)
+    model = ConstrainedSVC.paper(C=8.0, kernel="linear", method="heuristic", rates={"tpr": 0.3})
+    assert model.bound == "hoeffding"
+    assert model.big_m == 100
+    model.fit(X, y)
+    assert np.array_equal(model.training_rows_, np.arange(60))
+    assert np.array_equal(model.anchors_, np.arange(60, 120))
+    rows = (X - X.mean(axis=0)) / X.std(axis=0)
+    score, sign = model.decision_function(X)[:60], np.where(y == "ill", 1, -1)[:60]
+    slack = np.maximum(0, 1 - sign * score)
+    theirs = np.square(model.coef_).sum() + 8 * slack[sign > 0].mean() + 8 * slack[sign < 0].mean()
+    assert 2 * model.result_.objective == pytest.approx(theirs)
+    assert score == pytest.approx(rows[:60] @ model.coef_[0] + model.intercept_[0])
+
+
+def test_sliding_moves_the_intercept_alone_and_no_further_than_needed(rng):
+    X, y = clouds(rng, n=200)
+    plain = ConstrainedSVC().fit(X, y)
+    slid = ConstrainedSVC(rates={"tpr": 0.97}, method="slide", random_state=0).fit(X, y)
+    assert slid.coef_ == pytest.approx(plain.coef_, rel=1e-5)
+    score = slid.decision_function(X[slid.anchors_])
+    positive = y[slid.anchors_] == "ill"
+    assert (score[positive] > 0).sum() == np.ceil(0.97 * positive.sum())
+    assert slid.intercept_ > plain.intercept_
+    easy = ConstrainedSVC(rates={"tpr": 0.01}, method="slide", random_state=0).fit(X, y)
+    assert easy.intercept_ == pytest.approx(plain.intercept_, abs=1e-4)
+    with pytest.raises(UnattainableRateError, match="method='heuristic'") as caught:
+        ConstrainedSVC(rates={"tpr": 1.0, "tnr": 1.0}, method="slide", random_state=0).fit(X, y)
+    assert 0 < caught.value.attainable < 1
+
+
+def test_both_rates_with_rbf_and_not_with_duplicates_of_opposite_label(rng):
+    X, y = clouds(rng, n=80, apart=0.5)
+    model = ConstrainedSVC(kernel="rbf", gamma=3.0, rates={"tpr": 1.0, "tnr": 1.0}, anchors="all")
+    model.fit(X, y)
+    assert model.score(X, y) == 1
+    assert model.result_.status == "optimal"
+    X, y = np.concatenate([X, X]), np.concatenate([y, np.where(y == "ill", "fit", "ill")])
+    with pytest.raises(UnattainableRateError, match="at once"):
+        model.fit(X, y)
+    assert model.score(X[:80], y[:80]) == 1  # a refit that fails leaves the model as it was
+
+
+def test_many_rows_are_condensed(rng):
+    X, y = clouds(rng, n=900, p=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # centres may hide a row that is not right
+        model = ConstrainedSVC(kernel="rbf", rates={"tpr": 0.9}, max_rows=100, random_state=0)
+        model.fit(X, y)
+        everyone = ConstrainedSVC(rates={"tpr": 0.9}, max_rows=100, anchors="all", random_state=0)
+        everyone.fit(X, y)
+    assert len(model.X_fit_) <= 80
+    assert len(model.result_.kept) == 50
+    assert len(everyone.result_.kept) == 100
+    assert everyone.rates_["tpr"] > 0.8
+    assert model.rates_["tpr"] > 0.8
+    assert ConstrainedSVC(rates={"tpr": 0.9}, max_rows=None).fit(X, y).rates_["tpr"] >= 0.9
+
+
+def test_given_anchors_and_weights(rng):
+    X, y = clouds(rng, n=150)
+    weight = rng.integers(0, 3, 150).astype(float)
+    J = rng.permutation(150)[:60]
+    model = ConstrainedSVC(rates={"tnr": 0.9}, anchors=J).fit(X, y, sample_weight=weight)
+    assert np.array_equal(model.anchors_, np.sort(J[weight[J] > 0]))
+    assert not np.intersect1d(model.training_rows_, J).size
+    right = (model.decision_function(X[model.anchors_]) < 0)[y[model.anchors_] == "fit"]
+    mass = weight[model.anchors_][y[model.anchors_] == "fit"]
+    assert right @ mass >= 0.9 * mass.sum() * (1 - 1e-9)
+    mask = np.isin(np.arange(150), J)
+    same = ConstrainedSVC(rates={"tnr": 0.9}, anchors=mask).fit(X, y, sample_weight=weight)
+    assert np.array_equal(same.coef_, model.coef_)
+    # Rows of weight 0 might as well not be there.
+    poisoned = X.copy()
+    poisoned[weight == 0] = 1e3
+    again = ConstrainedSVC(rates={"tnr": 0.9}, anchors=J).fit(poisoned, y, sample_weight=weight)
+    assert again.coef_ == pytest.approx(model.coef_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rates": {"recall": 0.9}}, "give 'tpr'"),
+        ({"rates": {"tpr": 1.5}}, "up to 1"),
+        ({"rates": {"tpr": "high"}}, "up to 1"),
+        ({"rates": 0.9}, "rates"),
+        ({"rates": {"tpr": 0.9}, "anchors": [0, 500]}, "rows 0 to 119"),
+        ({"rates": {"tpr": 0.9}, "anchors": [0.5]}, "row numbers"),
+        ({"rates": {"tpr": 0.9}, "anchors": []}, "row numbers"),
+        ({"rates": {"tpr": 0.9}, "anchors": np.arange(120)}, "no positive row"),
+        ({"rates": {"tpr": 0.9}, "anchors": "some"}, "anchors"),
+        ({"rates": {"tpr": 0.9}, "confidence": 95}, "confidence"),
+        ({"C": 0}, "C"),
+        ({"kernel": "poly"}, "kernel"),
+    ],
+)
+def test_bad_options_are_refused(rng, options, message):
+    X, y = clouds(rng)
+    with pytest.raises(ValueError, match=message):
+        ConstrainedSVC(**options).fit(X, y)
+
+
+def test_anchors_without_the_class_asked_for(rng):
+    X, y = clouds(rng)
+    with pytest.raises(DataError, match="no row that"):
+        ConstrainedSVC(rates={"tpr": 0.9}, anchors=np.flatnonzero(y == "fit")[:20]).fit(X, y)
+    order = np.argsort(y)
+    with pytest.raises(DataError, match="shuffle=True"):
+        ConstrainedSVC(rates={"tpr": 0.9}, shuffle=False).fit(X[order], y[order])
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize(
+    "table",
+    ["separable", "noise", "duplicated", "constant", "one column", "wide", "two rows a class",
+     "large", "small"],
+)  # fmt: skip
+def test_ugly_tables(rng, kernel, table):
+    X, y = clouds(rng, n=40, p=4)
+    y = (y == "ill").astype(int)
+    if table == "separable":
+        X[:, 0] += 100 * y
+    elif table == "noise":
+        y = rng.permutation(y)
+    elif table == "duplicated":
+        X, y = np.concatenate([X, X]), np.concatenate([y, y])
+    elif table == "constant":
+        X[:, 1:] = 7.0
+    elif table == "one column":
+        X = X[:, :1]
+    elif table == "wide":
+        X = rng.normal(size=(40, 200))
+    elif table == "two rows a class":
+        keep = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y == 1)[:2]])
+        X, y = X[keep], y[keep]
+    elif table == "large":
+        X = 1e6 * X + 1e9
+    else:
+        X = 1e-6 * X
+    for options in ({}, {"anchors": "all"}, {"anchors": "all", "C": 1e4}):
+        model = ConstrainedSVC(kernel=kernel, rates={"tpr": 0.9}, random_state=0, **options)
+        model.fit(X, y)
+        assert model.rates_["tpr"] >= 0.9
+        assert reached(model, X, y)["tpr"] >= 0.9
+
+
+def test_constant_rows_have_an_answer():
+    X, y = np.full((10, 2), 3.0), np.arange(10) % 2
+    model = ConstrainedSVC(rates={"tpr": 1.0}, random_state=0).fit(X, y)
+    assert (model.predict(X) == 1).all()
+
+
+def test_verbose_reports(rng, capsys):
+    X, y = clouds(rng)
+    ConstrainedSVC(rates={"tpr": 0.95}, verbose=1).fit(X, y)
+    captured = capsys.readouterr()
+    assert "alternation: objective" in captured.err
+    assert captured.out == ""
+
+
+def test_same_seed_same_bits():
+    X, y = load_breast_cancer(return_X_y=True)
+    fits = [ConstrainedSVC(rates={"tnr": 0.97}, random_state=3).fit(X, y) for _ in range(2)]
+    assert np.array_equal(fits[0].coef_, fits[1].coef_)
+
+
+def test_exact_proves_what_an_enumeration_finds(rng):
+    X, y = clouds(rng, n=32, p=2, apart=1.5)
+    model = ConstrainedSVC(
+        rates={"tpr": 0.7}, method="exact", shuffle=False, gap=1e-5, time_limit=60
+    ).fit(X, y)
+    rows = (X - X.mean(axis=0)) / X.std(axis=0)
+    sign = np.where(y == "ill", 1.0, -1.0)
+    problem = ConstrainedProblem(
+        rows[:16], sign[:16], np.ones(16), rows[16:], sign[16:], np.ones(16),
+        (Requirement("tpr", sign[16:] > 0, np.ceil(0.7 * (sign[16:] > 0).sum() - 1e-9)),),
+    )  # fmt: skip
+    assert model.result_.status == "optimal"
+    assert model.result_.objective == pytest.approx(best_by_enumeration(problem), rel=1e-4)
+    assert model.rates_["tpr"] >= 0.7
+    with pytest.raises(DataError, match="solver"):
+        ConstrainedSVC(rates={"tpr": 0.7}, method="exact", solver="CPLEXX").fit(X, y)
