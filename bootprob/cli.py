@@ -13,6 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bootprob.cli_control import (
+    BoundName,
+    Confidence,
+    ControlName,
+    HeldOutTable,
+    LeastTnr,
+    LeastTpr,
+    check_held_out,
+    read_held_out,
+)
 from bootprob.cli_options import (
     Bootstraps,
     CalibrationName,
@@ -29,12 +39,13 @@ from bootprob.cli_options import (
     Seed,
     build_estimator,
 )
-from bootprob.console import Commands, metrics_table, note, peak_memory
+from bootprob.console import Commands, metrics_table, note, peak_memory, rates_table
 from bootprob.exceptions import DataError
 from bootprob.files import check_output
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
+    from bootprob.held_out import HeldOut
     from bootprob.tables import TableModel
 
 __all__ = ["app", "main"]
@@ -133,6 +144,11 @@ def fit(
     device: Device = None,
     calibration: CalibrationName = None,
     paper: Paper = False,
+    tpr: LeastTpr = None,
+    tnr: LeastTnr = None,
+    control: ControlName = None,
+    confidence: Confidence = None,
+    bound: BoundName = None,
 ) -> None:
     """Fit a model of a table and save it.
 
@@ -140,11 +156,15 @@ def fit(
     are filled with the median or the most frequent value; the model keeps
     all of it. The metrics shown are measured out of bag.
 
+    With --tpr, --tnr or both, decisions and probabilities are moved so that
+    these rates hold; what was reached is shown, and what the other class pays.
+
     [bold]Examples[/bold]
 
     bootprob fit loans.csv --target risk --positive bad -o loans.model
     bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
     bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
+    bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
     """
     check_output(output, inputs=(table,))
     model = _fit_table(
@@ -160,6 +180,11 @@ def fit(
         device=device,
         calibration=calibration,
         paper=paper,
+        tpr=tpr,
+        tnr=tnr,
+        control=control,
+        confidence=confidence,
+        bound=bound,
     )
     _print_metrics({model.svc.kernel: model.svc})
 
@@ -220,6 +245,7 @@ def report(
         ),
     ],
     output: Report = Path("report.html"),
+    held_out: HeldOutTable = None,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
@@ -231,6 +257,11 @@ def report(
     n_components: MapColumns = None,
     seed: Seed = None,
     device: Device = None,
+    tpr: LeastTpr = None,
+    tnr: LeastTnr = None,
+    control: ControlName = None,
+    confidence: Confidence = None,
+    bound: BoundName = None,
 ) -> None:
     """Write a report on a model, readable by a person.
 
@@ -240,9 +271,12 @@ def report(
     [bold]Examples[/bold]
 
     bootprob report loans.model -o loans.html
+    bootprob report loans.model --held-out april.csv -o loans.html
     bootprob report loans.csv --target risk -o loans.html
     """
-    _check_report(output, source)
+    _check_report(output, source, *([] if held_out is None else [held_out]))
+    if held_out is not None:
+        check_held_out(held_out, source)
 
     from bootprob.persistence import load
     from bootprob.table_files import TABLE_SUFFIXES
@@ -256,6 +290,11 @@ def report(
         "n_components": n_components,
         "seed": seed,
         "device": device,
+        "tpr": tpr,
+        "tnr": tnr,
+        "control": control,
+        "confidence": confidence,
+        "bound": bound,
     }
     model: BootstrapSVC | TableModel
     if source.suffix.lower() in TABLE_SUFFIXES:
@@ -269,11 +308,18 @@ def report(
                 "already; the options from --target on do not apply."
             )
         model = load(source)
+    set_aside = None
     if isinstance(model, TableModel):
         svc, title = model.svc_with_class_names(), f"Prediction of {model.target.name}"
+        set_aside = None if held_out is None else read_held_out(model, held_out)
+    elif held_out is not None:
+        raise DataError(
+            f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "
+            "bootprob.report.write_report from Python."
+        )
     else:
         svc, title = model, "Bootstrapped support vector machines"
-    _write_report({svc.kernel: svc}, output, title)
+    _write_report({svc.kernel: svc}, output, title, set_aside)
 
 
 def _load_table_model(path: Path) -> TableModel:
@@ -313,7 +359,11 @@ def _fit_table(table: Path, target: str, positive: str | None, **options: Any) -
 def _print_metrics(models: dict[str, BootstrapSVC]) -> None:
     from rich.console import Console
 
-    Console().print(metrics_table(models))
+    console = Console()
+    console.print(metrics_table(models))
+    for name, model in models.items():
+        if model.control is not None:
+            console.print(rates_table(name, model))
 
 
 def _check_report(output: Path, *inputs: Path) -> None:
@@ -323,10 +373,13 @@ def _check_report(output: Path, *inputs: Path) -> None:
     check_output(output.with_suffix(".json"), inputs=inputs)
 
 
-def _write_report(models: dict[str, BootstrapSVC], output: Path, title: str) -> None:
+def _write_report(
+    models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
+) -> None:
     from bootprob.report import write_report
 
-    write_report(models, output, title=title, command=shlex.join(["bootprob", *sys.argv[1:]]))
+    command = shlex.join(["bootprob", *sys.argv[1:]])
+    write_report(models, output, title=title, command=command, held_out=held_out)
     typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bootprob.cli_control import Bound, Control, control_parameters
+
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
 
@@ -157,6 +159,11 @@ def build_estimator(
     device: str | None = None,
     calibration: Calibration | None = None,
     paper: bool = False,
+    control: Control | None = None,
+    tpr: float | None = None,
+    tnr: float | None = None,
+    confidence: float | None = None,
+    bound: Bound | None = None,
 ) -> BootstrapSVC:
     """Build an unfitted ensemble, which shows its progress, from the options given.
 
@@ -165,7 +172,8 @@ def build_estimator(
     typer.BadParameter
         `gamma` cannot be understood or is given for the linear kernel, `feature_map` is given for
         the linear kernel or several `gamma`, `n_components` without `feature_map`, `calibration`
-        contradicts `paper`, or there is no such `device`.
+        contradicts `paper`, options of control lack what they belong to, or there is no such
+        `device`.
     """
     if gamma is not None and kernel is not Kernel.rbf:
         raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
@@ -180,6 +188,12 @@ def build_estimator(
             f"--paper and --calibration {calibration} contradict each other: the thesis does not "
             "calibrate, its probability is the share of votes. Leave one of the two out."
         )
+    steering = control_parameters(control, tpr, tnr, confidence, bound)
+    if steering and calibration is Calibration.isotonic:
+        raise typer.BadParameter(
+            "--calibration isotonic has steps, which cannot be moved to a rate; use sigmoid, or "
+            "none to control votes."
+        )
     votes = calibration is Calibration.none
     given: dict[str, Any] = {
         "kernel": kernel and kernel.value,
@@ -191,7 +205,7 @@ def build_estimator(
         "device": device,
         "calibration": None if votes else calibration and calibration.value,
     }
-    params = {name: value for name, value in given.items() if value is not None}
+    params = {name: value for name, value in given.items() if value is not None} | steering
     if votes and not paper:  # which is made of votes as it is, with the thesis's own interval
         # The default interval describes calibrated probabilities; this one describes votes.
         params |= {"calibration": None, "interval": "wilson"}

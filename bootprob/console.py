@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bootprob.estimator import BootstrapSVC
 
-__all__ = ["Commands", "metrics_table", "note", "peak_memory"]
+__all__ = ["Commands", "metrics_table", "note", "peak_memory", "rates_table"]
 
 
 class Commands(TyperGroup):
@@ -111,6 +111,79 @@ def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table
             for metrics in columns
         ]
         table.add_row(first.label, *cells)
+    return table
+
+
+def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
+    """Rates wanted and reached out of bag by a model under control, and what to know about them.
+
+    Parameters
+    ----------
+    name : str
+        What to call the model.
+    model : BootstrapSVC
+        Fitted, with `control`.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    from rich.table import Table
+
+    from bootprob.control_summary import (
+        calibrated_out_of_bag,
+        odds_factor,
+        rates_under_control,
+    )
+    from bootprob.metrics import probability_metrics
+
+    rates = rates_under_control(model, level)
+    sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
+    notes = []
+    if model.control == "constrained":
+        notes.append(
+            "Every machine keeps the rates in its own bootstrap sample; that promises nothing of "
+            "other rows."
+        )
+    elif model.confidence is None:
+        notes.append("No confidence was asked for: on new rows a rate may come out lower.")
+    factor, calibrated = odds_factor(model), calibrated_out_of_bag(model)
+    if calibrated is not None and factor != 1:
+        before = probability_metrics(model.y_, calibrated, model.sample_weight_, level=level)
+        values = ", ".join(
+            f"{before[key].label} {before[key].value:.3f}"
+            for key in ("brier_score", "log_loss", "calibration_error")
+        )
+        notes.append(
+            f"The odds of all probabilities are multiplied by {factor:.3g}, so that one half is "
+            f"where it is decided. Calibrated, before control: {values}."
+        )
+    table = Table(
+        title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
+        f"with exact {level:.0%} intervals",
+        title_justify="left",
+        caption="\n".join(notes) or None,
+        caption_justify="left",
+    )
+    table.add_column("")
+    for heading in ("wanted", "required", "reached"):
+        table.add_column(heading, justify="right")
+    compared = any(rate.without_control is not None for rate in rates)
+    if compared:
+        table.add_column("without control", justify="right")
+    for rate in rates:
+        reached = rate.out_of_bag
+        cells = [
+            "Sensitivity" if rate.rate == "tpr" else "Specificity",
+            "–" if rate.floor is None else f"≥ {rate.floor.at_least:g}",
+            "–" if rate.required_share is None else f"{rate.required_share:.3f}",
+            f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
+        ]
+        if rate.without_control is not None:
+            cells.append(f"{rate.without_control.value:.3f}")
+        table.add_row(*cells)
     return table
 
 

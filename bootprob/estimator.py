@@ -201,9 +201,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     Notes
     -----
     `predict` follows `predict_proba`. With sigmoid calibration `decision_function` is moved so
-    that 0 is where both classes are equally likely, and agrees; the raw scores of
-    `bootstrap_scores`, and the votes, keep the machines' own 0, which with balanced class weights
-    is where both classes cost the same.
+    that 0 is where both classes are equally likely or, under control, where it decides, and
+    agrees; the raw scores of `bootstrap_scores`, and the votes without control, keep the machines'
+    own 0, which with balanced class weights is where both classes cost the same.
 
     Examples
     --------

@@ -47,9 +47,7 @@ def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArra
             f"Only binary classification is supported. The type of the target is {kind}."
         )
     if len(classes) < 2:
-        raise ValueError(
-            f"Two classes are needed in y; the data contain 1 class: {classes[0]}."
-        )
+        raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
     positive = codes == 1
     for label, rows in zip(classes, (~positive, positive), strict=True):
         if not (weight[rows] > 0).any():

@@ -444,59 +444,65 @@ class TestWording:
         assert short("thirteen chars", 12) == "thirteen ch…"
 
 
+MEASURE = """<script>
+  addEventListener('load', () => {
+    const out = {width: innerWidth, scroll: document.documentElement.scrollWidth,
+                 pictures: [], spilled: []};
+    for (const svg of document.querySelectorAll('svg[role=img]')) {
+      const box = svg.getBoundingClientRect();
+      out.pictures.push([box.width, box.height]);
+      for (const text of svg.querySelectorAll('text')) {
+        const t = text.getBoundingClientRect();
+        if (t.left < box.left - 3 || t.right > box.right + 3 || t.top < box.top - 3
+            || t.bottom > box.bottom + 3) out.spilled.push(text.textContent);
+      }
+    }
+    parent.postMessage(JSON.stringify(out), '*');
+  });
+</script>"""
+# A frame, because a window of Chromium's cannot be as narrow as a phone.
+FRAME = """<!DOCTYPE html><html><script>
+  addEventListener('message', e => { document.documentElement.dataset.measured = e.data; });
+</script><iframe src="measured.html" style="border:0;width:%dpx;height:900px"></iframe>"""
+
+
+def browse(page, folder, *options):
+    command = [
+        CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+        "--no-first-run", "--disable-background-networking", "--disable-component-update",
+        "--disable-sync", f"--user-data-dir={folder / 'profile'}", "--hide-scrollbars",
+        "--window-size=1300,1000", *options, page.as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+
+def check_layout(source, folder, width, n_pictures):
+    """Check in a browser that the page fits a width, and every text of a picture its picture."""
+    # Only to be measured: the page itself allows no script.
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
+    page = folder / "measured.html"
+    page.write_text(source.replace("</body>", MEASURE + "</body>"), encoding="utf-8")
+    frame = folder / "frame.html"
+    frame.write_text(FRAME % width, encoding="utf-8")
+    found = browse(frame, folder, "--dump-dom", "--virtual-time-budget=5000").stdout
+    measured = json.loads(dict(Page(found).elements[0][1])["data-measured"])
+    assert measured["width"] == width
+    assert measured["scroll"] <= width
+    assert len(measured["pictures"]) == n_pictures
+    assert min(min(box) for box in measured["pictures"]) > 150
+    assert measured["spilled"] == []
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 class TestInChromium:
-    MEASURE = """<script>
-      addEventListener('load', () => {
-        const out = {width: innerWidth, scroll: document.documentElement.scrollWidth,
-                     pictures: [], spilled: []};
-        for (const svg of document.querySelectorAll('svg[role=img]')) {
-          const box = svg.getBoundingClientRect();
-          out.pictures.push([box.width, box.height]);
-          for (const text of svg.querySelectorAll('text')) {
-            const t = text.getBoundingClientRect();
-            if (t.left < box.left - 3 || t.right > box.right + 3 || t.top < box.top - 3
-                || t.bottom > box.bottom + 3) out.spilled.push(text.textContent);
-          }
-        }
-        parent.postMessage(JSON.stringify(out), '*');
-      });
-    </script>"""
-    # A frame, because a window of Chromium's cannot be as narrow as a phone.
-    FRAME = """<!DOCTYPE html><html><script>
-      addEventListener('message', e => { document.documentElement.dataset.measured = e.data; });
-    </script><iframe src="measured.html" style="border:0;width:%dpx;height:900px"></iframe>"""
-
-    def browse(self, page, folder, *options):
-        command = [
-            CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
-            "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", f"--user-data-dir={folder / 'profile'}", "--hide-scrollbars",
-            "--window-size=1300,1000", *options, page.as_uri(),
-        ]  # fmt: skip
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-
     @pytest.mark.parametrize("width", [1200, 390])
     def test_nothing_is_cut_off(self, written, tmp_path, width):
-        _, source, *_ = written
-        # Only to be measured: the page itself allows no script.
-        source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
-        page = tmp_path / "measured.html"
-        page.write_text(source.replace("</body>", self.MEASURE + "</body>"), encoding="utf-8")
-        frame = tmp_path / "frame.html"
-        frame.write_text(self.FRAME % width, encoding="utf-8")
-        found = self.browse(frame, tmp_path, "--dump-dom", "--virtual-time-budget=5000").stdout
-        measured = json.loads(dict(Page(found).elements[0][1])["data-measured"])
-        assert measured["width"] == width
-        assert measured["scroll"] <= width
-        assert len(measured["pictures"]) == 8
-        assert min(min(box) for box in measured["pictures"]) > 150
-        assert measured["spilled"] == []
+        check_layout(written[1], tmp_path, width, n_pictures=8)
 
     def test_it_prints_with_all_details(self, written, tmp_path):
         path, *_ = written
         target = tmp_path / "report.pdf"
-        self.browse(path, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}")
+        browse(path, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}")
         pages = target.read_bytes().count(b"/Type /Page\n")
         assert 4 <= pages <= 12
 

@@ -16,9 +16,11 @@ from bootprob.files import check_output, replace_when_complete
 from bootprob.report import figures, wording
 from bootprob.report.content import report_content
 from bootprob.report.svg import COLORS
+from bootprob.report.trade_off import trade_off
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
+    from bootprob.held_out import HeldOut
 
 __all__ = ["write_report"]
 
@@ -29,12 +31,14 @@ def write_report(
     *,
     title: str,
     command: str | None = None,
+    held_out: HeldOut | None = None,
 ) -> None:
     """Write a self-contained report on fitted models, and its numbers beside it.
 
     The page needs no network and runs no script; it holds row numbers, labels, scores and
-    probabilities of twenty rows, but no feature values. All numbers are out of bag. Apart from
-    the time of writing, the same models give the same bytes.
+    probabilities of twenty rows, but no feature values. All numbers are out of bag, but for those
+    that are said to be of held-out rows. Apart from the time of writing, the same models give the
+    same bytes.
 
     Parameters
     ----------
@@ -47,12 +51,15 @@ def write_report(
         Heading of the report.
     command : str, optional
         Command line that made the models, shown at the end.
+    held_out : HeldOut, optional
+        Rows with known labels that took no part in training; the models are measured on them
+        too.
 
     Raises
     ------
     DataError
-        If `path` cannot be written or ends in ``.json``, there is no model, or the models were
-        fitted to different rows.
+        If `path` cannot be written or ends in ``.json``, there is no model, the models were
+        fitted to different rows, or the rows set aside cannot be used.
     sklearn.exceptions.NotFittedError
         If a model is not fitted.
     """
@@ -61,7 +68,7 @@ def write_report(
     if numbers == page:
         raise DataError(f"{path} is where the numbers would go; end the name in .html.")
     check_output(numbers)
-    content = report_content(models, title=title, command=command)
+    content = report_content(models, title=title, command=command, held_out=held_out)
     html = _render(content, numbers.name)
     as_json = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     for target, text in ((numbers, as_json + "\n"), (page, html)):
@@ -85,6 +92,7 @@ def _render(content: dict[str, Any], numbers_name: str) -> str:
             "grid": figures.grid(model, f"g{k}", content["models"]),
             "histograms": figures.histograms(model, f"h{k}", classes),
             "intervals": figures.intervals(model, f"i{k}", classes),
+            "trade_off": trade_off(model, f"t{k}"),
         }
         for k, model in enumerate(content["models"])
     ]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
+from bootprob.control_summary import calibrated_out_of_bag
 from bootprob.exceptions import DataError
 from bootprob.metrics import (
     log_loss_difference,
@@ -25,11 +26,13 @@ from bootprob.metrics import (
     probability_metrics,
 )
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
+from bootprob.report.control import control_content, held_out_content
 from bootprob.report.single_rows import row_histograms, row_intervals
 from bootprob_gpu import Status
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
+    from bootprob.held_out import HeldOut
 
 __all__ = ["FORMAT_VERSION", "report_content"]
 
@@ -41,7 +44,11 @@ _N_PROBABILITY_BINS = 20
 
 
 def report_content(
-    models: Mapping[str, BootstrapSVC], *, title: str, command: str | None = None
+    models: Mapping[str, BootstrapSVC],
+    *,
+    title: str,
+    command: str | None = None,
+    held_out: HeldOut | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws.
 
@@ -53,6 +60,8 @@ def report_content(
         Heading of the report.
     command : str, optional
         Command line that made the models.
+    held_out : HeldOut, optional
+        Rows that took no part in training.
 
     Returns
     -------
@@ -62,7 +71,8 @@ def report_content(
     Raises
     ------
     DataError
-        If there is no model, or the models were fitted to different rows or classes.
+        If there is no model, the models were fitted to different rows or classes, or the rows
+        set aside cannot be used.
     sklearn.exceptions.NotFittedError
         If a model is not fitted.
     """
@@ -88,7 +98,7 @@ def report_content(
         "command": command,
         "level": LEVEL,
         "data": _data(first),
-        "models": [_model(label, model) for label, model in models.items()],
+        "models": [_model(label, model, held_out) for label, model in models.items()],
         "comparison": _comparison(models),
     }
     return _plain(content)
@@ -110,7 +120,7 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
     }
 
 
-def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
+def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
     y, weights = model.y_, model.sample_weight_
     probability, vote = model.oob_proba_[:, 1], model.oob_vote_proba_[:, 1]
     by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
@@ -125,6 +135,8 @@ def _model(label: str, model: BootstrapSVC) -> dict[str, Any]:
         "n_parameter_values": int(model.accuracy_.shape[1]),
         "metrics": {k: asdict(m) for k, m in out_of_bag_metrics(model, LEVEL).items()},
         "metrics_caveat": out_of_bag_caveat(model),
+        "control": control_content(model, LEVEL, held_out),
+        "held_out": held_out_content(model, LEVEL, held_out),
         "vote_metrics": {
             k: asdict(m) for k, m in probability_metrics(y, vote, weights, level=LEVEL).items()
         },
@@ -221,11 +233,17 @@ def _provenance(model: BootstrapSVC) -> dict[str, Any]:
 
 
 def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
-    """Log-loss of the best model against that of the second best, on the same rows."""
+    """Log-loss of the best model against that of the second best, on the same rows.
+
+    That of calibrated probabilities where there are any: control of a rate is no fault of theirs.
+    """
     if len(models) < 2:
         return None
     first = next(iter(models.values()))
-    p = {label: model.oob_proba_[:, 1] for label, model in models.items()}
+    p = {}
+    for label, model in models.items():
+        calibrated = calibrated_out_of_bag(model)
+        p[label] = model.oob_proba_[:, 1] if calibrated is None else calibrated
     common = ~np.isnan(list(p.values())).any(axis=0) & (first.sample_weight_ > 0)
     y, weights = first.y_[common], first.sample_weight_[common]
     losses = {

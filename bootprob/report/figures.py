@@ -30,15 +30,25 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
     positive : str
         Name of the positive class.
     """
+    control = model["control"]
+    moved = control is not None and control["calibrated"] is not None
+    labels = {"vote": "vote share", "probability": "under control" if moved else "calibrated"}
     curves = [
         (key, label, model["reliability"][key])
-        for key, label in (("vote", "vote share"), ("probability", "calibrated"))
+        for key, label in labels.items()
         if model["reliability"][key] is not None
     ]
+    if moved:
+        curves.append(
+            ("before", "calibrated, before control", control["calibrated"]["reliability"])
+        )
     style = {
         "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
         "probability": {"color": INK, "marker": "o", "ms": 5.5},
+        "before": {"color": NEGATIVE, "marker": "o", "mfc": "white", "ms": 5.5},
     }
+    # Control moves the points away from the diagonal, to one side; the legend takes the other.
+    free = "lower right" if moved and (control["odds_factor"] or 1.0) < 1 else "upper left"
 
     def draw(figure: Figure) -> None:
         top, bottom = figure.subplots(
@@ -57,6 +67,8 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
                 label=label,
                 **style[key],
             )
+            if "distribution" not in curve:
+                continue
             edges = np.asarray(curve["distribution"]["edges"])
             share = np.asarray(curve["distribution"]["share"])
             up = 1 if key == "probability" or len(curves) == 1 else -1
@@ -64,7 +76,7 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
         top.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="observed frequency")
         top.yaxis.set_major_formatter(_percent_axis(0))
         top.tick_params(axis="x", bottom=False)
-        top.legend(loc="upper left", handletextpad=0.2, borderaxespad=0.2)
+        top.legend(loc=free, handletextpad=0.2, borderaxespad=0.2)
         bottom.axhline(0, color=QUIET, linewidth=0.6)
         bottom.spines[["left", "bottom"]].set_visible(False)
         bottom.set(yticks=[], ylabel="rows", xlabel=f"probability stated for {short(positive)}")
@@ -199,6 +211,10 @@ def histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
     half = values["score_at_one_half"]
     if not rows:
         return None
+    dashed = (
+        half is not None and abs(half) > edges[1] - edges[0] and edges[0] < half < edges[-1]
+    )  # where it can be told from 0
+    on_white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 
     def draw(figure: Figure) -> None:
         for ax, row in zip(
@@ -209,7 +225,7 @@ def histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
             ax.stairs(share[:zero], edges[: zero + 1], fill=True, color=NEGATIVE)
             ax.stairs(share[zero:], edges[zero:], fill=True, color=POSITIVE)
             ax.axvline(0, color=INK, linewidth=1.0)
-            if half is not None and abs(half) > edges[1] - edges[0] and edges[0] < half < edges[-1]:
+            if dashed:
                 ax.axvline(half, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
             truth = short(classes[int(row["positive"])], 30)
             ax.set_title(f"row {row['row']}: {truth}", loc="left", pad=2, y=1.02, fontweight="bold")
@@ -224,6 +240,7 @@ def histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
                 va="top",
                 color=QUIET,
                 linespacing=1.4,
+                bbox=on_white if dashed else None,
             )
             ax.set(yticks=[], ylim=(0, 1.08 * share.max()))
             ax.spines["left"].set_visible(False)

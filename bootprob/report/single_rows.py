@@ -49,7 +49,8 @@ def row_histograms(model: BootstrapSVC) -> dict[str, Any]:
     """Histograms of replicate scores on one axis; the threshold 0 is an edge of a bin."""
     half = None
     if model.calibration == "sigmoid" and model.sigmoid_[0] > 0:
-        half = -model.sigmoid_[1] / model.sigmoid_[0]
+        # Of the calibrated probability: control has moved the scores, 0 is where it decides.
+        half = -model.sigmoid_[1] / model.sigmoid_[0] - model.score_threshold_
     chosen = _chosen(model)
     if not chosen:
         return {"edges": [], "rows": [], "score_at_one_half": half}
