@@ -12,30 +12,36 @@ from bootprob.exceptions import (
 
 if TYPE_CHECKING:
     from bootprob.constrained import ConstrainedSVC
+    from bootprob.convex_constraints import ConvexConstrainedSVC
     from bootprob.cost_sensitive import CostSensitiveClassifier
     from bootprob.costs import CostMatrix
     from bootprob.estimator import BootstrapSVC
     from bootprob.grids import DEFAULT_C
+    from bootprob.sensitivity import probability_sensitivity
 
 __all__ = [
     "DEFAULT_C",
     "BootprobError",
     "BootstrapSVC",
     "ConstrainedSVC",
+    "ConvexConstrainedSVC",
     "CostMatrix",
     "CostSensitiveClassifier",
     "DataError",
     "ModelFileError",
     "UnattainableRateError",
+    "probability_sensitivity",
 ]
 
 # torch and scikit-learn take seconds to load; `bootprob --help` needs neither.
 _LATER = {
     "BootstrapSVC": "bootprob.estimator",
     "ConstrainedSVC": "bootprob.constrained",
+    "ConvexConstrainedSVC": "bootprob.convex_constraints",
     "CostMatrix": "bootprob.costs",
     "CostSensitiveClassifier": "bootprob.cost_sensitive",
     "DEFAULT_C": "bootprob.grids",
+    "probability_sensitivity": "bootprob.sensitivity",
 }
 
 
