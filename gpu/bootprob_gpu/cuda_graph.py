@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 
-from bootprob_gpu.triton_choice import KernelFallbackWarning
+from bootprob_gpu.memory import is_out_of_memory
+from bootprob_gpu.side_streams import side_stream
+from bootprob_gpu.triton_choice import KernelFallbackWarning, fell_back
 
-__all__ = ["Replayed"]
+__all__ = ["Replayed", "can_capture"]
 
 _one_capture = threading.Lock()  # torch allows one at a time in a process
-_of_thread = threading.local()
+
+
+def can_capture() -> bool:
+    """Whether a step of kernels can be captured, as far as this process knows.
+
+    Not where a kernel could not be compiled: its twin reads numbers back, which ends a capture.
+    """
+    return Replayed._capturable and not fell_back()
 
 
 class Replayed:
     """A step that is run once, captured into a CUDA graph, and replayed from then on.
 
     Every call does the work of one step. Where the step cannot be captured, a warning says so and
-    it goes on being run kernel by kernel.
+    it goes on being run kernel by kernel; so it does, without one, where memory is short.
 
     Parameters
     ----------
@@ -34,13 +43,15 @@ class Replayed:
 
     def __init__(self, step: Callable[[], None], device: torch.device) -> None:
         self._step = step
-        self._stream = _side_stream(device)
+        self._stream = side_stream(device, "capture")  # the default stream cannot make one
         self._graph: torch.cuda.CUDAGraph | None = None
         self._ready = False
+        # Memory that torch has cached, of which a step may make use, is closed to a capture.
+        self._fits = True
 
     def __call__(self) -> None:
         """Do one step."""
-        if self._ready and self._graph is None and Replayed._capturable:
+        if self._ready and self._graph is None and self._fits and can_capture():
             self._capture()
         if self._graph is not None:
             self._graph.replay()
@@ -54,51 +65,60 @@ class Replayed:
         self._ready = True
 
     def _capture(self) -> None:
-        """Record a step without running it."""
-        graph = torch.cuda.CUDAGraph()
+        """Record a step without running it, if that can be done."""
         current = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(current)
         try:
-            # Without `torch.cuda.graph`, which would first give all cached memory back.
-            with _one_capture, torch.cuda.stream(self._stream):
-                graph.capture_begin(capture_error_mode="thread_local")
+            self._graph = self._recorded()
+        except RuntimeError as error:
+            if any(is_out_of_memory(each) for each in _chain(error)):
+                self._fits = False
+            elif any("captur" in str(each) for each in _chain(error)):
+                Replayed._capturable = False
+                warnings.warn(
+                    "The step could not be captured into a CUDA graph "
+                    f"({str(error).strip().splitlines()[0]}); its kernels are launched one by one, "
+                    "more slowly.",
+                    KernelFallbackWarning,
+                    stacklevel=3,
+                )
+            else:
+                raise
+        current.wait_stream(self._stream)
+
+    def _recorded(self) -> torch.cuda.CUDAGraph:
+        graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+        # Without `torch.cuda.graph`, which would first give all cached memory back.
+        with _one_capture, torch.cuda.stream(self._stream):
+            try:
+                graph.capture_begin(pool=pool, capture_error_mode="thread_local")
                 try:
                     self._step()
                 finally:
                     graph.capture_end()
-        except RuntimeError as error:
-            if not _is_capture_error(error):
+            except BaseException:
+                _leave(pool, self._stream.device)
                 raise
-            Replayed._capturable = False
-            warnings.warn(
-                "The step could not be captured into a CUDA graph "
-                f"({str(error).strip().splitlines()[0]}); its kernels are launched one by one, "
-                "more slowly.",
-                KernelFallbackWarning,
-                stacklevel=3,
-            )
-        else:
-            self._graph = graph
-        current.wait_stream(self._stream)
+        return graph
 
 
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """The stream of this thread for captures, which the default stream cannot make.
+def _leave(pool: tuple[int, int], device: torch.device) -> None:
+    """End a capture for torch's allocator, which `capture_end` does not where CUDA refuses to end.
 
-    One and the same, because libraries keep a workspace for every stream that they have seen.
+    Else the allocator would wait for ever before it reuses memory that several streams have seen.
     """
-    streams: dict[torch.device, torch.cuda.Stream] = _of_thread.__dict__.setdefault("streams", {})
-    if device not in streams:
-        streams[device] = torch.cuda.Stream(device)
-    return streams[device]
+    name = "_cuda_endAllocateToPool"  # since torch 2.8
+    if not hasattr(torch._C, name):
+        name = "_cuda_endAllocateCurrentStreamToPool"
+    try:
+        getattr(torch._C, name)(device.index, pool)
+    except RuntimeError:
+        return  # nothing had begun, or it has ended, and then the graph gives the pool back itself
+    torch._C._cuda_releasePool(device.index, pool)
 
 
-def _is_capture_error(error: BaseException | None) -> bool:
-    """Whether a step was refused because it was captured, now or by what this error hides."""
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it hides."""
     while error is not None:
-        if isinstance(error, torch.OutOfMemoryError):
-            return False
-        if "captur" in str(error):
-            return True
+        yield error
         error = error.__context__
-    return False

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
+from bootprob_gpu.float32_products import ieee_products
 from bootprob_gpu.memory import chunked, free_bytes
 from bootprob_gpu.models_in_use import OwnKernels, own_kernels, shared_columns
 from bootprob_gpu.problem import InputError
@@ -136,7 +137,8 @@ class FittedBatch:
         bytes_per_replicate = 2.0 * R * (m + p) * self.dtype.itemsize
         if self.gamma is None or self.scale.ndim == 1:
             parts = shared_columns(self, every)
-            seen = [(part, part.columns(rows)) for part in parts]
+            with ieee_products:
+                seen = [(part, part.columns(rows)) for part in parts]
 
             def score(replicates: slice) -> Tensor:
                 b = replicates.stop - replicates.start
@@ -155,10 +157,14 @@ class FittedBatch:
             def score(replicates: slice) -> Tensor:
                 return torch.stack([self._scores_of(each, rows) for each in own[replicates]])
 
+        def work(replicates: slice) -> Tensor:
+            with ieee_products:  # and not while a caller reads what is yielded
+                return score(replicates)
+
         available = free_bytes(rows.device, self.memory_limit)
         if rows.device.type == "cpu":
             available = min(available, CPU_BLOCK_BYTES)
-        yield from chunked(B, score, bytes_per_item=bytes_per_replicate, available=available)
+        yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
 
     def _scores_of(self, own: OwnKernels, rows: Tensor) -> Tensor:
         """Scores of centred rows under the models of one replicate, shape (R, m)."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.cuda_graph import Replayed
+from bootprob_gpu.cuda_graph import Replayed, can_capture
 from bootprob_gpu.interior_point_passes import correct, judge, losses, move, weigh
 from bootprob_gpu.interior_point_state import State, start
 from bootprob_gpu.normal_matrices import LARGEST_FACTORED, NormalMatrices, factored, solved
@@ -86,7 +86,7 @@ def _iterate(
         _advance(X1, state, normal)
         _certify(X1, state)
 
-    replayed = _is_small(X1, state)
+    replayed = can_capture() and _is_small(X1, state)
     iterate: Callable[[], None] = Replayed(step, X1.device) if replayed else step
     _certify(X1, state)
     for _ in range(max_iter):

@@ -48,6 +48,7 @@ def train_linear(
     R = problem.n_models
     X = torch.from_numpy(problem.X).to(device)
     y = torch.from_numpy(problem.y).to(device)
+    scale = torch.from_numpy(problem.scale).to(device)
     X1, center, spread = unit_columns(X)
     ratio = 1 / spread.cpu().numpy()
     available = free_bytes(device, memory_limit)
@@ -92,7 +93,7 @@ def train_linear(
             dual_coef=None,
             X=None,
             center=center,
-            scale=torch.from_numpy(problem.scale if problem.shares_scale else problem.scale[items]),
+            scale=scale if problem.shares_scale else scale[items],
             gamma=None,
             certificate=certificate.view(*shape),
             train_scores=(w @ X1.T).view(*shape, n),

@@ -10,13 +10,15 @@ from typing import TypeVar
 import psutil
 import torch
 
-__all__ = ["chunked", "free_bytes", "visible_block"]
+__all__ = ["chunked", "free_bytes", "is_out_of_memory", "visible_block"]
 
 T = TypeVar("T")
 
 _SHARE_OF_FREE = 0.5
 _GPU_MODELS = 512
 _CGROUP = Path("/sys/fs/cgroup")
+# What torch says on a CPU, the driver, and cuBLAS and cuSOLVER of their workspaces.
+_OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
 
 
 def free_bytes(device: torch.device, limit: int | None = None) -> int:
@@ -72,16 +74,20 @@ def chunked(
     start = 0
     while start < n_items:
         items = slice(start, min(start + size, n_items))
+        ran_out = False
         try:
             result = work(items)
         except (MemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
+            if not is_out_of_memory(error):
                 raise
             if size == 1:
                 raise MemoryError(
                     f"Memory ran out on a single item of {bytes_per_item / 2**20:.0f} MiB; use "
                     "fewer rows or columns, a shorter grid, or a device with more memory."
                 ) from error
+            ran_out = True
+        if ran_out:
+            # Only now that the error is gone, whose traceback held what was to be freed.
             size = max(1, (items.stop - items.start) // 2)
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
@@ -90,10 +96,11 @@ def chunked(
         start = items.stop
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, of the host or of a device."""
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
-    return "can't allocate memory" in str(error) or "out of memory" in str(error)
+    return any(said in str(error) for said in _OUT_OF_MEMORY)
 
 
 def _container_bytes() -> float:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OwnKernels", "SharedColumns", "own_kernels", "shared_columns"]
 
+_COEFFICIENTS_AT_ONCE = 2**24  # dual coefficients that are looked at for supports
+
 
 @dataclass(frozen=True)
 class SharedColumns:
@@ -52,7 +54,9 @@ class SharedColumns:
         if self.gamma is None:
             return rows.to(self.models.dtype)
         assert self.support is not None
-        return _kernel(self.models, rows, self.models.scale, self.support, [self.gamma])[0]
+        assert self.models.gamma is not None
+        gammas = self.models.gamma[self.gamma : self.gamma + 1]
+        return _kernel(self.models, rows, self.models.scale, self.support, gammas)[0]
 
     def coef(self, replicates: slice) -> Tensor:
         """Coefficients on the columns, shape (b, r, k), float64."""
@@ -80,15 +84,15 @@ class OwnKernels:
         The batch that they belong to.
     replicate : int
         Which replicate.
-    gammas : list of int
-        Numbers of the values of γ in use.
+    gammas : Tensor, shape (g,)
+        Values of γ in use.
     support : Tensor of int, shape (k,)
         Training rows that the kernels are evaluated with.
     """
 
     models: FittedBatch
     replicate: int
-    gammas: list[int]
+    gammas: Tensor
     support: Tensor
 
     def columns(self, rows: Tensor) -> Tensor:
@@ -136,18 +140,25 @@ def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
 
 def own_kernels(models: FittedBatch, used: Tensor) -> Iterator[OwnKernels]:
     """The models in use of RBF kernels with a scale for each replicate, replicate by replicate."""
-    gammas = list(by_gamma(models, used))
     assert models.dual_coef is not None
-    for b, dual_coef in enumerate(models.dual_coef):
-        support = (dual_coef[used] != 0).any(0).nonzero().squeeze(1)
-        yield OwnKernels(models, b, gammas, support)
+    assert models.gamma is not None
+    numbers = torch.tensor(list(by_gamma(models, used)), dtype=torch.int64, device=used.device)
+    gammas = models.gamma[numbers]
+    which = used.nonzero().squeeze(1)
+    # Many replicates at a time: each that reads its own support would wait for the device.
+    B, _, n = models.dual_coef.shape
+    size = max(1, _COEFFICIENTS_AT_ONCE // max(1, len(which) * n))
+    for start in range(0, B, size):
+        needed = (models.dual_coef[start : start + size, which] != 0).any(1)
+        supports = needed.nonzero()[:, 1].split(needed.sum(1).tolist())
+        for b, support in enumerate(supports, start):
+            yield OwnKernels(models, b, gammas, support)
 
 
 def _kernel(
-    models: FittedBatch, rows: Tensor, scale: Tensor, support: Tensor, gammas: list[int]
+    models: FittedBatch, rows: Tensor, scale: Tensor, support: Tensor, gammas: Tensor
 ) -> Tensor:
     """RBF kernels between centred rows and some training rows, shape (gammas, m, k)."""
     assert models.X is not None
-    assert models.gamma is not None
     others = ((models.X[support] - models.center) / scale).to(models.dtype)
-    return cross_gram((rows / scale).to(models.dtype), others, models.gamma[gammas])
+    return cross_gram((rows / scale).to(models.dtype), others, gammas)

@@ -18,6 +18,7 @@ from torch import Tensor, cuda
 
 from bootprob_gpu.paths import workers
 from bootprob_gpu.problem import InputError
+from bootprob_gpu.side_streams import side_stream
 
 __all__ = ["Rows", "blocks_on_device", "blocks_on_host"]
 
@@ -37,7 +38,7 @@ def blocks_on_device(blocks: Iterable[Rows | Tensor], device: torch.device) -> I
     blocks : iterable of ndarray or Tensor, each of shape (m, p)
         Rows in float32 or float64, in the host's memory and in any layout. Slices of a
         memory-mapped array are read one at a time, when their turn comes. Tensors in pinned
-        memory are sent from where they lie.
+        memory are sent from where they lie, and may be changed once the iteration has ended.
     device : torch.device
         Where to.
 
@@ -92,7 +93,7 @@ def _as_tensor(block: Rows | Tensor) -> Tensor:
 
 
 def _sent(blocks: Iterable[Rows | Tensor], device: torch.device) -> Iterator[Tensor]:
-    compute, upload = cuda.current_stream(device), cuda.Stream(device)
+    compute, upload = cuda.current_stream(device), side_stream(device, "upload")
     buffers = _PinnedPair()
     sent: list[cuda.Event] = []  # by block: it has arrived, and its buffer is free again
     used: list[cuda.Event] = []  # by block: the work that the caller queued for it is done
@@ -128,10 +129,12 @@ def _sent(blocks: Iterable[Rows | Tensor], device: torch.device) -> Iterator[Ten
         ahead = coming
     if ahead is not None:
         yield ready(ahead, len(sent) - 1)
+        # Rows that the caller has pinned may still be read.
+        sent[-1].synchronize()
 
 
 def _fetched(results: Iterable[Tensor], device: torch.device) -> Iterator[NDArray[Any]]:
-    compute, download = cuda.current_stream(device), cuda.Stream(device)
+    compute, download = cuda.current_stream(device), side_stream(device, "download")
     buffers = _PinnedPair()
     waiting: tuple[Tensor, cuda.Event] | None = None
     for number, result in enumerate(results):

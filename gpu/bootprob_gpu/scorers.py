@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor
 
+from bootprob_gpu.float32_products import ieee_products
 from bootprob_gpu.memory import chunked, free_bytes
 from bootprob_gpu.models_in_use import (
     OwnKernels,
@@ -48,6 +49,7 @@ class _Scorer:
         self._weights = weights.to(models.intercept)
         used = self._weights != 0
         self._by_gamma = by_gamma(models, used)
+        self._numbers = used.nonzero().squeeze(1).tolist()  # of the models in use
         self._shared: list[SharedColumns] = []
         self._own: list[OwnKernels] = []
         if models.gamma is None or models.scale.ndim == 1:
@@ -74,8 +76,11 @@ class _Scorer:
         p = X.shape[1]
         blocks: Iterable[Tensor] = (X,)
         if X.device != self._device:
-            size = max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize))
-            blocks = blocks_on_device(X.split(size), self._device)
+            parts = X.split(max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize)))
+            if X.is_cuda:  # from one GPU to another
+                blocks = (part.to(self._device) for part in parts)
+            else:
+                blocks = blocks_on_device(parts, self._device)
         threads = workers() if self._device.type == "cpu" else 1
         kernels = 2 if self._shared else threads * (1 + len(self._by_gamma))
         numbers = 2 * p + kernels * self._n_columns + self._R
@@ -90,8 +95,11 @@ class _Scorer:
             def work(items: slice, block: Tensor = block, part: Tensor = part) -> None:
                 score(block[items] - self._models.center, part[items])  # in float64
 
-            for _ in chunked(len(block), work, bytes_per_item=bytes_per_row, available=available):
-                pass
+            with ieee_products:
+                for _ in chunked(
+                    len(block), work, bytes_per_item=bytes_per_row, available=available
+                ):
+                    pass
 
     def _each_own(self, work: Callable[[slice], T]) -> list[T]:
         """Do ``work(slice)`` for all replicates that have kernels of their own."""
@@ -115,8 +123,10 @@ class Votes(_Scorer):
     """
 
     def __init__(self, models: FittedBatch, weights: Tensor | None = None) -> None:
-        R = models.intercept.shape[1]
-        super().__init__(models, torch.full((R,), 1 / R) if weights is None else weights)
+        if weights is None:
+            R = models.intercept.shape[1]
+            weights = models.intercept.new_full((R,), 1 / R)
+        super().__init__(models, weights)
         self._held: dict[tuple[int, int], Callable[[Tensor], Tensor]] = {}
 
     def counts(self, X: Tensor) -> Tensor:
@@ -136,9 +146,8 @@ class Votes(_Scorer):
         self._count(rows, counts.T)
         out.zero_()
         # Number by number, so that a share does not depend on the block that its row is in.
-        for used in self._by_gamma.values():
-            for r in used.tolist():
-                out += counts[r].double() * self._weights[r]
+        for r in self._numbers:
+            out += counts[r].double() * self._weights[r]
         out /= self._B
 
     def _count(self, rows: Tensor, out: Tensor) -> None:

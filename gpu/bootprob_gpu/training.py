@@ -90,20 +90,20 @@ def fit(
     MemoryError
         If a single replicate does not fit into memory.
     """
-    return FittedBatch.concatenate(
-        list(
-            iter_fit(
-                problem,
-                solver=solver,
-                tol=tol,
-                kkt_tol=kkt_tol,
-                max_iter=max_iter,
-                device=device,
-                dtype=dtype,
-                memory_limit=memory_limit,
-            )
-        )
-    )
+    blocks = []
+    for block in iter_fit(
+        problem,
+        solver=solver,
+        tol=tol,
+        kkt_tol=kkt_tol,
+        max_iter=max_iter,
+        device=device,
+        dtype=dtype,
+        memory_limit=memory_limit,
+    ):
+        block.train_scores = None  # of all blocks, these would fill the memory
+        blocks.append(block)
+    return FittedBatch.concatenate(blocks)
 
 
 def iter_fit(

@@ -65,7 +65,6 @@ def _judge(  # type: ignore[no-untyped-def]
     n_iter, status, working, iteration, tol, q,
     STALL_AFTER: tl.constexpr, CONVERGED: tl.constexpr, STALLED: tl.constexpr, Q: tl.constexpr,
 ):  # fmt: skip
-    # One warp: more of them could read what another has already written.
     problem = tl.program_id(0).to(tl.int64)
     lane = tl.arange(0, Q)
     at = problem * q + lane
@@ -99,6 +98,7 @@ def _judge(  # type: ignore[no-untyped-def]
     lost = (count - progress >= STALL_AFTER) | (finite == 0)
     broken = at_work & (converged == 0) & lost
 
+    tl.debug_barrier()  # or a warp could read what another has already written
     tl.store(best_primal + problem, upper_bound)
     tl.store(best_dual + problem, lower_bound)
     tl.store(best_w + at, coefficient, mask=(lane < q) & better)
@@ -127,9 +127,10 @@ def losses(scores: Tensor, s: State) -> tuple[Tensor, Tensor]:
 def judge(gradient: Tensor, s: State, loss: Tensor, mass: Tensor) -> None:
     """Launch `bootprob_gpu.interior_point_passes.judge`."""
     problems, q = gradient.shape
+    Q = max(32, triton.next_power_of_2(q))
     _judge[(problems,)](
         gradient, s.penalty, s.w, s.best_w, loss, mass, s.primal, s.dual, s.best_gap,
         s.best_iteration, s.n_iter, s.status, s.working, s.iteration, s.tol, q,
         STALL_AFTER=STALL_AFTER, CONVERGED=int(Status.CONVERGED), STALLED=int(Status.STALLED),
-        Q=max(32, triton.next_power_of_2(q)), num_warps=1,
+        Q=Q, num_warps=min(16, max(1, Q // 512)),
     )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Literal, ParamSpec, TypeVar
 
 import torch
 
-__all__ = ["KernelFallbackWarning", "triton_kernels", "use_triton", "with_twin"]
+__all__ = ["KernelFallbackWarning", "fell_back", "triton_kernels", "use_triton", "with_twin"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,6 +27,7 @@ Choice = Literal["auto", "never", "always"]
 
 _choice: ContextVar[Choice] = ContextVar("triton_kernels", default="auto")
 _broken: set[str] = set()  # kernels that could not be compiled in this process
+_NOT_LOADED = ("kernel image", "PTX", "ptx")  # in what the driver says of such kernels
 
 
 class KernelFallbackWarning(RuntimeWarning):
@@ -59,11 +60,17 @@ def use_triton(device: torch.device) -> bool:
     return choice == "always"
 
 
+def fell_back() -> bool:
+    """Whether a kernel could not be compiled in this process, so that its twin stands in."""
+    return bool(_broken)
+
+
 def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorator of a function that launches a Triton kernel: run its twin where it cannot run.
 
-    The first argument must be a tensor, whose device decides. Kernels are compiled before they
-    are launched, so a twin that takes over finds its arguments untouched.
+    The first argument must be a tensor, whose device decides and is made the current one: Triton
+    launches there, wherever its tensors are. Kernels are compiled before they are launched, so a
+    twin that takes over finds its arguments untouched.
 
     Parameters
     ----------
@@ -81,7 +88,8 @@ def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], 
             if not use_triton(device) or (name in _broken and not always):
                 return twin(*args, **kwargs)
             try:
-                return launch(*args, **kwargs)
+                with torch.cuda.device_of(args[0]):
+                    return launch(*args, **kwargs)
             except Exception as error:
                 if always or not _is_compile_error(error):
                     raise
@@ -112,6 +120,9 @@ def _is_compile_error(error: Exception) -> bool:
     if isinstance(error, (errors.TritonError, subprocess.CalledProcessError, ImportError)):
         return True
     if not isinstance(error, (RuntimeError, OSError)) or "out of memory" in str(error):
+        return False
+    # The driver's errors: a kernel that it cannot load is one that could not be compiled for it.
+    if "[CUDA]" in str(error) and not any(word in str(error) for word in _NOT_LOADED):
         return False
     # Without a C compiler Triton raises a bare RuntimeError; torch's are raised elsewhere.
     *_, last = traceback.walk_tb(error.__traceback__)

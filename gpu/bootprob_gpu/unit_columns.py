@@ -36,11 +36,19 @@ def unit_columns(X: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     for start in range(0, p, step):
         columns = slice(start, min(start + step, p))
         part = X[:, columns]
-        center[columns] = part.median(0).values
+        center[columns] = _median(part)
         part = part - center[columns]
-        width = part.abs().median(0).values
+        width = _median(part.abs())
         width = torch.where(width > 0, width, part.square().mean(0).sqrt())
         constant = width <= torch.clamp(1e-14 * center[columns].abs(), min=_NEGLIGIBLE)
         spread[columns] = torch.where(constant, 1.0, width)
         X1[:, columns] = part / spread[columns]
     return X1, center, spread
+
+
+def _median(part: Tensor) -> Tensor:
+    """Medians of columns, the lower of two."""
+    if part.device.type == "cpu":
+        return part.median(0).values
+    # On CUDA torch's median refuses to run under `torch.use_deterministic_algorithms`.
+    return part.sort(dim=0).values[(len(part) - 1) // 2]

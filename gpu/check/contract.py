@@ -101,7 +101,7 @@ def _environment(record: Record, log: Path, seed: int) -> dict[str, str]:
         # Those of a pytest around this one, as in the project's own tests, would mislead it.
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        "BOOTPROB_TEST_DEVICE": record.device.type,
+        "BOOTPROB_TEST_DEVICE": str(record.device),
         "BOOTPROB_TEST_SEED": str(seed),
         "GPU_CHECK_TEST_LOG": str(log),
         "OMP_NUM_THREADS": "1",

@@ -124,7 +124,7 @@ def _measured_peak(record: Record, work: Callable[[], Any]) -> tuple[Any, int]:
 def _crowded(record: Record, peak: int) -> Iterator[list[str]]:
     """Too little memory inside; yields the names of the errors that were recovered from."""
     errors: list[str] = []
-    judge = memory._is_out_of_memory
+    judge = memory.is_out_of_memory
 
     def noticed(error: Exception) -> bool:
         verdict = judge(error)
@@ -133,7 +133,7 @@ def _crowded(record: Record, peak: int) -> Iterator[list[str]]:
         return verdict
 
     with ExitStack() as inside:
-        inside.enter_context(patch.object(memory, "_is_out_of_memory", noticed))
+        inside.enter_context(patch.object(memory, "is_out_of_memory", noticed))
         if record.device.type == "cuda":
             gc.collect()
             torch.cuda.empty_cache()

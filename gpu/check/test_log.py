@@ -53,7 +53,7 @@ class TestLog:
 def _back_end(test: str) -> str | None:
     """The back end in a test's parameters, as `Backend.__str__` of the tests writes it."""
     parameters = test.partition("[")[2].rstrip("]").split("-")
-    devices = [k for k, word in enumerate(parameters) if word in ("cpu", "cuda")]
+    devices = [k for k, word in enumerate(parameters) if word.split(":")[0] in ("cpu", "cuda")]
     kernels = [k for k, word in enumerate(parameters) if word in ("linear", "rbf")]
     if not devices or not kernels or devices[0] < kernels[0]:
         return None

@@ -8,8 +8,9 @@ import pytest
 import torch
 from problems import bootstrap_counts, overlapping
 from threadpoolctl import threadpool_info, threadpool_limits
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import FittedBatch, Problem, Status, fit, paths
+from bootprob_gpu import FittedBatch, Problem, Status, fit, paths, smo_batched_working_set
 
 
 @pytest.fixture
@@ -72,6 +73,38 @@ def test_shared_gram_matrices_are_each_paths_own(rng, kernel, dtype):
     torch.testing.assert_close(fits[0].primal, fits[1].primal, rtol=1e-3, atol=0)
     torch.testing.assert_close(fits[0].dual, fits[1].dual, rtol=1e-3, atol=0)
     assert (fits[0].status == Status.CONVERGED).all()
+
+
+class Searches(TorchDispatchMode):
+    """Counts operations whose result has a size that the host must wait for."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += operation.__name__.split(".")[0] in ("nonzero", "_unique2")
+        return operation(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("kind", ["all", "some", "shared"])
+@pytest.mark.parametrize("at_once", [1, 3 * 7 * 7, 2**24])
+def test_products_with_the_gram_matrices_of_problems(rng, monkeypatch, dtype, kind, at_once):
+    """One matrix a problem, those of the problems that are left, and matrices that many share."""
+    monkeypatch.setattr(smo_batched_working_set, "_NUMBERS_AT_ONCE", at_once)
+    K = torch.from_numpy(rng.normal(size=(10, 7, 7))).to(dtype)
+    K = K + K.mT
+    matrix = {"all": np.arange(10), "some": np.array([1, 4, 5, 9]), "shared": np.arange(23) % 10}
+    matrix = torch.from_numpy(matrix[kind])
+    s = torch.from_numpy(rng.normal(size=(len(matrix), 7)))
+    with Searches() as searches:
+        found = smo_batched_working_set.times_gram(K, matrix, s)
+    expected = np.stack([K[k].double().numpy() @ v.numpy() for k, v in zip(matrix, s, strict=True)])
+    assert found.dtype == torch.float64
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    if kind != "shared":
+        assert searches.count <= 1  # however many matrices there are
 
 
 def test_threads_that_train_leave_blas_as_it_was(problem):

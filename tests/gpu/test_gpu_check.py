@@ -149,6 +149,35 @@ def test_the_contract_suite_is_counted_by_back_end(rehearsal):
     assert not any(name.endswith("cuda") for name in by_back_end)
 
 
+# --- the device that is asked for ----------------------------------------------------------------
+
+
+def test_the_contract_suite_runs_on_the_device_that_was_asked_for(tmp_path):
+    script = """
+from pathlib import Path
+from types import SimpleNamespace
+import torch
+from contract import _environment
+from test_log import _back_end
+for device in ("cpu", "cuda", "cuda:1"):
+    record = SimpleNamespace(device=torch.device(device))
+    name = _environment(record, Path("log"), 1)["BOOTPROB_TEST_DEVICE"]
+    print(name, _back_end(f"test_contract.py::test_plain[plain-rbf-smo-fused-float64-{name}-2]"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=CHECK,
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"{device} rbf-smo-fused-float64-{device}" for device in ("cpu", "cuda", "cuda:1")
+    ]
+
+
 # --- runs that go wrong --------------------------------------------------------------------------
 
 

@@ -1,10 +1,12 @@
 """Memory is planned, and a plan that fails is halved."""
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
 
-from bootprob_gpu import Problem, fit, iter_fit, memory
+from bootprob_gpu import Problem, fit, iter_fit, memory, training
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
 
 
@@ -25,6 +27,8 @@ def test_chunks_follow_the_plan():
         MemoryError(),
         torch.OutOfMemoryError("CUDA out of memory"),
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        RuntimeError("cusolver error: CUSOLVER_STATUS_ALLOC_FAILED, when calling `cusolverDn...`"),
     ],
 )
 def test_running_out_of_memory_halves_the_chunk(error):
@@ -39,6 +43,24 @@ def test_running_out_of_memory_halves_the_chunk(error):
     sizes = _sizes(20, work, bytes_per_item=1, available=100)
     assert max(sizes) <= 3
     assert seen == list(range(20))  # every item once, in order
+
+
+def test_the_cache_is_emptied_after_what_did_not_fit_is_gone(monkeypatch):
+    """A traceback holds the tensors of all the frames that an error came through."""
+    tensors, alive = [], []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(
+        torch.cuda, "empty_cache", lambda: alive.append([each() is not None for each in tensors])
+    )
+
+    def work(items):
+        large = torch.empty(7)
+        tensors.append(weakref.ref(large))
+        if items.stop - items.start > 1:
+            raise torch.OutOfMemoryError(f"CUDA out of memory beside {len(large)} numbers")
+
+    assert _sizes(4, work, bytes_per_item=1, available=4) == [1, 1, 1, 1]
+    assert alive == [[False], [False, False]]
 
 
 def test_a_single_item_that_does_not_fit_says_so():
@@ -121,3 +143,24 @@ def test_training_scores_are_not_kept(rng):
     problem = Problem(X, y, counts, [1.0])
     assert all(block.train_scores.shape[-1] == 30 for block in iter_fit(problem))
     assert fit(problem).train_scores is None
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_training_scores_go_block_by_block(rng, monkeypatch, kernel):
+    """Those of one block are gone before the next one is trained."""
+    X = rng.normal(size=(30, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    counts = rng.multinomial(30, np.full(30, 1 / 30), size=5)
+    gamma = 0.5 if kernel == "rbf" else None
+    problem = Problem(X, y, counts, [1.0], kernel=kernel, gamma=gamma)
+    scores, alive = [], []
+
+    def watched(*args, **kwargs):
+        for block in iter_fit(*args, **kwargs):
+            alive.append(sum(each() is not None for each in scores))
+            scores.append(weakref.ref(block.train_scores))
+            yield block
+
+    monkeypatch.setattr(training, "iter_fit", watched)
+    assert fit(problem, memory_limit=1).train_scores is None
+    assert alive == [0] * 5

@@ -86,7 +86,7 @@ class Stream:
 
     current: "Stream"
 
-    def __init__(self, device=None):
+    def __init__(self):
         self.queue, self.done = [], 0
 
     def run_to(self, position):
@@ -113,10 +113,14 @@ class Event:
 class LateDevice:
     """Stands in for torch.cuda, on tensors of the CPU."""
 
-    Stream, Event = Stream, Event
+    Event = Event
 
     def __init__(self):
         self.compute = Stream.current = Stream()
+        self.streams = {}
+
+    def side_stream(self, device, use):
+        return self.streams.setdefault(use, Stream())
 
     def current_stream(self, device):
         return self.compute
@@ -142,6 +146,7 @@ def late(monkeypatch):
         Stream.current.queue.append(lambda: target.copy_(source))
 
     monkeypatch.setattr(row_stream, "cuda", device)
+    monkeypatch.setattr(row_stream, "side_stream", device.side_stream)
     monkeypatch.setattr(row_stream, "_pinned", pinned)
     monkeypatch.setattr(row_stream, "_queue_copy", queue_copy)
     monkeypatch.setattr(row_stream, "_hold_for", lambda t, s: device.held.append((t, s)))
@@ -224,6 +229,28 @@ def test_results_are_the_callers_to_keep(rng, late):
     blocks = [rng.normal(size=(4, 2)) for _ in range(6)]
     found = list(row_stream._fetched(doubled(late, row_stream._sent(iter(blocks), CPU)), CPU))
     assert not any(np.shares_memory(*pair) for pair in pairwise(found))
+
+
+def test_rows_and_results_have_a_stream_each(rng, late):
+    for _ in range(3):
+        sent = row_stream._sent(iter([rng.normal(size=(4, 2))] * 3), CPU)
+        list(row_stream._fetched(doubled(late, sent), CPU))
+    assert set(late.streams) == {"upload", "download"}
+    assert late.streams["upload"].done == 9
+    assert late.streams["download"].done == 18  # a wait for the work before each copy
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 5])
+def test_pinned_rows_are_the_callers_again_once_the_last_block_was_asked_for(
+    rng, late, monkeypatch, n_blocks
+):
+    monkeypatch.setattr(torch.Tensor, "is_pinned", lambda tensor: True)
+    pinned = torch.from_numpy(rng.normal(size=(10 * n_blocks, 3)))
+    expected = pinned.clone()
+    arrived = list(row_stream._sent(iter(pinned.split(10)), CPU))
+    pinned.zero_()
+    assert torch.equal(torch.cat(arrived), expected)
+    assert late.pinned == [1, 1]  # nothing was copied within the host
 
 
 def test_large_blocks_are_copied_by_several_threads(rng, monkeypatch):

@@ -2,12 +2,20 @@
 
 import subprocess
 import warnings
+from contextlib import contextmanager
 
 import pytest
 import torch
 
 from bootprob_gpu import triton_choice
-from bootprob_gpu.triton_choice import KernelFallbackWarning, triton_kernels, use_triton, with_twin
+from bootprob_gpu.triton_choice import (
+    KernelFallbackWarning,
+    fell_back,
+    triton_kernels,
+    use_triton,
+    with_twin,
+)
+from bootprob_gpu.votes import vote_counter
 
 pytest.importorskip("triton")
 
@@ -50,8 +58,10 @@ def test_cpu_tensors_go_to_the_twin_unless_told_otherwise():
 def test_a_kernel_that_cannot_be_compiled_warns_once_and_its_twin_works_on(monkeypatch, error):
     _pretend_cuda(monkeypatch)
     launch, calls = failing(error)
+    assert not fell_back()
     with pytest.warns(KernelFallbackWarning, match="'sum' could not be compiled"):
         assert launch(torch.tensor(1)) == 2
+    assert fell_back()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert launch(torch.tensor(2)) == 3
@@ -85,6 +95,79 @@ def test_errors_of_running_are_not_swallowed(monkeypatch, error):
     launch, _ = failing(error)
     with pytest.raises(type(error)):
         launch(torch.ones(1))
+
+
+def raised_by_triton(message):
+    """An error from where Triton loads kernels and launches them."""
+    place = {"__name__": "triton.backends.nvidia.driver"}
+    exec("def load():\n    raise RuntimeError(message)", place | {"message": message}, place)
+    return place["load"]
+
+
+@pytest.mark.parametrize(
+    ("message", "falls_back"),
+    [
+        ("Triton Error [CUDA]: an illegal memory access was encountered", False),
+        ("Triton Error [CUDA]: unspecified launch failure", False),
+        ("Triton Error [CUDA]: out of memory", False),
+        ("Triton Error [CUDA]: device kernel image is invalid", True),
+        ("Triton Error [CUDA]: no kernel image is available for execution on the device", True),
+        ("Triton Error [CUDA]: a PTX JIT compilation failed", True),
+        ("Failed to find C compiler", True),
+    ],
+)
+def test_of_the_drivers_errors_only_a_kernel_that_is_not_loaded_counts(
+    monkeypatch, message, falls_back
+):
+    _pretend_cuda(monkeypatch)
+
+    @with_twin(lambda x: "twin", name="sum")
+    def launch(x):
+        raised_by_triton(message)()
+
+    if falls_back:
+        with pytest.warns(KernelFallbackWarning):
+            assert launch(torch.ones(1)) == "twin"
+    else:
+        with pytest.raises(RuntimeError, match="CUDA"):
+            launch(torch.ones(1))
+    assert fell_back() == falls_back
+
+
+def test_a_kernel_is_launched_on_the_device_of_its_first_tensor(monkeypatch):
+    current = []
+
+    @contextmanager
+    def device_of(tensor):
+        current.append(tensor)
+        try:
+            yield
+        finally:
+            current.pop()
+
+    monkeypatch.setattr(torch.cuda, "device_of", device_of)
+    x, y = torch.ones(1), torch.zeros(1)
+
+    @with_twin(lambda x, y: len(current), name="sum")
+    def launch(x, y):
+        if y.any():
+            raise ValueError
+        return [each is x for each in current]
+
+    assert launch(x, y) == 0  # the twin, on a CPU
+    with triton_kernels("always"):
+        assert launch(x, y) == [True]
+        with pytest.raises(ValueError):  # noqa: PT011
+            launch(x, x)
+    assert current == []
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_a_kernel_runs_where_its_tensors_are():
+    rows, coef = torch.ones(5, 3, device="cuda:1"), torch.ones(2, 3, 7, device="cuda:1")
+    with triton_kernels("always"):
+        counts = vote_counter(coef, torch.zeros(2, 7, device="cuda:1"))(rows)
+    assert (counts == 7).all()
 
 
 def test_told_always_nothing_falls_back():

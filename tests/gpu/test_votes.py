@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import InputError, Problem, fit, models_in_use, scorers, votes, votes_compiled
 from bootprob_gpu.scorers import ReplicateScores, Votes
@@ -345,6 +346,131 @@ def test_kernels_are_evaluated_with_support_vectors_only(rng, batch, kind, score
     assert sum(entries) == 10 * columns
     assert columns < N * (1 if kind == "rbf, one scale" else B)
     assert sum(entries) < 0.5 * with_all
+
+
+@pytest.mark.parametrize("kind", ["rbf, own scales"], indirect=True)
+@pytest.mark.parametrize("at_once", [1, 4 * N, 2**24])
+def test_supports_are_the_rows_that_a_model_in_use_needs(rng, batch, monkeypatch, at_once):
+    monkeypatch.setattr(models_in_use, "_COEFFICIENTS_AT_ONCE", at_once)
+    dual_coef = batch.dual_coef.numpy()
+    dual_coef[rng.random(dual_coef.shape) < 0.7] = 0.0
+    dual_coef[2] = 0.0  # a replicate that needs no row
+    weights = some_weights(rng, dual_coef.shape[1])
+    used = weights != 0
+    found = list(models_in_use.own_kernels(batch, used))
+    assert [own.replicate for own in found] == list(range(B))
+    gammas = sorted({int(r) // 2 for r in used.nonzero()})
+    for b, own in enumerate(found):
+        needed = [i for i in range(N) if any(dual_coef[b, r, i] for r in range(6) if used[r])]
+        assert own.support.tolist() == needed
+        assert own.gammas.tolist() == [batch.gamma[g].item() for g in gammas]
+
+
+class Waits(TorchDispatchMode):
+    """Counts operations for which the host would wait, if their tensors were on a GPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __enter__(self):
+        self.count = 0
+        return super().__enter__()
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        name = operation.__name__.split(".")[0]
+        self.count += name in ("nonzero", "_local_scalar_dense", "masked_select", "item")
+        # A mask as an index is looked for; numbers of rows are not.
+        if name in ("index", "index_put_", "index_put"):
+            self.count += any(each is not None and each.dtype == torch.bool for each in args[1])
+        return operation(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """Votes are counted in plain torch, and `tolist` counts as well: it bypasses the dispatcher."""
+    monkeypatch.setattr(
+        scorers, "vote_counter", lambda coef, b: lambda rows: votes._count_in_torch(rows, coef, b)
+    )
+    waits, tolist = Waits(), torch.Tensor.tolist
+
+    def counted(tensor):
+        waits.count += 1
+        return tolist(tensor)
+
+    monkeypatch.setattr(torch.Tensor, "tolist", counted)
+    return waits
+
+
+def test_no_block_of_rows_waits_for_the_device(rng, batch, as_on_a_gpu):
+    weights = some_weights(rng, batch.intercept.shape[1])
+    votes, scores = Votes(batch, weights), ReplicateScores(batch, weights)
+    X = rows_of(rng, 30)
+    with as_on_a_gpu as waits:
+        for score in (votes.counts, votes.shares, scores):
+            score(X)
+    assert waits.count == 0
+    with as_on_a_gpu as waits:  # it does count
+        (X > 0).any().item()
+        X[X > 0].sum()
+        X[0].tolist()
+    assert waits.count == 3
+
+
+@pytest.mark.parametrize("kind", ["rbf, own scales"], indirect=True)
+def test_preparing_waits_no_longer_for_more_replicates(rng, batch, as_on_a_gpu):
+    weights = some_weights(rng, batch.intercept.shape[1])
+    found = []
+    for b in (1, B):
+        some = replace(
+            batch,
+            intercept=batch.intercept[:b],
+            dual_coef=batch.dual_coef[:b],
+            scale=batch.scale[:b],
+        )
+        with as_on_a_gpu as waits:
+            Votes(some, weights)
+            ReplicateScores(some, weights)
+        found.append(waits.count)
+    assert found[0] == found[1] > 0
+
+
+def test_all_models_weigh_the_same_by_default(rng, batch):
+    """In float64, whatever torch makes tensors of by default."""
+    X, R = rows_of(rng, 30), batch.intercept.shape[1]
+    weights = Votes(batch)._weights
+    assert weights.dtype == torch.float64
+    assert (weights == 1 / R).all()
+    equal = torch.full((R,), 1 / R, dtype=torch.float64)
+    assert torch.equal(Votes(batch).shares(X), batch.vote_shares(X, equal))
+
+
+class OnAnotherGpu(torch.Tensor):
+    """Rows that say so; whatever is made of them is here."""
+
+    device = torch.device("cuda", 1)
+    is_cuda = True
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        plain = [
+            each.as_subclass(torch.Tensor) if type(each) is cls and function.__name__ == "to"
+            else each
+            for each in args
+        ]  # fmt: skip
+        return super().__torch_function__(function, types, plain, kwargs)
+
+
+def test_rows_on_another_gpu_do_not_go_through_the_host(rng, batch, monkeypatch):
+    X, weights = rows_of(rng, 40), some_weights(rng, batch.intercept.shape[1])
+    expected = batch.votes(X, weights), batch.replicate_scores(X, weights)
+    monkeypatch.setattr(scorers, "_SENT_AT_ONCE", 7 * P * 8)
+    monkeypatch.delattr(scorers, "blocks_on_device")
+    there = X.as_subclass(OnAnotherGpu)
+    assert torch.equal(batch.votes(there, weights), expected[0])
+    torch.testing.assert_close(
+        batch.replicate_scores(there, weights), expected[1], rtol=1e-9, atol=1e-9
+    )
 
 
 def test_no_weight_at_all(rng, batch):

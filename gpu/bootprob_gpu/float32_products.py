@@ -1,0 +1,76 @@
+"""Matrix products of float32 numbers in float32, whatever less the process allows for them.
+
+A program may let torch round the factors of such products to TF32 or bfloat16
+(``torch.set_float32_matmul_precision``). Scores that are rounded like that flip votes, and
+distances, which are differences of products, lose their digits.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from threading import Lock
+from types import TracebackType
+from typing import Any
+
+import torch
+
+__all__ = ["ieee_products"]
+
+# Since torch 2.9 each kind of device has a setting of its own; the one for all cannot even be read
+# where a program uses those.
+_SETTINGS: tuple[Any, ...] = ()
+if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+    _SETTINGS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+
+
+class _IeeeProducts:
+    """Holds products to float32 while any caller is inside.
+
+    The settings are the process's, so of callers in several threads the first one changes them and
+    only the last one restores what was there before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = _held()
+            self._inside += 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._before.close()
+
+
+ieee_products = _IeeeProducts()
+
+
+def _held() -> ExitStack:
+    """Hold products to float32; what is returned restores the settings when it is closed."""
+    before = ExitStack()
+    if not _SETTINGS:
+        before.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+        torch.set_float32_matmul_precision("highest")
+    for setting in _SETTINGS:
+        precision = setting.fp32_precision
+        if precision not in ("none", "ieee"):
+            before.callback(_restore, setting, precision)
+            setting.fp32_precision = "ieee"
+    return before
+
+
+def _restore(setting: Any, precision: str) -> None:
+    setting.fp32_precision = "none"
+    # What was not said for all kinds of devices at once was said for this one.
+    if setting.fp32_precision != precision:
+        setting.fp32_precision = precision
