@@ -122,7 +122,7 @@ class Metric:
 def out_of_bag_metrics(
     model: BootstrapSVC, level: float = 0.95, seed: int = 0
 ) -> dict[str, Metric]:
-    """Metrics of the probabilities that `predict_proba` of a fitted model gives, from out-of-bag rows only.
+    """Metrics of the probabilities that `predict_proba` gives, from out-of-bag rows only.
 
     A row counts with the probability that those replicates give it which did not see it in
     training. Rows that were in every bootstrap sample have none; they are left out and counted
