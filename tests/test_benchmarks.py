@@ -170,7 +170,7 @@ def test_a_peer_and_the_engine_are_given_the_same_problem(rng, kernel):
 
 
 def test_a_peer_is_timed_for_the_whole_job(rng):
-    job = workload(rng)
+    job = workload(rng, peer_seconds=3.0)
     dual = train(job)["dual"]
     ways = crews("svc", [0])
     try:

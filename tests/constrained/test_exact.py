@@ -132,6 +132,37 @@ def test_probing_loses_nothing(rng, asked):
     assert found.lower_bound <= best * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("asked", ["tpr", "accuracy"])
+def test_bounds_on_anchors_hold_for_all_choices(rng, asked):
+    """Against the most that each anchor is wrong by in any choice, found by CVXPY."""
+    problem = small_problem(rng, ASKED[asked])
+    best, _ = enumerated(problem)
+    reduced = reduce_problem(problem, 1.1 * best).problem  # the best known is not the optimum
+    kept_anchors = KeptAnchors(reduced)
+    direction, label = cp.Parameter(2), cp.Parameter()
+    wrong_by = 1 - direction @ kept_anchors.w - label * kept_anchors.b
+    cheap = kept_anchors.model.objective.args[0] <= 1
+    farthest = cp.Problem(cp.Maximize(wrong_by), [*kept_anchors.model.constraints, cheap])
+    objectives = [(kept, kept_anchors(kept)) for kept in choices(reduced)]
+    closed = exact.closed_form_bounds(reduced)
+    probed = exact.probed_bounds(reduced, closed, objectives[-1][0], np.inf)
+    assert (probed.big_m <= closed.big_m).all()
+    assert not (probed.right & probed.wrong).any()
+    for j in range(len(reduced.anchor_y)):
+        direction.value = reduced.anchor_y[j] * reduced.anchors[j]
+        label.value = reduced.anchor_y[j]
+        most = -np.inf
+        for kept, objective in objectives:
+            if kept[j] and objective <= 1 - 1e-5:
+                assert not probed.wrong[j]
+            if not kept[j] and objective <= 1 - 1e-5:
+                kept_anchors.floor.value = np.where(kept, 1.0, 1 - kept_anchors.big_m)
+                most = max(most, farthest.solve(solver=cp.CLARABEL))
+        assert most <= closed.big_m[j]
+        assert most <= max(probed.big_m[j], 0.0) + 1e-5
+        assert most <= 1e-5 or not probed.right[j]
+
+
 def test_anchors_that_are_the_training_rows(rng):
     """Problem (3.7)."""
     problem = small_problem(rng, {"tpr": 0.7}, rows=8)
@@ -286,7 +317,7 @@ def test_no_time(rng, solver, time_limit):
     if time_limit == 0:
         assert found.status == "time_limit"
         assert found.lower_bound == start.lower_bound
-        np.testing.assert_array_equal(found.coef, start.coef)
+        np.testing.assert_allclose(found.coef, start.coef, atol=1e-6)
 
 
 @pytest.mark.parametrize("garbage", ["worse", "infeasible", "nothing", "nonsense"])
@@ -294,8 +325,13 @@ def test_what_a_solver_says_is_checked(rng, monkeypatch, garbage):
     problem = small_problem(rng, {"tpr": 0.7})
     start = KeptAnchors(problem).solution(problem.anchor_y > 0)
     coef = {"worse": 9 * start.coef, "infeasible": 0 * start.coef, "nonsense": np.full(2, np.nan)}
-    said = Found(coef.get(garbage), None if garbage == "nothing" else 0.0, -np.inf)
-    monkeypatch.setitem(exact._SOLVERS, "SCIP", lambda *_, **__: said)
+    intercept = None if garbage == "nothing" else 0.0
+
+    def solver(reduced: ConstrainedProblem, *_: object, **__: object) -> Found:
+        kept = np.zeros(len(reduced.anchor_y), dtype=bool)  # not enough of them
+        return Found(coef.get(garbage), intercept, kept, -np.inf)
+
+    monkeypatch.setitem(exact._SOLVERS, "SCIP", solver)
     monkeypatch.setattr(exact, "solve_relaxation", lambda *_: None)
     found = solve_exact(problem, start, solver="SCIP")
     check(problem, found)

@@ -113,7 +113,7 @@ def test_whichever_tolerance_is_met_first_ends_a_model(drawn, solver):
     loose = trained(tol=0.1, kkt_tol=1e-9)
     # Only the first models start alike.
     assert (both.n_iter[:, 0] <= torch.minimum(by_gap.n_iter, by_violation.n_iter)[:, 0]).all()
-    assert both.n_iter.sum() < by_gap.n_iter.sum()
+    assert (both.gap > 1e-7).any()  # the violation ended some of them
     assert (loose.gap <= 0.1).all()
     assert loose.n_iter.sum() < by_gap.n_iter.sum()
     for fitted in (by_gap, both, loose):
