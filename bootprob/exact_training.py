@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bootprob.constrained.exact import choose_solver, solve_exact
+from bootprob.constrained.exact import solve_exact
 from bootprob.constrained.kernel_factor import KernelFactor
+from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
 from bootprob.constrained_training import ConstrainedBlock
 from bootprob.rates import RateFloor

@@ -35,6 +35,7 @@ def test_the_engine_knows_nothing_of_the_statistics(path):
             "bootprob.estimator",
             ["cvxpy", "matplotlib", "numba", "fastapi", "dask", "rich", "jinja2"],
         ),
+        ("bootprob.constrained.exact", ["cvxpy", "pyscipopt", "highspy", "gurobipy"]),
         ("bootprob.constrained", ["cvxpy", "pyscipopt", "highspy", "matplotlib", "numba"]),
         ("bootprob.cli", ["torch", "sklearn", "pandas", "matplotlib", "numba", "cvxpy"]),
     ],

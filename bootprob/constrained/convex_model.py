@@ -47,6 +47,16 @@ class Model:
         if self.free.any():
             self.right.value = kept[self.free].astype(float)
 
+    def chosen(self, known: AnchorBounds) -> Bools:
+        """The anchors with z = 1 in the solution, shape (n_anchors,).
+
+        Solvers allow z to be off by 1e-6, and so, times M, the margins.
+        """
+        kept = known.right.copy()
+        if self.free.any():
+            kept[self.free] = self.right.value > 0.5
+        return kept
+
 
 def build_model(problem: ConstrainedProblem, known: AnchorBounds, *, boolean: bool) -> Model:
     """The variables and constraints, with what is known of the anchors put in.

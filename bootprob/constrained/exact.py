@@ -132,10 +132,10 @@ class _Search:
     def polish_start(self) -> None:
         """The best hyperplane that keeps what the start keeps."""
         reduction = reduce_problem(self.problem, self.problem.objective(*self.inside))
-        self._polish(reduction, *reduction.inward(*self.inside))
+        margins = reduction.problem.margins(*reduction.inward(*self.inside))
+        self._polish(reduction, margins >= 1 - _ROUNDING)
 
-    def _polish(self, reduction: Reduction, coef: Floats, intercept: float) -> None:
-        kept = reduction.problem.margins(coef, intercept) >= 1 - 1e-5
+    def _polish(self, reduction: Reduction, kept: Bools) -> None:
         polished = solve_kept(reduction.problem, kept)
         if polished is not None:
             self.offer(*reduction.outward(*polished))
@@ -176,7 +176,8 @@ class _Search:
         )
         if found.coef is not None and found.intercept is not None:
             self.offer(*reduction.outward(found.coef, found.intercept))
-            self._polish(reduction, found.coef, found.intercept)
+        if found.kept is not None:
+            self._polish(reduction, found.kept)
         self.bound = max(self.bound, (min(found.bound, 1.0) - _TOLERANCE) * unit)
 
     def result(self, seconds: float) -> Solution:

@@ -20,6 +20,7 @@ from bootprob.exceptions import DataError
 __all__ = ["Found", "solve_by_gurobi", "solve_by_scip"]
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 # They solve nonlinear problems to find solutions. The start is good, and they take longer than the
 # proof: 28 of 30 s on the Wisconsin instance.
@@ -34,6 +35,8 @@ class Found:
     ----------
     coef, intercept : ndarray of shape (p,) and float, or None
         Its best solution, unchecked; None if it has none.
+    kept : ndarray of bool, shape (n_anchors,), or None
+        The anchors with z = 1 in that solution.
     bound : float
         No solution better than the start has a lower objective; −inf if nothing is known, +inf if
         there is none.
@@ -41,6 +44,7 @@ class Found:
 
     coef: Floats | None
     intercept: float | None
+    kept: Bools | None
     bound: float
 
 
@@ -104,7 +108,7 @@ def solve_by_scip(
     if status == "userinterrupt":
         raise KeyboardInterrupt
     bound = np.inf if status == "infeasible" else float(solver.model.getDualbound())
-    return _found(model, mixed, bound)
+    return _found(model, known, mixed, bound)
 
 
 def solve_by_gurobi(
@@ -147,12 +151,12 @@ def solve_by_gurobi(
                 "set up a full one, or use solver='SCIP'."
             ) from error
     if mixed.status == cp.INFEASIBLE:
-        return Found(None, None, np.inf)
-    return _found(model, mixed, float(mixed.solver_stats.extra_stats.ObjBound))
+        return Found(None, None, None, np.inf)
+    return _found(model, known, mixed, float(mixed.solver_stats.extra_stats.ObjBound))
 
 
-def _found(model: Model, mixed: Any, bound: float) -> Found:
+def _found(model: Model, known: AnchorBounds, mixed: Any, bound: float) -> Found:
     coef, intercept = model.coef.value, model.intercept.value
     if mixed.status not in ("optimal", "optimal_inaccurate", "user_limit") or coef is None:
-        return Found(None, None, bound)
-    return Found(coef, float(intercept), bound)
+        return Found(None, None, None, bound)
+    return Found(coef, float(intercept), model.chosen(known), bound)

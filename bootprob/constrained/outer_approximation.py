@@ -24,6 +24,8 @@ __all__ = ["solve_by_outer_approximation"]
 Floats = NDArray[np.float64]
 
 _TANGENTS = 9  # a column, to begin with
+_MUCH_BETTER = 0.5  # objective; the start has 1
+_STUCK = 1e-6  # error of the tangents from which more of them cannot help
 
 
 def solve_by_outer_approximation(
@@ -42,10 +44,16 @@ def solve_by_outer_approximation(
     model = build_model(problem, known, boolean=True)
     energy = cp.Variable(problem.X.shape[1])
     objective = cp.sum(energy) + problem.cost @ model.slack
+    free = bool(model.free.any())
     fixed = [*model.constraints, model.coef >= box[0], model.coef <= box[1]]
     points = [*np.linspace(*box, _TANGENTS), start[0]]
     best, bound = (problem.objective(*start), *start), 0.0
-    while bound < best[0] * (1 - gap) and (left := deadline - time.perf_counter()) > 0:
+    # HiGHS keeps its constraints to 1e-6. From a solution much better than the start, the caller
+    # has to begin again, in units in which that is little.
+    while best[0] * (1 - gap) > bound and best[0] > _MUCH_BETTER:
+        left = deadline - time.perf_counter()
+        if left <= 0:
+            break
         tangents = [energy >= cp.multiply(at, model.coef) - at**2 / 2 for at in points]
         master = cp.Problem(cp.Minimize(objective), [*fixed, *tangents])
         model.start_at(problem, best[1], best[2])
@@ -55,7 +63,11 @@ def solve_by_outer_approximation(
         with quiet_about_accuracy():
             try:
                 master.solve(
-                    solver=started_highs(), verbose=verbose, time_limit=left, mip_rel_gap=tolerance
+                    solver=started_highs(),
+                    verbose=verbose,
+                    time_limit=left,
+                    mip_rel_gap=tolerance,
+                    mip_abs_gap=0.0,
                 )
             except cp.SolverError:  # it gave up; what is known by now stays true
                 break
@@ -64,14 +76,15 @@ def solve_by_outer_approximation(
             break
         info = master.solver_stats.extra_stats
         linear = info.objective_function_value  # where all anchors are known
-        bound = max(bound, float(info.mip_dual_bound if model.free.any() else linear))
+        before, bound = bound, max(bound, float(info.mip_dual_bound if free else linear))
         if info.primal_solution_status != 2:  # the values would be garbage
             break
-        coef, intercept = model.coef.value, float(model.intercept.value)
-        kept = problem.margins(coef, intercept) >= 1 - 1e-5
+        coef, kept = model.coef.value, model.chosen(known)
+        points.append(coef)
         exact = None if problem.shortfall(kept).any() else solve_kept(problem, kept)
         if exact is not None:
+            points.append(exact[0])
             best = min(best, (problem.objective(*exact), *exact), key=lambda found: found[0])
-        new = [coef] if exact is None else [coef, exact[0]]
-        points += new
-    return Found(best[1], best[2], bound)
+        if bound <= before and energy.value.sum() >= coef @ coef / 2 - _STUCK:
+            break
+    return Found(best[1], best[2], problem.margins(*best[1:]) >= 1 - 1e-9, bound)
