@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence gpu-check clean
+.PHONY: demo test lint promises bench convergence table-2-2 tables-3 gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -29,6 +29,20 @@ bench: $(COMPARABLE)  ## ours and the peers side by side; writes docs/benchmarks
 
 convergence: $(TESTABLE)  ## train the full ensemble on all data of the papers that are at hand
 	$(BIN)/python gpu/benchmarks/convergence.py
+
+table-2-2: $(TESTABLE)  ## the thesis's table 2.2 on the data at hand; writes docs/studies.md
+	$(BIN)/python gpu/benchmarks/table_2_2.py --exact australian
+
+# Cells that docs/results has with the same settings are not measured again. The thesis's B = 500 and
+# ten folds throughout take hours on two cores: make tables-3 TABLES_3= TABLES_3_LARGE=
+TABLES_3 := --bootstraps 200 --constrained-bootstraps 20
+TABLES_3_LARGE := --bootstraps 100 --constrained-bootstraps 20 --constrained-folds 2
+
+tables-3: $(TESTABLE)  ## the thesis's tables 3.4 to 3.7 likewise, and the time of Ctrl2
+	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py $(TABLES_3) \
+		wisconsin housing heart australian leukemia banknote
+	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py $(TABLES_3_LARGE) german careval
+	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py --ctrl2-times
 
 # make gpu-check PYTHON_GPU=python3 takes an interpreter that has torch and what else it has.
 gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU, and how fast?

@@ -231,6 +231,11 @@ def test_tables_3_resume_after_the_time_is_up(monkeypatch, tmp_path, capsys):
     capsys.readouterr()
 
 
+def test_training_time_counts_samples_of_more_rows_than_a_byte_holds(rng):
+    X, positive = two_clouds(rng, n=700, share=0.45)
+    assert chapter3.training_time(X, positive, 0.9, 2)["largest shortfall, rows"] == 0
+
+
 def test_training_time_counts_what_machines_lack(rng, monkeypatch):
     X, positive = two_clouds(rng, n=60)
     found = chapter3.training_time(X, positive, 0.9, 3)

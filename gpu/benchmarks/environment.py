@@ -16,7 +16,7 @@ import psutil
 __all__ = ["cores", "describe"]
 
 ROOT = Path(__file__).parents[2]
-_WRITTEN = ("docs/benchmarks.md", "docs/results", "gpu/results")  # by measurements
+_WRITTEN = ("docs/studies.md", "docs/benchmarks.md", "docs/results", "gpu/results")  # measured
 
 
 def cores() -> list[int]:
