@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from bootprob.calibration import Sigmoid
 from bootprob.decision_rates import ClassRate, decision_rates
 from bootprob.rates import RateFloor
 
@@ -95,8 +95,8 @@ def calibrated_out_of_bag(model: BootstrapSVC) -> Floats | None:
         return None
     if model.control is None:
         return model.oob_proba_[:, 1]
-    slope, intercept = model.sigmoid_  # control goes with this calibration only
-    return expit(slope * (model.oob_decision_function_ + model.score_threshold_) + intercept)
+    sigmoid = Sigmoid(*model.sigmoid_, model.sigmoid_information_)  # control goes with no other
+    return sigmoid.predict(model.oob_decision_function_ + model.score_threshold_)
 
 
 def odds_factor(model: BootstrapSVC) -> float | None:

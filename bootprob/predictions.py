@@ -127,10 +127,8 @@ class FittedEnsemble:
                 "The model has calibration=None, so it has no calibrated probabilities; fit it "
                 "with calibration='sigmoid'."
             )
-        scores = self.decision_function(X) + self.score_threshold_
-        calibrated = self._calibrated()
-        calibrator = calibrated.sigmoid if calibrated.isotonic is None else calibrated.isotonic
-        return both(calibrator.predict(scores))
+        before_control = self.decision_function(X) + self.score_threshold_
+        return both(self._calibrated().predict(before_control))
 
     def vote_proba(self, X: ArrayLike) -> Floats:
         """Weighted share of replicates that vote for each class, thesis (3.4).

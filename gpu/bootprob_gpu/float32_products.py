@@ -7,12 +7,13 @@ distances, which are differences of products, lose their digits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
-from threading import Lock
-from types import TracebackType
 from typing import Any
 
 import torch
+
+from bootprob_gpu.process_setting import ProcessSetting
 
 __all__ = ["ieee_products"]
 
@@ -23,40 +24,8 @@ if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
     _SETTINGS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 
 
-class _IeeeProducts:
-    """Holds products to float32 while any caller is inside.
-
-    The settings are the process's, so of callers in several threads the first one changes them and
-    only the last one restores what was there before.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._before = _held()
-            self._inside += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._before.close()
-
-
-ieee_products = _IeeeProducts()
-
-
-def _held() -> ExitStack:
-    """Hold products to float32; what is returned restores the settings when it is closed."""
+def _hold() -> Callable[[], None]:
+    """Hold products to float32; what is returned restores the settings."""
     before = ExitStack()
     if not _SETTINGS:
         before.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
@@ -66,7 +35,7 @@ def _held() -> ExitStack:
         if precision not in ("none", "ieee"):
             before.callback(_restore, setting, precision)
             setting.fp32_precision = "ieee"
-    return before
+    return before.close
 
 
 def _restore(setting: Any, precision: str) -> None:
@@ -74,3 +43,6 @@ def _restore(setting: Any, precision: str) -> None:
     # What was not said for all kinds of devices at once was said for this one.
     if setting.fp32_precision != precision:
         setting.fp32_precision = precision
+
+
+ieee_products = ProcessSetting(_hold)

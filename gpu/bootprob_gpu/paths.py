@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from threading import Lock
-from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
+from bootprob_gpu.process_setting import ProcessSetting
 
 __all__ = ["PathCertificates", "in_threads", "one_blas_thread", "solve_paths", "workers"]
 
@@ -35,35 +34,6 @@ class PathCertificates:
     status: NDArray[np.int64]
 
 
-class _OneBlasThread:
-    """Holds BLAS to one thread while any caller is inside.
-
-    The limit is the process's, so of callers in several threads the first one sets it and only
-    the last one restores what was there before.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _libraries().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-
-
 @cache
 def _libraries() -> ThreadpoolController:
     """The libraries loaded; looked for once, as it takes milliseconds."""
@@ -71,7 +41,11 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-one_blas_thread = _OneBlasThread()
+def _hold_blas_to_one_thread() -> Callable[[], None]:
+    return _libraries().limit(limits=1, user_api="blas").restore_original_limits
+
+
+one_blas_thread = ProcessSetting(_hold_blas_to_one_thread)
 
 Solve = Callable[[int, NDArray[np.intp], NDArray[np.intp], Floats, PathCertificates], None]
 
