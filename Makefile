@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence table-2-2 tables-3 gpu-check clean
+.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -43,6 +43,12 @@ tables-3: $(TESTABLE)  ## the thesis's tables 3.4 to 3.7 likewise, and the time 
 		wisconsin housing heart australian leukemia banknote
 	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py $(TABLES_3_LARGE) german careval
 	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py --ctrl2-times
+
+tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of its paper
+	$(BIN)/python gpu/benchmarks/tables_3_2_and_3_3.py $(TABLES_3_2)
+
+figures-3: $(TESTABLE)  ## its figures 3.1 to 3.3 and 3.6, into the folder figures
+	$(BIN)/python gpu/benchmarks/thesis_figures.py figures
 
 # make gpu-check PYTHON_GPU=python3 takes an interpreter that has torch and what else it has.
 gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU, and how fast?

@@ -1,5 +1,6 @@
 """Studies of the thesis: tuning finds what scikit-learn finds, cells are right, runs resume."""
 
+import argparse
 import json
 import math
 import sys
@@ -14,11 +15,24 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "gpu" / "benchmarks"))
 
 import svm_tuning
 import table_2_2
+import tables_3_2_and_3_3 as probabilities
 import tables_3_4_to_3_7 as chapter3
+import thesis_figures
 from datasets import FOLDER
 from studies_document import main as write_document
+from studies_probabilities import DATA_SETS
+from study_results import save
 from svm_tuning import Grid, asked_share, choose
-from thesis_numbers import COLUMNS, PRINTED_TOO, SQUARED_ERROR, TABLE_2_2, TARGET, TPR_IMPOSED
+from thesis_numbers import (
+    COLUMNS,
+    PAPER_PROBABILITY_ERROR,
+    PRINTED_TOO,
+    PROBABILITY_ERROR,
+    SQUARED_ERROR,
+    TABLE_2_2,
+    TARGET,
+    TPR_IMPOSED,
+)
 
 from bootprob import BootstrapSVC
 from bootprob.resampling import bootstrap_counts
@@ -62,6 +76,39 @@ def test_what_the_document_says_of_the_printed_ctrl1_is_so():
     assert len(cells["positives"]) == len(cells["negatives"]) == 16
     assert sum(value < none for value, none in cells["negatives"]) == 5
     assert sum(abs(value - none / 2) <= 0.0011 for value, none in cells["positives"]) == 11
+
+
+def test_what_the_document_says_of_the_printed_probabilities_is_so():
+    assert set(DATA_SETS) == set(probabilities.NAMES)
+    thesis = {name: row for name, row in PROBABILITY_ERROR.items() if "Sollich" in row}
+    assert len(thesis) == 8
+    assert sum(row["Sollich"] >= 0.2 for row in thesis.values()) == 4
+    gene = thesis["leukemia"]
+    assert gene["Sollich"] == 0.238
+    assert all(value < 0.02 for method, value in gene.items() if method != "Sollich")
+    assert len({value for method, value in gene.items() if method.startswith("Tao")}) == 1
+    for name, method, values in (
+        ("wisconsin", "bootstrap", (0.018, 0.003)),
+        ("banknote", "Platt", (0.09, 0.008)),
+        ("divorce", "bootstrap", (0.059, 0)),
+        ("german", "best C", (0.24, 0.28)),
+    ):
+        both = PROBABILITY_ERROR[name][method], PAPER_PROBABILITY_ERROR[name][method]
+        assert both == values
+
+
+def test_printed_best_c_counts_rows_of_one_fold():
+    rows = {  # of the validation sample, thesis table 3.1
+        **{"australian": 69, "banknote": 137, "careval": 173, "german": 100, "heart": 72},
+        **{"housing": 51, "leukemia": 7, "wisconsin": 57, "divorce": 17},
+    }
+    whole = {
+        name
+        for name, n in rows.items()
+        if any(round(k / n, 3) == PROBABILITY_ERROR[name]["best C"] for k in range(n + 1))
+    }
+    assert set(rows) == set(PROBABILITY_ERROR)
+    assert set(rows) - whole == {"careval"}
 
 
 # Tuning
@@ -184,6 +231,200 @@ def test_democrats_are_the_positives_of_votes():
     assert positive.sum() == 267
 
 
+# Tables 3.2 and 3.3
+
+
+def settings_for(methods, bootstraps=3, inner_folds=2, seed=0):
+    return {m: probabilities.settings_of(m, bootstraps, inner_folds, seed) for m in methods}
+
+
+def results_in(folder) -> dict:
+    path = folder / "results" / probabilities.FILE
+    return json.loads(path.read_text(encoding="utf-8"))["data sets"]
+
+
+@pytest.fixture
+def two_data_sets(monkeypatch, rng):
+    """Small tables in place of two of the thesis's."""
+    tables = {name: two_clouds(rng, n=60, share=0.3) for name in ("wisconsin", "german")}
+    monkeypatch.setattr(probabilities, "LOADERS", {n: lambda n=n: tables[n] for n in tables})
+    monkeypatch.setattr(probabilities, "at_hand", lambda name: name in tables)
+    return tables
+
+
+@pytest.mark.parametrize("method", probabilities.METHODS)
+def test_a_fold_is_the_squared_error_of_that_estimator(rng, method):
+    X, positive = two_clouds(rng, n=60)
+    given = probabilities.settings_of(method, 5, 2, 3)
+    training, held_out = probabilities.splits(X, positive, given)[4]
+    found = probabilities.measure(X, positive, training, held_out, method, given)
+    model = probabilities.METHODS[method](given).fit(X[training], positive[training])
+    stated = model.predict_proba(X[held_out])
+    np.testing.assert_allclose(stated.sum(axis=1), 1)
+    pairs = zip(stated[:, 1], positive[held_out], strict=True)
+    expected = sum((p - y) ** 2 for p, y in pairs) / len(held_out)
+    assert found["squared error"] == pytest.approx(expected, abs=1e-12)
+    assert 0 <= found["squared error"] <= 1
+
+
+def test_methods_are_what_their_names_say():
+    made = {
+        m: probabilities.METHODS[m](given)
+        for m, given in settings_for(probabilities.METHODS).items()
+    }
+    paper = BootstrapSVC.paper(n_bootstraps=3, random_state=0)
+    assert made["bootstrap"].get_params() == paper.get_params()
+    assert made["default"].get_params() == BootstrapSVC(n_bootstraps=3, random_state=0).get_params()
+    assert made["rbf"].kernel == "rbf"
+    for name, r in (("0", 0), ("√10", 10), ("√20", 20), ("√30", 30)):
+        assert made[f"Tao, r = {name}"].r ** 2 == pytest.approx(r)
+    for method, model in made.items():
+        grid = getattr(model, "C", None)
+        if method not in ("default", "rbf") and grid is not None:
+            np.testing.assert_allclose(grid, 2.0 ** np.arange(-6, 5))  # half of the thesis's
+        if "cv" in model.get_params():
+            assert model.cv == 2
+
+
+def test_folds_partition_the_rows_and_keep_the_classes(rng):
+    X, positive = two_clouds(rng, n=100, share=0.3)
+    folds = probabilities.splits(X, positive, {"seed": 5})
+    held_out = np.concatenate([rows for _, rows in folds])
+    assert sorted(held_out) == list(range(100))
+    for training, rows in folds:
+        assert len(training) + len(rows) == 100
+        assert positive[rows].sum() == 3
+
+
+def test_tables_3_2_resume_fold_by_fold(two_data_sets, monkeypatch, tmp_path, capsys):
+    methods = ["bootstrap", "default"]
+    settings = settings_for(methods)
+    real = probabilities.measure
+    calls = []
+
+    def interrupted(*given):
+        if len(calls) == 7:
+            raise KeyboardInterrupt
+        calls.append(given[4])
+        return real(*given)
+
+    monkeypatch.setattr(probabilities, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        probabilities.main(["wisconsin"], methods, settings, tmp_path, folds=4)
+    cells = results_in(tmp_path)["wisconsin"]["cells"]
+    assert [len(cells[m]["folds"]) for m in methods] == [4, 3]
+    monkeypatch.setattr(probabilities, "measure", lambda *g: calls.append(g[4]) or real(*g))
+    probabilities.main(["wisconsin"], methods, settings, tmp_path, folds=4)
+    assert calls == ["bootstrap"] * 4 + ["default"] * 4
+    again = results_in(tmp_path)["wisconsin"]["cells"]
+    assert again["bootstrap"] == cells["bootstrap"]
+    # In one go the same numbers come out.
+    probabilities.main(["wisconsin"], methods, settings, tmp_path / "whole", folds=4)
+    whole = results_in(tmp_path / "whole")["wisconsin"]["cells"]
+    for method in methods:
+        errors = [
+            [fold["squared error"] for fold in cell[method]["folds"]] for cell in (again, whole)
+        ]
+        np.testing.assert_allclose(*errors, rtol=1e-12)
+    # Other settings are measured anew, and so is what is asked for again.
+    calls.clear()
+    other = settings_for(methods, seed=1) | {"default": settings["default"]}
+    probabilities.main(["wisconsin"], methods, other, tmp_path, folds=4)
+    assert calls == ["bootstrap"] * 4
+    probabilities.main(["wisconsin"], ["default"], settings, tmp_path, folds=2, again=True)
+    assert calls[4:] == ["default"] * 2
+    calls.clear()
+    probabilities.main(["wisconsin", "heart"], methods, settings, tmp_path, seconds=0, again=True)
+    assert calls == []
+    assert "heart: left out" in capsys.readouterr().out
+
+
+def test_document_has_printed_and_measured_probabilities(two_data_sets, tmp_path, capsys):
+    methods = ["bootstrap", "default", "best C"]
+    probabilities.main(["german", "wisconsin"], methods, settings_for(methods), tmp_path)
+    probabilities.main(["wisconsin"], ["rbf"], settings_for(["rbf"]), tmp_path, folds=3)
+    text = (tmp_path / "studies.md").read_text(encoding="utf-8")
+    cells = results_in(tmp_path)["german"]["cells"]
+    means = {
+        method: np.mean([fold["squared error"] for fold in cells[method]["folds"]])
+        for method in methods
+    }
+    tables = text.split("## Tables 3.2 and 3.3")[1].split("## Tables 3.4")[0].split("\n\n")
+    lines = [line for part in tables for line in part.splitlines() if line.startswith("| german")]
+    first, second, third = ([c.strip() for c in line.split("|")[2:-1]] for line in lines)
+    assert first[0] == "0.210"  # 18 of 60 positives
+    here = {method: f"{means[method]:.3f}" for method in methods}
+    lowest = min(here["bootstrap"], here["default"])
+    marked = {m: f"**{here[m]}**" if here[m] == lowest else here[m] for m in methods}
+    assert first[1] == f"0.203 / 0.197 / {marked['bootstrap']}"
+    assert first[2] == "0.203 / 0.229 / …"
+    assert first[-2:] == [marked["default"], "…"]
+    assert second == [
+        f"0.240 / 0.280 / {here['best C']}",
+        "…",
+        f"0.203 / 0.197 / {here['bootstrap']}",
+    ]
+    gaps = [
+        a["squared error"] - b["squared error"]
+        for a, b in zip(cells["default"]["folds"], cells["bootstrap"]["folds"], strict=True)
+    ]
+    error = np.std(gaps, ddof=1) / np.sqrt(10)
+    assert third[0] == f"{np.mean(gaps):+.4f} ± {error:.4f}"
+    assert third[1:3] == ["…", "…"]
+    capsys.readouterr()
+
+
+def test_results_are_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "results" / "some.json"
+    save(path, "make", {"a": 1})
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        save(path, "make", {"a": object()})
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+# Figures
+
+
+def test_scores_of_folds_are_scikit_learns(rng):
+    X, positive = two_clouds(rng, n=41)
+    X[:, 1] *= 1e3
+    row, k = int(rng.integers(41)), 5
+    found = thesis_figures.scores_of_folds(X, positive, row, 0.5, k, seed=7)
+    others = np.random.default_rng(7).permutation(np.delete(np.arange(41), row))
+    expected = []
+    for left_out in np.array_split(others, k):
+        kept = np.setdiff1d(others, left_out)
+        mean, spread = X[kept].mean(axis=0), X[kept].std(axis=0)
+        svc = SVC(kernel="linear", C=0.5, tol=1e-8).fit((X[kept] - mean) / spread, positive[kept])
+        expected.append(svc.decision_function((X[[row]] - mean) / spread)[0])
+    np.testing.assert_allclose(found, expected, atol=0.05)  # flat near the optimum
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_figures_are_written(monkeypatch, tmp_path, capsys, kind):
+    monkeypatch.setattr(thesis_figures, "FOLDS", (2, 5))
+    monkeypatch.setattr(thesis_figures, "at_hand", lambda name: name == "wisconsin")
+    given = argparse.Namespace(data="wisconsin", bootstraps=5, seed=0)
+    numbers = list(thesis_figures.FIGURES)
+    paths = thesis_figures.main(tmp_path / "new", given, numbers, kind)
+    assert [path.name for path in paths] == [
+        f"figure_{number}.{kind}" for number in ("3_1", "3_2", "3_3", "3_6")
+    ]
+    start = b"<?xml" if kind == "svg" else b"\x89PNG"
+    assert all(path.read_bytes().startswith(start) for path in paths)
+    capsys.readouterr()
+
+
+def test_the_same_figure_is_the_same_file(monkeypatch, tmp_path, capsys):
+    given = argparse.Namespace(data="wisconsin", bootstraps=4, seed=0)
+    (one,) = thesis_figures.main(tmp_path / "a", given, ["3.6"])
+    (two,) = thesis_figures.main(tmp_path / "b", given, ["3.6"])
+    assert one.read_bytes() == two.read_bytes()
+    capsys.readouterr()
+
+
 # Tables 3.4 to 3.7
 
 
@@ -262,4 +503,4 @@ def test_training_time_counts_what_machines_lack(rng, monkeypatch):
 
 def test_document_of_nothing_measured_says_so(tmp_path):
     text = write_document(tmp_path).read_text(encoding="utf-8")
-    assert text.count("Not measured") == 3
+    assert text.count("Not measured") == 4

@@ -1,8 +1,9 @@
-"""Write docs/studies.md from what the two studies have measured; nothing is measured here.
+"""Write docs/studies.md from what the studies have measured; nothing is measured here.
 
     python gpu/benchmarks/studies_document.py
 
-Reads docs/results/table_2_2.json and docs/results/tables_3_4_to_3_7.json, as far as they exist.
+Reads table_2_2.json, tables_3_2_and_3_3.json and tables_3_4_to_3_7.json of docs/results, as far as
+they exist.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from studies_probabilities import DATA_SETS, best_C_errors, differences, errors, measured_with
 from study_results import DOCS, load
 from tables import figures, markdown
 from thesis_numbers import COLUMNS, PRINTED_TOO, SQUARED_ERROR, TABLE_2_2, TARGET, TPR_IMPOSED
@@ -60,18 +62,31 @@ def main(docs: Path = DOCS) -> Path:
     environment.filters["figures"] = figures
     studies = {
         name: load(docs / "results" / file)
-        for name, file in (("chapter2", "table_2_2.json"), ("chapter3", "tables_3_4_to_3_7.json"))
+        for name, file in (
+            ("chapter2", "table_2_2.json"),
+            ("probabilities", "tables_3_2_and_3_3.json"),
+            ("chapter3", "tables_3_4_to_3_7.json"),
+        )
     }
     text = environment.get_template("studies.md.jinja").render(
         **studies,
         columns=COLUMNS,
-        data_sets={"chapter2": TABLE_2_2, "chapter3": SQUARED_ERROR["positives"]["threshold"]},
+        data_sets={
+            "chapter2": TABLE_2_2,
+            "probabilities": DATA_SETS,
+            "chapter3": SQUARED_ERROR["positives"]["threshold"],
+        },
         settings=_settings,
         table_2_2=table_2_2,
+        probability_errors=errors,
+        best_C_errors=best_C_errors,
+        differences=differences,
+        measured_with=measured_with,
         exact=_exact,
         squared_errors=squared_errors,
         times=_times,
     )
+    docs.mkdir(parents=True, exist_ok=True)
     path = docs / "studies.md"
     path.write_text(text, encoding="utf-8")
     return path

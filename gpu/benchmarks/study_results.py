@@ -10,6 +10,8 @@ import numpy as np
 from environment import describe
 from numpy.typing import NDArray
 
+from bootprob.files import replace_when_complete
+
 __all__ = ["DOCS", "load", "rates", "save", "standardised"]
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,12 +25,13 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def save(path: Path, command: str, results: dict[str, Any]) -> None:
-    """Write the file with what it was measured on; the last run counts."""
+    """Write the file, whole or not at all, with what it was measured on; the last run counts."""
     path.parent.mkdir(parents=True, exist_ok=True)
     whole = {"command": command, "environment": describe(_DISTRIBUTIONS)} | {
         key: value for key, value in results.items() if key not in ("command", "environment")
     }
-    path.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with replace_when_complete(path) as file:
+        file.write((json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import FOLDER, LOADERS
+from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from studies_document import main as write_document
@@ -81,8 +81,8 @@ def main(
     results = load(path)
     found = results.setdefault("data sets", {})
     for name in names:
-        if name != "wisconsin" and not (FOLDER / name).exists():
-            print(f"{name}: left out, {FOLDER / name} is absent", flush=True)
+        if not at_hand(name):
+            print(f"{name}: left out, not in {FOLDER}", flush=True)
             continue
         if again or found.get(name, {}).get("settings") != settings:
             found[name] = {"settings": settings}

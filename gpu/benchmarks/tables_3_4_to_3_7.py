@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import FOLDER, LOADERS
+from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from studies_document import main as write_document
@@ -65,8 +65,8 @@ def main(
     results = load(path)
     results["imposed"] = list(TPR_IMPOSED)
     for name in names:
-        if name != "wisconsin" and not (FOLDER / name).exists():
-            print(f"{name}: left out, {FOLDER / name} is absent", flush=True)
+        if not at_hand(name):
+            print(f"{name}: left out, not in {FOLDER}", flush=True)
             continue
         X, positive = LOADERS[name]()
         found = results.setdefault("data sets", {}).setdefault(name, {"cells": {}})
