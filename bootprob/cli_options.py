@@ -52,7 +52,12 @@ class Calibration(StrEnum):
     """Ways from scores to probabilities."""
 
     sigmoid = "sigmoid"
+    sigmoid_votes = "sigmoid-votes"
+    sigmoid_both = "sigmoid-both"
     isotonic = "isotonic"
+    beta = "beta"
+    venn_abers = "venn-abers"
+    auto = "auto"
     none = "none"
 
 
@@ -189,10 +194,11 @@ def build_estimator(
             "calibrate, its probability is the share of votes. Leave one of the two out."
         )
     steering = control_parameters(control, tpr, tnr, confidence, bound)
-    if steering and calibration is Calibration.isotonic:
+    movable = (None, Calibration.sigmoid, Calibration.auto, Calibration.none)
+    if steering and calibration not in movable:
         raise typer.BadParameter(
-            "--calibration isotonic has steps, which cannot be moved to a rate; use sigmoid, or "
-            "none to control votes."
+            f"--calibration {calibration} cannot be moved to a rate; use sigmoid, or none to "
+            "control votes."
         )
     votes = calibration is Calibration.none
     given: dict[str, Any] = {

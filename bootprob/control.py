@@ -66,10 +66,10 @@ def controlled_rates(
             "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr' or both "
             "(ConstrainedSVC takes all three)."
         )
-    if calibration == "isotonic":
+    if calibration not in (None, "sigmoid", "auto"):
         raise DataError(
-            "calibration is 'isotonic', whose steps cannot be moved to a controlled threshold; "
-            "give calibration='sigmoid', or None for vote shares."
+            f"calibration is {calibration!r}, which cannot be moved to a controlled threshold; "
+            "give calibration='sigmoid' ('auto' takes it too), or None for vote shares."
         )
     return floors
 

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from bootprob.calibration import CALIBRATORS
 from bootprob.feature_map import warn_of_coarse_map
 from bootprob.fitting import learn
 from bootprob.grids import DEFAULT_C
+from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
 from bootprob.predictions import FittedEnsemble
-from bootprob.scoring import (
-    warn_of_unsolved,
-)
+from bootprob.scoring import warn_of_unsolved
 from bootprob_gpu import Kernel
 
 __all__ = ["BootstrapSVC"]
@@ -72,10 +72,14 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         class alive in the scores; calibration then puts the base rate back. A dict weighs all
         rows of a class, as `sample_weight` does: the probabilities are those of a population in
         which the classes occur that much more often.
-    calibration : {"sigmoid", "isotonic"} or None, default "sigmoid"
-        How `predict_proba` turns scores into probabilities; None reports the vote share, (3.4).
-    interval : {"normal", "replicate", "wald", "wilson"}, default "normal"
-        Default method of `proba_interval`.
+    calibration : str or None, default "sigmoid"
+        How `predict_proba` turns out-of-bag scores into probabilities: "sigmoid" (Platt's, of the
+        mean score), "sigmoid-votes" (of the logit of the vote share), "sigmoid-both", "isotonic",
+        "beta" or "venn-abers"; "auto" chooses by out-of-bag log-loss, and takes another than the
+        sigmoid only if it is better by more than chance (see `calibration_`). None reports the
+        vote share, (3.4).
+    interval : str, default "corrected"
+        Default method of `proba_interval`, which lists them.
     control : {"threshold", "constrained"} or None, default None
         Make rates hold (thesis 3.2.2): "threshold" (Ctrl1) moves the scores above which a row
         counts as positive, for the votes of each C and for the mean score, until the rates hold
@@ -165,12 +169,31 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Mean score over the replicates that did not see the row; NaN if there is none.
     oob_score_variance_ : ndarray, shape (n,)
         Variance of those scores; NaN with fewer than two replicates.
+    oob_jackknife_variance_ : ndarray, shape (n,)
+        Variance of the mean score by the infinitesimal jackknife; NaN as above.
+    oob_model_variance_ : ndarray, shape (n,)
+        How far the logits of `alternatives_` are from the ensemble's, squared, on average.
     oob_vote_proba_, oob_proba_ : ndarray, shape (n, 2)
         Out-of-bag vote shares (3.4) and calibrated probabilities, NaN as above.
     oob_counts_ : ndarray of int, shape (n,)
         Replicates that did not see the row.
+    calibration_ : str or None
+        The calibration in use; differs from the parameter with "auto".
+    calibrator_ : dict of ndarray
+        What the calibrator is made of; empty for the sigmoid.
     sigmoid_ : tuple of float
         Slope and intercept of the out-of-bag sigmoid.
+    sigmoid_information_ : ndarray, shape (2, 2)
+        Its Fisher information.
+    sigmoid_replicates_ : ndarray, shape (B, 2)
+        What resampling the rows does to it.
+    true_logit_ : dict of ndarray
+        What the interval "corrected" is made of: `bootprob.true_logit.TrueLogit`.
+    alternatives_ : dict of ndarray
+        RBF models of the grid that do as well as the best as far as the data tell:
+        `bootprob.alternatives.Alternatives`.
+    counts_gram_ : ndarray, shape (B, B)
+        Inner products of the centred bootstrap counts, for the infinitesimal jackknife.
     vote_thresholds_ : ndarray, shape (R,)
         Score above which a model votes for ``classes_[1]``; 0 but for ``control="threshold"``.
     score_threshold_ : float
@@ -233,8 +256,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         "weighting": [StrOptions({"accuracy", "log_loss"})],
         "standardize": [StrOptions({"bootstrap", "global"}), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "calibration": [StrOptions({"sigmoid", "isotonic"}), None],
-        "interval": [StrOptions({"normal", "replicate", "wald", "wilson"})],
+        "calibration": [StrOptions({*CALIBRATORS, "auto"}), None],
+        "interval": [StrOptions({*OF_PROBABILITIES, *OF_VOTES})],
         "control": [StrOptions({"threshold", "constrained"}), None],
         "rates": [dict, None],
         "confidence": [None, Interval(Real, 0, 1, closed="neither")],
@@ -263,7 +286,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         standardize: str | None = "bootstrap",
         class_weight: str | dict[Any, float] | None = "balanced",
         calibration: str | None = "sigmoid",
-        interval: str = "normal",
+        interval: str = "corrected",
         control: Literal["threshold", "constrained"] | None = None,
         rates: dict[str, float] | None = None,
         confidence: float | None = None,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from bootprob.calibration import CALIBRATORS
 from bootprob.estimator import BootstrapSVC
 
 __all__ = ["join_state", "split_state"]
@@ -17,8 +18,9 @@ class _Array:
     """What an array must look like.
 
     `shapes` are words, a letter for each axis: n rows, p columns, D columns that the models know
-    (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m steps of
-    a calibrator; a digit is a length. A letter stands for the same number in all arrays.
+    (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m or q
+    steps of a calibrator, a alternatives; a digit is a length. A letter stands for the same
+    number in all arrays.
     """
 
     kinds: str
@@ -50,7 +52,10 @@ _ARRAYS = {
     "oob_proba_": _Array("f", ("n2",)),
     "oob_counts_": _Array("iu", ("n",)),
     "sigmoid_information_": _Array("f", ("22",)),
-    "isotonic_": _Array("f", ("2m",)),
+    "sigmoid_replicates_": _Array("f", ("B2",)),
+    "oob_jackknife_variance_": _Array("f", ("n",)),
+    "oob_model_variance_": _Array("f", ("n",)),
+    "counts_gram_": _Array("f", ("BB",)),
     "sampled_rows_": _Array("iu", ("k",)),
     "sampled_scores_": _Array("f", ("kB",)),
     "y_": _Array("iu", ("n",)),
@@ -74,8 +79,25 @@ _FEATURE_MAPS = {
         "phases": _Array("f", ("D",), absent="missing"),
     },
 }
+_TRUE_LOGIT = {"values": _Array("f", ("6",)), "information": _Array("f", ("22",))}
+_ALTERNATIVES = {
+    "models": _Array("i", ("a",)),
+    "slopes": _Array("f", ("a",)),
+    "intercepts": _Array("f", ("a",)),
+}
+_CALIBRATOR_ARRAYS = {
+    "coefficients": _Array("f", ("3",), absent="missing"),
+    "sigmoid": _Array("f", ("2",), absent="missing"),
+    "scores": _Array("f", ("m",), absent="missing"),
+    "probabilities": _Array("f", ("m",), absent="missing"),
+    "lower": _Array("f", ("q",), absent="missing"),
+    "upper": _Array("f", ("q",), absent="missing"),
+}
 _PARTS = {
     "certificates_": _CERTIFICATES,
+    "true_logit_": _TRUE_LOGIT,
+    "alternatives_": _ALTERNATIVES,
+    "calibrator_": _CALIBRATOR_ARRAYS,
     "feature_map_": _FEATURE_MAPS["nystroem"] | _FEATURE_MAPS["random-features"],
 }
 _LAYOUT = _ARRAYS | {
@@ -92,7 +114,8 @@ _VALUES: dict[str, type] = {
     "versions_": dict,
     "fit_seconds_": float,
 }
-_OPTIONAL_VALUES: dict[str, type] = {"feature_map_error_": dict}  # None where it is missing
+# None where they are missing.
+_OPTIONAL_VALUES: dict[str, type] = {"feature_map_error_": dict, "calibration_": str}
 
 
 def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -165,7 +188,7 @@ def join_state(
             setattr(svc, name, None)
     for whole, parts in _PARTS.items():
         found = {name: arrays[f"{whole}.{name}"] for name in parts if f"{whole}.{name}" in arrays}
-        setattr(svc, whole, found or None)
+        setattr(svc, whole, found or (None if whole == "feature_map_" else {}))
     for name, value in (values | {name: values.get(name) for name in _OPTIONAL_VALUES}).items():
         setattr(svc, name, value)
     return svc
@@ -183,6 +206,12 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
     mapped = {name.partition(".")[2] for name in arrays if name.startswith("feature_map_.")}
     if mapped and mapped not in [set(parts) for parts in _FEATURE_MAPS.values()]:
         raise TypeError(f"{', '.join(sorted(mapped))} do not make a feature map")
+    kind = values.get("calibration_", "sigmoid")
+    stored = {name.partition(".")[2] for name in arrays if name.startswith("calibrator_.")}
+    if kind not in CALIBRATORS:
+        raise ValueError(f"{kind!r} is no calibration")
+    if stored != _fields_of(kind):
+        raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
     if bool(mapped) != ("feature_map_error_" in values):
         raise TypeError("feature_map_ and feature_map_error_ belong together")
     lengths = {"p": values["n_features_in_"]}
@@ -194,6 +223,12 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         raise ValueError("either coef_ or dual_coef_ must be there")
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
         raise ValueError("dual_coef_ and X_fit_ belong together")
+
+
+def _fields_of(kind: str) -> set[str]:
+    """Arrays of `calibrator_`; the sigmoid has attributes of its own."""
+    calibrator: Any = CALIBRATORS[kind]
+    return set() if kind == "sigmoid" else {field.name for field in fields(calibrator)}
 
 
 def _check_array(name: str, array: np.ndarray, lengths: dict[str, int]) -> None:

@@ -12,6 +12,14 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from bootprob.alternatives import Alternatives
+from bootprob.calibration import (
+    CALIBRATORS,
+    Calibrator,
+    choose_calibration,
+    sigmoid_replicates,
+    vote_logits,
+)
 from bootprob.constrained_training import iter_fit_constrained
 from bootprob.control import Controlled, control_ensemble, controlled_rates, rates_reached
 from bootprob.ensemble import EnsembleTraining, train_ensemble
@@ -22,10 +30,12 @@ from bootprob.labels import encode_labels, weigh_classes
 from bootprob.out_of_bag import model_weights, score_out_of_bag
 from bootprob.probabilities import Calibrated, both
 from bootprob.probabilities import shares as vote_shares_of_both
+from bootprob.probability_intervals import mean_variance
 from bootprob.rates import RateFloor
 from bootprob.resampling import bootstrap_counts, draw_entropy
 from bootprob.standardization import bootstrap_scale, center_and_scale
 from bootprob.thresholds import LeftOut, needed_shares
+from bootprob.true_logit import TrueLogit
 from bootprob_gpu import FittedBatch, Problem, iter_fit, resolve_device
 
 if TYPE_CHECKING:
@@ -129,7 +139,13 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         weights,
         calibrated=svc.calibration is not None,
     )
-    oob_proba = _oob_proba(ruled, svc.calibration)
+    n_votes = float(training.n_out_of_bag.mean())
+    kind, calibrator = _calibrate(svc.calibration, ruled, positive, teaching, n_votes)
+    if kind is None:
+        oob_proba = vote_shares_of_both(ruled.votes)
+    else:
+        calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
+        oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
     C = problem.C_per_model
     return {
         "classes_": classes,
@@ -148,6 +164,9 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         "accuracy_": training.accuracy,
         **_models(training.models, rows),
         **_out_of_bag(ruled),
+        **_of_intervals(ruled, training, positive, teaching, counts, svc.kernel),
+        "calibration_": kind,
+        "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
         "oob_counts_": training.n_out_of_bag,
         "oob_proba_": oob_proba,
         "control_gap_": gap,
@@ -236,12 +255,58 @@ def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
     }
 
 
-def _oob_proba(ruled: Controlled, calibration: str | None) -> Floats:
-    if calibration is None:
-        return vote_shares_of_both(ruled.votes)
+def _calibrate(
+    calibration: str | None,
+    ruled: Controlled,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    n_votes: float,
+) -> tuple[str | None, Calibrator]:
+    """Name of the calibration, chosen if that is asked for, and the calibrator."""
     scores = ruled.scores
-    isotonic = scores.isotonic if calibration == "isotonic" else None
-    return both(Calibrated(scores.sigmoid, isotonic, ruled.moved).predict(scores.mean))
+    if calibration is None or calibration == "sigmoid" or ruled.moved != 0:
+        return calibration and "sigmoid", scores.sigmoid
+    taught = np.isfinite(scores.mean) & (weight > 0)
+    known = scores.mean[taught], positive[taught], weight[taught]
+    logits = vote_logits(ruled.votes[taught], n_votes)
+    if calibration == "auto":
+        calibration = choose_calibration(known[0], logits, *known[1:])
+        if calibration == "sigmoid":
+            return calibration, scores.sigmoid
+    return calibration, CALIBRATORS[calibration].fit(*known, logits)
+
+
+def _of_intervals(
+    ruled: Controlled,
+    training: EnsembleTraining,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    counts: NDArray[np.unsignedinteger[Any]],
+    kernel: str,
+) -> dict[str, Any]:
+    scores, before = ruled.scores, ruled.scores.mean + ruled.moved
+    taught = np.isfinite(before) & (weight > 0)
+    alternatives, apart = Alternatives.none(), np.zeros(len(before))
+    if kernel == "rbf":
+        means = training.mean_scores(taught)
+        alternatives = Alternatives.fit(means, positive[taught], weight[taught])
+        logits = scores.sigmoid.slope * before[taught] + scores.sigmoid.intercept
+        apart[taught] = alternatives.variance(means[:, alternatives.models], logits)
+    true_logit = TrueLogit.fit(
+        before[taught],
+        mean_variance(scores.variance, scores.jackknife)[taught],
+        apart[taught],
+        positive[taught],
+        weight[taught],
+    )
+    return {
+        "oob_jackknife_variance_": scores.jackknife,
+        "oob_model_variance_": apart,
+        "alternatives_": dict(vars(alternatives)),
+        "counts_gram_": scores.gram,
+        "sigmoid_replicates_": sigmoid_replicates(scores.sigmoid, before, positive, weight, counts),
+        "true_logit_": true_logit.arrays(),
+    }
 
 
 def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
@@ -255,7 +320,6 @@ def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
         "oob_score_variance_": scores.variance,
         "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
         "sigmoid_information_": scores.sigmoid.information,
-        "isotonic_": np.stack([scores.isotonic.scores, scores.isotonic.probabilities]),
         "oob_vote_proba_": vote_shares_of_both(ruled.votes),
         "sampled_rows_": scores.sampled_rows,
         "sampled_scores_": scores.sampled_scores,

@@ -169,15 +169,16 @@ def out_of_bag_caveat(model: BootstrapSVC) -> str | None:
     Returns
     -------
     str or None
-        Sentences on isotonic calibration; None where there is nothing to warn of.
+        Sentences on isotonic and Venn–Abers calibration; None where there is nothing to warn of.
     """
-    if model.calibration != "isotonic":
+    kind = getattr(model, "calibration_", model.calibration)
+    if kind not in ("isotonic", "venn-abers"):
         return None
     return (
-        "The isotonic calibration was fitted to the very rows that these numbers are measured on, "
+        f"The {kind} calibration was fitted to the very rows that these numbers are measured on, "
         "and bends to them far more than a sigmoid with its two parameters. They look better than "
         "they are, log-loss, Brier score and calibration error above all, and the more so the "
-        "fewer the rows. Judge an isotonic model on rows of its own."
+        "fewer the rows. Judge such a model on rows of its own."
     )
 
 

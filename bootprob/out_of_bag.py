@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration import Isotonic, Sigmoid
+from bootprob.calibration import Sigmoid
 from bootprob.ensemble import EnsembleTraining
 from bootprob.exceptions import DataError
+from bootprob.intervals import counts_gram, jackknife_variance
 from bootprob.row_blocks import row_blocks
 from bootprob.scoring import replicate_scores
 from bootprob.weighting import accuracy_weights, log_loss_weights
@@ -40,9 +41,11 @@ class OutOfBagScores:
     mean, variance : ndarray, shape (n,)
         Of the replicate scores; NaN without any replicate, or with fewer than two for the
         variance.
+    jackknife : ndarray, shape (n,)
+        Variance of the mean by the infinitesimal jackknife; NaN as for `variance`.
+    gram : ndarray, shape (B, B)
+        Gram matrix of the centred counts.
     sigmoid : Sigmoid
-        Fitted to the means.
-    isotonic : Isotonic
         Fitted to the means.
     sampled_rows : ndarray of int, shape (k,)
         Up to 20 rows, evenly spaced over the means.
@@ -54,8 +57,9 @@ class OutOfBagScores:
     offset: Floats
     mean: Floats
     variance: Floats
+    jackknife: Floats
+    gram: Floats
     sigmoid: Sigmoid
-    isotonic: Isotonic
     sampled_rows: NDArray[np.intp]
     sampled_scores: Floats
 
@@ -146,8 +150,9 @@ def score_out_of_bag(
             yield scores, counts[:, taken].T == 0, taken
 
     scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
-    parts = [_moments(scores / scale + offset, outside) for scores, outside, _ in chunks()]
-    mean, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    gram = counts_gram(counts, weight > 0)
+    parts = [_moments(scores / scale + offset, outside, gram) for scores, outside, _ in chunks()]
+    mean, variance, jackknife = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
     sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
     if align and sigmoid.slope > 0:
@@ -155,7 +160,6 @@ def score_out_of_bag(
         shift = sigmoid.intercept / sigmoid.slope
         offset, mean = offset + shift, mean + shift
         sigmoid = sigmoid.centered(mean[usable], weight[usable])
-    known = mean[usable], positive[usable], weight[usable]
     order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
     sampled = order[picked]
@@ -168,8 +172,9 @@ def score_out_of_bag(
         offset=offset,
         mean=mean,
         variance=variance,
+        jackknife=jackknife,
+        gram=gram,
         sigmoid=sigmoid,
-        isotonic=Isotonic.fit(*known),
         sampled_rows=sampled,
         sampled_scores=np.where(counts[:, sampled].T == 0, scores / scale + offset, np.nan),
     )
@@ -219,8 +224,14 @@ def _alignment(
     return scale, offset
 
 
-def _moments(scores: Floats, outside: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Mean and variance over the replicates in which a row is out of bag; overwrites `scores`."""
+def _moments(
+    scores: Floats, outside: NDArray[np.bool_], gram: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Mean, variance and jackknife over the replicates in which a row is out of bag.
+
+    Overwrites `scores`.
+    """
+    jackknife = jackknife_variance(scores, gram, outside)
     count = outside.sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = (scores * outside).sum(axis=1) / count
@@ -228,4 +239,4 @@ def _moments(scores: Floats, outside: NDArray[np.bool_]) -> tuple[Floats, Floats
         scores *= outside
         squares = np.square(scores, out=scores).sum(axis=1)
         variance = np.where(count > 1, squares / (count - 1), np.nan)
-    return mean, variance
+    return mean, variance, np.where(count > 1, jackknife, np.nan)

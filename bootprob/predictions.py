@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bootprob import intervals
-from bootprob.calibration import Isotonic, Sigmoid
+from bootprob.alternatives import Alternatives
+from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap
 from bootprob.grids import grid_of
 from bootprob.probabilities import Calibrated, both, both_intervals, shares
+from bootprob.probability_intervals import NEEDS_REPLICATES, ProbabilityIntervals
 from bootprob.resampling import bootstrap_counts
 from bootprob.scoring import (
     NewRows,
@@ -24,6 +27,7 @@ from bootprob.scoring import (
     restore_models,
     vote_shares,
 )
+from bootprob.true_logit import TrueLogit
 from bootprob.weighting import accuracy_weights
 from bootprob_gpu import FittedBatch, resolve_device
 
@@ -37,12 +41,17 @@ class FittedEnsemble:
 
     accuracy_: Floats
     accuracy_tolerance: float
+    alternatives_: dict[str, NDArray[Any]]
     bootstrap_scale_: Floats
     calibration: str | None
+    calibration_: str | None
+    calibrator_: dict[str, Floats]
     center_: Floats
     certificates_: dict[str, NDArray[Any]]
     classes_: NDArray[Any]
     coef_: Floats | None
+    control: str | None
+    counts_gram_: Floats
     device: str
     dtype: str
     dual_coef_: Floats | None
@@ -51,10 +60,11 @@ class FittedEnsemble:
     gamma_: Floats | None
     intercept_: Floats
     interval: str
-    isotonic_: Floats
     memory_limit: int | None
     oob_counts_: NDArray[np.int64]
     oob_decision_function_: Floats
+    oob_jackknife_variance_: Floats
+    oob_model_variance_: Floats
     oob_proba_: Floats
     oob_score_variance_: Floats
     oob_vote_proba_: Floats
@@ -65,6 +75,8 @@ class FittedEnsemble:
     score_threshold_: float
     sigmoid_: tuple[float, float]
     sigmoid_information_: Floats
+    sigmoid_replicates_: Floats
+    true_logit_: dict[str, Floats]
     vote_thresholds_: Floats
     weights_: Floats
     X_fit_: Floats | None
@@ -101,7 +113,9 @@ class FittedEnsemble:
         check_is_fitted(self)
         if self.calibration is None:
             return self.vote_proba(X)
-        return both(self._calibrated().predict(self.decision_function(X)))
+        calibrated = self._calibrated()
+        votes = self.vote_proba(X)[:, 1] if calibrated.needs_votes else None
+        return both(calibrated.predict(self.decision_function(X), votes))
 
     def calibrated_proba(self, X: ArrayLike) -> Floats:
         """Calibrated class probabilities, whatever rate is controlled.
@@ -127,6 +141,8 @@ class FittedEnsemble:
                 "The model has calibration=None, so it has no calibrated probabilities; fit it "
                 "with calibration='sigmoid'."
             )
+        if self.control is None:
+            return self.predict_proba(X)
         before_control = self.decision_function(X) + self.score_threshold_
         return both(self._calibrated().predict(before_control))
 
@@ -183,21 +199,22 @@ class FittedEnsemble:
             Rows.
         level : float, default 0.95
             Nominal confidence level.
-        method : {"normal", "replicate", "wald", "wilson"}, optional
-            Default: the parameter `interval`.
+        method : str, optional
+            Default: the parameter `interval`. What each covers was measured: docs/intervals.md.
 
-            - "normal": normal on the logit, around `predict_proba`, with the variance of the
-              replicates plus that of the calibrator. Meant to contain the true probability
-              ``P(y | x)`` with the stated confidence; at 95 % it did in 94 to 97 % of the cases
-              on three known truths within the linear kernel's reach (docs/intervals.md). It
-              knows nothing of a truth outside it.
-            - "replicate": percentiles of the calibrated replicates. Somewhat too wide, and it
-              does not hold the uncertainty of the calibrator.
+            - "corrected": meant to contain the true probability ``P(y | x)`` with the stated
+              confidence, also of rows where it is small or large: normal on the logit, corrected
+              for what the noise of the scores does to logits (`bootprob.true_logit`).
+            - "normal": normal on the logit around `predict_proba`, with the variance of the
+              replicates plus that of the calibrator.
+            - "jackknife": the same with the infinitesimal jackknife's variance of the mean.
+            - "percentile", "basic" and "bca": of the calibrated replicates, on the logit; score
+              and calibrator are resampled together.
+            - "venn-abers": from ``p₀`` to ``p₁``, whatever the level. One of them is calibrated;
+              it is no confidence interval.
             - "wald": thesis (3.5) around `vote_proba`. It measures the Monte-Carlo noise of B
-              draws and nothing else: at 95 % it contained the true probability in 8 to 60 % of
-              the cases on the same truths. Its width is the same for every row, also where all
-              votes fall on one side (it uses the largest variance, ¼), and its bounds pass 0
-              and 1.
+              draws and nothing else. Its width is the same for every row, also where all votes
+              fall on one side (it uses the largest variance, ¼), and its bounds pass 0 and 1.
             - "wilson": Wilson's interval around `vote_proba`; measures the same noise.
         clip : bool, default False
             Cut the bounds of "wald" at 0 and 1; the others never pass them.
@@ -218,15 +235,12 @@ class FittedEnsemble:
             vote = self.vote_proba(X)[:, 1]
             bounds = intervals.of_votes(vote, self.n_replicates_, level, method, clip=clip)
             return both_intervals(bounds)
-        chunks = self._replicate_scores(X)
-        return both_intervals(
-            np.concatenate([self._calibrated().interval(s, level, method) for s in chunks])
-        )
+        return both_intervals(np.concatenate([part[-1] for part in self._parts(X, level, method)]))
 
     def summarize(
         self, X: ArrayLike, level: float = 0.95, method: str | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Say everything about rows in one pass over the ensemble.
+        """Say everything about rows in one pass over the ensemble, or two where votes count.
 
         Parameters
         ----------
@@ -244,22 +258,19 @@ class FittedEnsemble:
         method = self._checked_method(method)
         level = intervals.check_level(level)
         of_votes = method in intervals.OF_VOTES
-        score, score_interval, interval = [], [], []
-        for scores in self._replicate_scores(X):
-            score.append(scores.mean(axis=1))
-            score_interval.append(intervals.basic(scores, level))
-            if not of_votes:
-                interval.append(self._calibrated().interval(scores, level, method))
+        parts = self._parts(X, level, None if of_votes else method)
+        score, score_interval, probability, interval = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
         if of_votes:
             vote = self.vote_proba(X)[:, 1]
-            interval.append(intervals.of_votes(vote, self.n_replicates_, level, method))
-        mean = np.concatenate(score)
-        probability = vote if self.calibration is None else self._calibrated().predict(mean)
+            interval = intervals.of_votes(vote, self.n_replicates_, level, method)
+            probability = vote if self.calibration is None else probability
         return {
             "probability": probability,
-            "probability_interval": np.concatenate(interval),
-            "score": mean,
-            "score_interval": np.concatenate(score_interval),
+            "probability_interval": interval,
+            "score": score,
+            "score_interval": score_interval,
             "label": self.classes_[(probability > 0.5).astype(int)],
         }
 
@@ -271,7 +282,7 @@ class FittedEnsemble:
         Parameters
         ----------
         level, method, clip
-            As for `proba_interval`; "replicate" is not to be had here.
+            As for `proba_interval`; "percentile", "basic" and "bca" are not to be had here.
 
         Returns
         -------
@@ -280,17 +291,20 @@ class FittedEnsemble:
         """
         method = self._checked_method(method)
         level = intervals.check_level(level)
-        if method == "replicate":
+        if method in NEEDS_REPLICATES:
             raise DataError(
-                "method='replicate' needs all replicate scores of the training rows, which are not "
-                "kept; use 'normal', or proba_interval on new rows."
+                f"method={method!r} needs all replicate scores of the training rows, which are not "
+                "kept; use 'corrected' or 'normal', or proba_interval on new rows."
             )
-        if method == "normal":
-            bounds = self._calibrated().normal_interval(
-                self.oob_proba_[:, 1],
+        if method in intervals.OF_PROBABILITIES:
+            bounds = self._intervals().of_moments(
                 self.oob_decision_function_,
                 self.oob_score_variance_,
+                self.oob_jackknife_variance_,
+                self.oob_model_variance_,
+                self.oob_proba_[:, 1],
                 level,
+                method,
             )
             return both_intervals(bounds)
         with np.errstate(divide="ignore"):
@@ -311,19 +325,45 @@ class FittedEnsemble:
             Rows.
         level : float, default 0.95
             Nominal confidence level.
-        method : {"basic", "percentile"}, default "basic"
+        method : {"basic", "percentile", "bca", "studentised"}, default "basic"
             "basic": thesis (3.6), ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))``. "percentile":
-            ``(f*_(α/2), f*_(1−α/2))``.
+            ``(f*_(α/2), f*_(1−α/2))``. "bca": percentiles moved for bias and skewness.
+            "studentised": as wide as the standard error of the *mean* score says, by the
+            jackknife-after-bootstrap; the others have the width of a single replicate.
 
         Returns
         -------
         ndarray, shape (m, 2)
+
+        Raises
+        ------
+        DataError
+            For an unknown method or level.
         """
         level = intervals.check_level(level)
-        if method not in ("basic", "percentile"):
-            raise DataError(f"method is {method!r}; give 'basic' or 'percentile'.")
-        interval = intervals.basic if method == "basic" else intervals.percentile
-        return np.concatenate([interval(s, level) for s in self._replicate_scores(X)])
+        method = intervals.check_score_method(method)
+        counts = used = gram = None
+        if method in ("bca", "studentised"):
+            check_is_fitted(self)
+            counts, used = self.bootstrap_counts(), self.sample_weight_ > 0
+            if method == "studentised":
+                gram = intervals.after_bootstrap_gram(counts, used)
+
+        def of(scores: Floats) -> Floats:
+            if method == "basic":
+                return intervals.basic(scores, level)
+            if method == "percentile":
+                return intervals.percentile(scores, level)
+            assert counts is not None
+            assert used is not None
+            if method == "bca":
+                return intervals.bca(scores, level, intervals.acceleration(scores, counts, used))
+            assert gram is not None
+            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()))
+            return intervals.studentised(scores, level, np.sqrt(variance))
+
+        found = np.concatenate([of(scores) for scores in self._replicate_scores(X)])
+        return intervals.separated(found)
 
     def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
         """Scores of rows under every model, some rows at a time.
@@ -411,9 +451,64 @@ class FittedEnsemble:
 
     def _calibrated(self) -> Calibrated:
         slope, intercept = self.sigmoid_
-        isotonic = Isotonic(*self.isotonic_) if self.calibration == "isotonic" else None
-        sigmoid = Sigmoid(slope, intercept, self.sigmoid_information_)
-        return Calibrated(sigmoid, isotonic, self.score_threshold_)
+        return Calibrated.restore(
+            self.calibration_ or "sigmoid",
+            self.calibrator_,
+            Sigmoid(slope, intercept, self.sigmoid_information_),
+            self.score_threshold_,
+            float(self.oob_counts_.mean()),
+        )
+
+    def _intervals(self) -> ProbabilityIntervals:
+        used = self.sample_weight_ > 0
+
+        def venn_abers() -> VennAbers:
+            scores = self.oob_decision_function_ + self.score_threshold_
+            taught = np.isfinite(scores) & used
+            weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
+            return VennAbers.fit(scores[taught], self.y_[taught] == 1, weight)
+
+        counts = cache(self.bootstrap_counts)  # drawn once for all rows, if at all
+
+        def accelerations(replicates: Floats) -> Floats:
+            return intervals.acceleration(replicates, counts(), used)
+
+        return ProbabilityIntervals(
+            self._calibrated(),
+            TrueLogit.restore(**self.true_logit_),
+            Alternatives(**self.alternatives_),
+            self.sigmoid_replicates_,
+            self.counts_gram_,
+            venn_abers,
+            accelerations,
+        )
+
+    def _parts(
+        self, X: ArrayLike, level: float, method: str | None
+    ) -> Iterator[tuple[Floats, ...]]:
+        """Score, its basic interval, probability and its interval, some rows at a time.
+
+        Without a method the interval of the probability is that of the score once more.
+        """
+        made = self._intervals()
+        votes = self.vote_proba(X)[:, 1] if made.calibrated.needs_votes else None
+        others = np.zeros((0, 0))
+        if method == "corrected" and len(made.alternatives.models):
+            chosen = made.alternatives.models
+            others = np.concatenate(
+                [part[:, chosen].mean(axis=2) for part in self.bootstrap_scores(X)]
+            )
+        done = 0
+        for scores in self._replicate_scores(X):
+            mean, basic = scores.mean(axis=1), intervals.basic(scores, level)
+            rows = slice(done, done + len(mean))
+            done = rows.stop
+            seen = None if votes is None else votes[rows]
+            probability = made.calibrated.predict(mean, seen)
+            interval = basic
+            if method is not None:
+                interval = made.of_replicates(scores, others[rows], probability, level, method)
+            yield mean, basic, probability, interval
 
     def _checked_method(self, method: str | None) -> str:
         check_is_fitted(self)

@@ -1,14 +1,14 @@
-"""From scores of the positive class to probabilities and intervals of both classes."""
+"""From scores and votes of the positive class to probabilities of both classes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob import intervals
-from bootprob.calibration import Isotonic, Sigmoid
+from bootprob.calibration import CALIBRATORS, Calibrator, Sigmoid, vote_logits
 
 __all__ = ["Calibrated", "both", "both_intervals", "shares"]
 
@@ -22,36 +22,49 @@ class Calibrated:
     Attributes
     ----------
     sigmoid : Sigmoid
-        Fitted to the out-of-bag scores; its uncertainty enters the intervals.
-    isotonic : Isotonic or None
-        Makes the probabilities in place of the sigmoid.
+        Fitted to the out-of-bag scores.
+    calibrator : Calibrator
+        Makes the probabilities; the sigmoid itself or another.
     threshold : float
         How far control over a rate has moved the scores down: what is calibrated are the scores
         before that. One half then falls on the controlled decision.
+    n_votes : float
+        Mean number of out-of-bag votes of a training row.
     """
 
     sigmoid: Sigmoid
-    isotonic: Isotonic | None
-    threshold: float = 0.0
+    calibrator: Calibrator
+    threshold: float
+    n_votes: float
 
-    def predict(self, scores: Floats) -> Floats:
-        """Probabilities of scores, shape (m,)."""
-        calibrator = self.sigmoid if self.isotonic is None else self.isotonic
-        return calibrator.predict(scores)
+    @classmethod
+    def restore(
+        cls,
+        kind: str,
+        arrays: Mapping[str, Floats],
+        sigmoid: Sigmoid,
+        threshold: float,
+        n_votes: float,
+    ) -> Calibrated:
+        """Make it of what a fitted model stores; `arrays` are the calibrator's fields."""
+        calibrator = sigmoid if kind == "sigmoid" else CALIBRATORS[kind](**arrays)
+        return cls(sigmoid, calibrator, threshold, n_votes)
 
-    def interval(self, scores: Floats, level: float, method: str) -> Floats:
-        """Intervals (m, 2) from replicate scores (m, B), by "normal" or "replicate"."""
-        if method == "replicate":  # calibrators are monotone: percentiles first
-            return self.predict(intervals.percentile(scores, level))
-        mean, variance = scores.mean(axis=1), scores.var(axis=1, ddof=1)
-        return self.normal_interval(self.predict(mean), mean, variance, level)
+    @property
+    def needs_votes(self) -> bool:
+        """Whether `predict` needs vote shares."""
+        return self.calibrator.needs_votes
 
-    def normal_interval(
-        self, probability: Floats, score: Floats, variance: Floats, level: float
-    ) -> Floats:
-        """Intervals (n, 2), normal on the logit, around probabilities made of these scores."""
-        before = score + self.threshold
-        return intervals.logit_normal(probability, before, variance, self.sigmoid, level)
+    def predict(self, scores: Floats, votes: Floats | None = None) -> Floats:
+        """Probabilities of scores and vote shares, shape (m,)."""
+        return self.calibrator.predict(scores, self._logits(votes))
+
+    def derivative(self, scores: Floats, votes: Floats | None = None) -> Floats:
+        """Derivatives of the probabilities by the scores, shape (m,)."""
+        return self.calibrator.derivative(scores, self._logits(votes))
+
+    def _logits(self, votes: Floats | None) -> Floats | None:
+        return None if votes is None else vote_logits(votes, self.n_votes)
 
 
 def both(positive: Floats) -> Floats:

@@ -142,7 +142,9 @@ def probability_sensitivity(
     rows = _training_rows(model, X_train)
     score = model.decision_function(X)
     probability = model.predict_proba(X)[:, 1]
-    slope = _slope(model, score, probability)
+    calibrated = model._calibrated()
+    votes = model.vote_proba(X)[:, 1] if calibrated.needs_votes else None
+    slope = calibrated.derivative(score, votes)
     by_row, by_gamma, again, status = _of_scores(model, rows, _seen(model, X))
     _warn_of_doubts(score, again, status)
     row_weight = by_row * slope[:, None]
@@ -192,18 +194,6 @@ def _seen(model: BootstrapSVC, X: ArrayLike) -> Floats:
     rows = model._rows(X)
     blocks = [np.asarray(block) for block in rows.blocks(max(1, len(rows.X)))]
     return rows.as_seen(torch.from_numpy(np.concatenate(blocks)), 0).to(torch.float64).numpy()
-
-
-def _slope(model: BootstrapSVC, score: Floats, probability: Floats) -> Floats:
-    """Derivative of the probability by the score; 0 on the flat parts of isotonic calibration."""
-    if model.calibration == "sigmoid":
-        return model.sigmoid_[0] * probability * (1 - probability)
-    knots, values = model.isotonic_
-    if len(knots) < 2:
-        return np.zeros_like(score)
-    piece = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
-    inside = (score >= knots[0]) & (score < knots[-1])
-    return np.where(inside, (np.diff(values) / np.diff(knots))[piece], 0.0)
 
 
 def _training_weight(model: BootstrapSVC) -> Floats:

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC, DataError
 from bootprob.calibration import Sigmoid
+from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
 from bootprob_gpu import Status
 
 
@@ -97,7 +98,9 @@ def test_every_model_is_certified(model):
 def test_intervals_contain_what_they_are_centred_on(model, data):
     X, _ = data
     p, vote = model.predict_proba(X), model.vote_proba(X)
-    for method, center in (("normal", p), ("wald", vote), ("wilson", vote)):
+    centers = dict.fromkeys(OF_PROBABILITIES, p) | dict.fromkeys(OF_VOTES, vote)
+    del centers["venn-abers"]  # which is no interval of this probability
+    for method, center in centers.items():
         bounds = model.proba_interval(X, method=method)
         assert bounds.shape == (90, 2, 2)
         assert (bounds[..., 0] <= center + 1e-12).all()
@@ -111,7 +114,7 @@ def test_intervals_contain_what_they_are_centred_on(model, data):
 
 def test_normal_interval_is_centred_on_the_logit(model, data):
     p = model.predict_proba(data[0])[:, 1]
-    lower, upper = model.proba_interval(data[0], level=0.8)[:, 1].T
+    lower, upper = model.proba_interval(data[0], level=0.8, method="normal")[:, 1].T
     middle = (np.log(lower / (1 - lower)) + np.log(upper / (1 - upper))) / 2
     np.testing.assert_allclose(middle, np.log(p / (1 - p)), atol=1e-6)
 
@@ -136,22 +139,22 @@ def test_shares_of_unanimous_votes_are_exactly_0_or_1(data):
 
 
 def test_wider_levels_give_wider_intervals(model, data):
-    for method in ("normal", "replicate", "wald", "wilson"):
+    for method in OF_PROBABILITIES + OF_VOTES:
         narrow = model.proba_interval(data[0], level=0.8, method=method)[:, 1]
         wide = model.proba_interval(data[0], level=0.99, method=method)[:, 1]
         assert (wide[:, 0] <= narrow[:, 0]).all()
         assert (wide[:, 1] >= narrow[:, 1]).all()
 
 
-def test_replicate_interval_is_the_percentiles_of_calibrated_replicates(model, data):
+def test_percentile_interval_is_that_of_calibrated_replicates(model, data):
     X = data[0][:10]
     scores = np.concatenate(list(model.bootstrap_scores(X)))
     folded = np.einsum("irb,r->ib", scores, model.weights_) / model.score_scale_
     folded += model.score_offset_
-    slope, intercept = model.sigmoid_
-    expected = np.quantile(expit(slope * folded + intercept), [0.05, 0.95], axis=1).T
-    bounds = model.proba_interval(X, level=0.9, method="replicate")[:, 1]
-    np.testing.assert_allclose(bounds, expected, atol=5e-3)  # interpolation before or after expit
+    slope, intercept = model.sigmoid_replicates_.T
+    expected = expit(np.quantile(slope * folded + intercept, [0.05, 0.95], axis=1).T)
+    bounds = model.proba_interval(X, level=0.9, method="percentile")[:, 1]
+    np.testing.assert_allclose(bounds, expected, rtol=1e-9)
 
 
 def test_oob_intervals_have_the_rows_own_number_of_replicates(model):
@@ -160,7 +163,7 @@ def test_oob_intervals_have_the_rows_own_number_of_replicates(model):
     np.testing.assert_allclose(np.diff(bounds)[:, 0], 2 * half, rtol=1e-6)
     assert np.isfinite(model.oob_proba_interval()).all()
     with pytest.raises(DataError, match="not kept"):
-        model.oob_proba_interval(method="replicate")
+        model.oob_proba_interval(method="percentile")
 
 
 def test_same_seed_same_bits_and_chunks_do_not_matter(model, data):
@@ -381,8 +384,8 @@ def test_impossible_data_are_refused(data):
     fitted = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     with pytest.raises(DataError, match="method is 'exact'"):
         fitted.proba_interval(X, method="exact")
-    with pytest.raises(DataError, match="method is 'bca'"):
-        fitted.score_interval(X, method="bca")
+    with pytest.raises(DataError, match="method is 'wald'"):
+        fitted.score_interval(X, method="wald")
     with pytest.raises(DataError, match="level is 95"):
         fitted.score_interval(X, level=95)
 
@@ -447,7 +450,7 @@ def test_grids_are_those_of_the_fit(data):
 
 def test_summary_is_all_the_rest_in_one(model, data):
     X = data[0]
-    for method in ("normal", "replicate", "wald", "wilson"):
+    for method in OF_PROBABILITIES + OF_VOTES:
         said = model.summarize(X, 0.9, method)
         np.testing.assert_array_equal(said["probability"], model.predict_proba(X)[:, 1])
         np.testing.assert_array_equal(said["score"], model.decision_function(X))

@@ -366,7 +366,7 @@ def test_another_protocol(saved: bytes, tmp_path: Path, protocol: str) -> None:
         (lambda content, arrays: content["params"].pop("device"), "is damaged: no entry 'device'"),
         (lambda content, arrays: content["params"].update(interval="wide"), "'interval' parameter"),
         (lambda content, arrays: content["params"].update(kernel="rbf"), "not fit gamma_"),
-        (lambda content, arrays: arrays.pop("isotonic_"), "missing or unknown: isotonic_"),
+        (lambda content, arrays: arrays.pop("counts_gram_"), "or unknown: counts_gram_"),
         (lambda content, arrays: content.update(params=[]), "params are no entries"),
         (lambda content, arrays: content["params"].update(C={"$pickle": "x"}), "no known mark"),
         (lambda content, arrays: content.update(values=None), "values are no entries"),

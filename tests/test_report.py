@@ -161,13 +161,13 @@ class TestNumbers:
     def test_intervals_of_rows(self, written, models):
         for entry in written[3]["models"]:
             model = models[entry["label"]]
-            normal = model.oob_proba_interval(0.95, "normal")[:, 1]
+            corrected = model.oob_proba_interval(0.95, "corrected")[:, 1]
             wald = model.oob_proba_interval(0.95, "wald")[:, 1]
             assert [r["row"] - 1 for r in entry["intervals"]["rows"]] == list(model.sampled_rows_)
             for k, row in enumerate(entry["intervals"]["rows"]):
                 i = row["row"] - 1
                 assert row["positive"] == (model.y_[i] == 1)
-                assert row["probability_interval"] == pytest.approx(normal[i])
+                assert row["probability_interval"] == pytest.approx(corrected[i])
                 assert row["vote_interval_wald"] == pytest.approx(wald[i])
                 scores = model.sampled_scores_[k][~np.isnan(model.sampled_scores_[k])]
                 upper, lower = np.quantile(scores, [0.025, 0.975])
@@ -332,9 +332,9 @@ class TestUnusualModels:
         expected = {
             "wald": BootstrapSVC.paper(**options),
             "wilson": BootstrapSVC(interval="wilson", weighting="log_loss", **options),
-            # There is no out-of-bag version of "replicate": the default is shown.
-            "normal": BootstrapSVC(
-                interval="replicate", calibration="isotonic", weighting="accuracy", **options
+            # There is no out-of-bag version of "percentile": the default is shown.
+            "corrected": BootstrapSVC(
+                interval="percentile", calibration="isotonic", weighting="accuracy", **options
             ),
         }
         models = {method: model.fit(*table) for method, model in expected.items()}
@@ -344,9 +344,9 @@ class TestUnusualModels:
             calibrated = entry["reliability"]["probability"] is not None
             assert calibrated == (entry["label"] != "wald")
             assert entry["histograms"]["score_at_one_half"] is None or entry["label"] == "wilson"
-        for method in ("wilson", "normal"):
+        for method in ("wilson", "corrected"):
             assert f"“{method}” interval of a probability" in page.words()
-        assert "wald, normal: weights by squared accuracy, formula (3.3)." in page.words()
+        assert "wald, corrected: weights by squared accuracy, formula (3.3)." in page.words()
         assert "wilson: weights by out-of-bag log-loss." in page.words()
 
     def test_grid_of_gamma_and_weights_and_a_seed_that_is_an_object(self, table, tmp_path):
@@ -383,7 +383,8 @@ class TestUnusualModels:
             for name in ("oob_proba_", "oob_vote_proba_", "oob_decision_function_", "oob_counts_"):
                 setattr(model, name, getattr(model, name)[rows])
             model.y_, model.sample_weight_ = model.y_[rows], model.sample_weight_[rows]
-            model.oob_score_variance_ = model.oob_score_variance_[rows]
+            for name in ("oob_score_variance_", "oob_jackknife_variance_", "oob_model_variance_"):
+                setattr(model, name, getattr(model, name)[rows])
             model.sampled_scores_ = np.resize(model.sampled_scores_, (20, 500))
             model.accuracy_ = np.resize(model.accuracy_, (500, 11))
             model.C_, model.weights_ = 2.0 ** np.arange(-5, 6), np.full(11, 1 / 11)

@@ -111,7 +111,8 @@ def test_the_slope_is_that_of_the_calibrator(rng):
         step = 1e-6
         difference = calibrated.predict(found.score + step) - calibrated.predict(found.score - step)
         if setting == "isotonic":
-            clear = np.abs(model.isotonic_[0] - found.score[:, None]).min(axis=1) > 2 * step
+            knots = model.calibrator_["scores"]
+            clear = np.abs(knots - found.score[:, None]).min(axis=1) > 2 * step
         else:
             clear = np.ones(len(new), dtype=bool)
         expected = difference / (2 * step)

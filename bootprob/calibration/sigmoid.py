@@ -1,21 +1,19 @@
-"""From scores to probabilities: calibrators fitted on out-of-bag scores."""
+"""Platt's sigmoid on the mean score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.isotonic import IsotonicRegression
 
-__all__ = ["Isotonic", "Sigmoid"]
+from bootprob.calibration.logistic import fit_logistic, information, platt_targets
+
+__all__ = ["Sigmoid"]
 
 Floats = NDArray[np.float64]
-
-_CONSTANT = 1e-12  # relative spread below which scores differ by rounding alone
 
 
 @dataclass(frozen=True)
@@ -39,51 +37,48 @@ class Sigmoid:
     intercept: float
     information: Floats
 
+    needs_votes: ClassVar[bool] = False
+
     @classmethod
-    def fit(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
-        """Fit by maximum likelihood on out-of-bag scores.
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Self:
+        """Fit by maximum likelihood on out-of-bag quantities.
 
         Parameters
         ----------
         scores : ndarray, shape (n,)
+            Mean out-of-bag scores.
         positive : ndarray of bool, shape (n,)
         weight : ndarray, shape (n,)
             Row weights; they count as if rows were repeated.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of the vote shares; calibrators of scores alone do without.
         """
-        targets = _platt_targets(positive, weight)
-        base = np.log((weight[positive].sum() + 1) / (weight[~positive].sum() + 1))
-        center = np.average(scores, weights=weight)
-        spread = np.sqrt(np.average(np.square(scores - center), weights=weight))
-        if spread <= _CONSTANT * np.abs(scores).max():
-            return cls._with_information(0.0, base, scores, weight)
-        unit = (scores - center) / spread
-        design = np.stack([unit, np.ones_like(unit)])
+        slopes, intercept = fit_logistic(scores[None], platt_targets(positive, weight), weight)
+        return cls._with_information(float(slopes[0]), intercept, scores, weight)
 
-        def loss(parameters: Floats) -> tuple[float, Floats]:
-            logit = parameters @ design
-            value = weight @ (np.logaddexp(0.0, logit) - targets * logit)
-            return value, design @ (weight * (expit(logit) - targets))
+    @classmethod
+    def of_labels(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
+        """Fit to the labels themselves, unless the scores separate the classes.
 
-        def hessian(parameters: Floats) -> Floats:
-            p = expit(parameters @ design)
-            return (design * (weight * p * (1 - p))) @ design.T + 1e-12 * np.eye(2)
-
-        start = np.array([0.0, base])
-        slope, intercept = minimize(
-            loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-8}
-        ).x
-        if slope < 0:
-            slope, intercept = np.float64(0.0), base
-        slope, intercept = slope / spread, intercept - slope * center / spread
-        return cls._with_information(slope, intercept, scores, weight)
+        Platt's targets keep probabilities off 0 and 1 at the price of a bias that small
+        probabilities feel; parameters as for `fit`.
+        """
+        if scores[positive].min() >= scores[~positive].max():
+            return cls.fit(scores, positive, weight)
+        slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
+        return cls._with_information(float(slopes[0]), intercept, scores, weight)
 
     @classmethod
     def _with_information(
         cls, slope: float, intercept: float, scores: Floats, weight: Floats
     ) -> Self:
-        p = expit(slope * scores + intercept)
-        design = np.stack([scores, np.ones_like(scores)])
-        return cls(float(slope), float(intercept), (design * (weight * p * (1 - p))) @ design.T)
+        return cls(slope, intercept, information(scores[None], slope * scores + intercept, weight))
 
     def centered(self, scores: Floats, weight: Floats) -> Self:
         """Return the same sigmoid for scores moved by ``intercept / slope``: 0 is one half then.
@@ -97,43 +92,16 @@ class Sigmoid:
         """
         return self._with_information(self.slope, 0.0, scores, weight)
 
-    def predict(self, scores: Floats) -> Floats:
+    def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""
         return expit(self.slope * scores + self.intercept)
+
+    def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Derivative of the probability by the score, same shape as `scores`."""
+        p = self.predict(scores)
+        return self.slope * p * (1 - p)
 
     def logit_variance(self, scores: Floats) -> Floats:
         """Variance of the logit from the fit itself: ``gᵀ I⁻¹ g`` with ``g = (score, 1)``."""
         g = np.stack([scores, np.ones_like(scores)])
         return np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)
-
-
-@dataclass(frozen=True)
-class Isotonic:
-    """Non-decreasing piecewise linear calibration (scikit-learn's IsotonicRegression).
-
-    Fitted to Platt's targets, so that no probability is 0 or 1: no finite sample shows that.
-
-    Attributes
-    ----------
-    scores, probabilities : ndarray, shape (k,)
-        The knots; constant beyond the first and the last.
-    """
-
-    scores: Floats
-    probabilities: Floats
-
-    @classmethod
-    def fit(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
-        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`."""
-        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-        regression.fit(scores, _platt_targets(positive, weight), sample_weight=weight)
-        return cls(regression.X_thresholds_, regression.y_thresholds_)
-
-    def predict(self, scores: Floats) -> Floats:
-        """Probabilities of the positive class, same shape as `scores`."""
-        return np.interp(scores, self.scores, self.probabilities)
-
-
-def _platt_targets(positive: NDArray[np.bool_], weight: Floats) -> Floats:
-    mass_positive, mass_negative = weight[positive].sum(), weight[~positive].sum()
-    return np.where(positive, (mass_positive + 1) / (mass_positive + 2), 1 / (mass_negative + 2))

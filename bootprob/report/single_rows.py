@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.intervals import basic
+from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, basic
+from bootprob.probability_intervals import NEEDS_REPLICATES
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
@@ -48,7 +49,7 @@ def _chosen(model: BootstrapSVC) -> list[tuple[str, int]]:
 def row_histograms(model: BootstrapSVC) -> dict[str, Any]:
     """Histograms of replicate scores on one axis; the threshold 0 is an edge of a bin."""
     half = None
-    if model.calibration == "sigmoid" and model.sigmoid_[0] > 0:
+    if model.calibration_ == "sigmoid" and model.sigmoid_[0] > 0:
         # Of the calibrated probability: control has moved the scores, 0 is where it decides.
         half = -model.sigmoid_[1] / model.sigmoid_[0] - model.score_threshold_
     chosen = _chosen(model)
@@ -91,7 +92,8 @@ def row_intervals(model: BootstrapSVC, level: float) -> dict[str, Any]:
     The model's own kind of interval where there is an out-of-bag version of it, else the default
     one for calibrated probabilities or votes.
     """
-    kinds = ("wald", "wilson") if model.calibration is None else ("normal", "wald", "wilson")
+    kinds = [kind for kind in OF_PROBABILITIES if kind not in NEEDS_REPLICATES] + [*OF_VOTES]
+    kinds = [*OF_VOTES] if model.calibration is None else kinds
     method = model.interval if model.interval in kinds else kinds[0]
     rows = model.sampled_rows_
     shown = model.oob_proba_interval(level, method)[rows, 1]

@@ -1,0 +1,29 @@
+"""From out-of-bag scores and votes to probabilities."""
+
+from bootprob.calibration.beta import Beta
+from bootprob.calibration.choice import (
+    CALIBRATORS,
+    Calibrator,
+    choose_calibration,
+    held_out_losses,
+)
+from bootprob.calibration.isotonic import Isotonic
+from bootprob.calibration.replicates import sigmoid_replicates
+from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.calibration.venn_abers import VennAbers
+from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid, vote_logits
+
+__all__ = [
+    "CALIBRATORS",
+    "Beta",
+    "Calibrator",
+    "Isotonic",
+    "ScoreAndVoteSigmoid",
+    "Sigmoid",
+    "VennAbers",
+    "VoteSigmoid",
+    "choose_calibration",
+    "held_out_losses",
+    "sigmoid_replicates",
+    "vote_logits",
+]

@@ -1,0 +1,71 @@
+"""Beta calibration of the mean score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bootprob.calibration.logistic import fit_logistic, platt_targets
+from bootprob.calibration.sigmoid import Sigmoid
+
+__all__ = ["Beta"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Beta:
+    """``logit p = a ln s − b ln(1 − s) + c`` with the probability s of a sigmoid, a, b ≥ 0.
+
+    M. Kull, T. Silva Filho, P. Flach, "Beta calibration", AISTATS 2017. With a = b it is the
+    sigmoid again; otherwise the logit is steeper on one side than on the other.
+
+    Attributes
+    ----------
+    sigmoid : ndarray, shape (2,)
+        Slope and intercept of the sigmoid that makes s.
+    coefficients : ndarray, shape (3,)
+        a, b and c.
+    """
+
+    sigmoid: Floats
+    coefficients: Floats
+
+    needs_votes: ClassVar[bool] = False
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Self:
+        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`."""
+        sigmoid = Sigmoid.fit(scores, positive, weight)
+        parameters = np.array([sigmoid.slope, sigmoid.intercept])
+        slopes, c = fit_logistic(
+            _log_odds_parts(parameters, scores), platt_targets(positive, weight), weight
+        )
+        return cls(parameters, np.array([*slopes, c]))
+
+    def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Probabilities of the positive class, same shape as `scores`."""
+        parts = _log_odds_parts(self.sigmoid, scores)
+        return expit(np.tensordot(self.coefficients[:2], parts, axes=1) + self.coefficients[2])
+
+    def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Derivative of the probability by the score, same shape as `scores`."""
+        p, s = self.predict(scores), expit(self.sigmoid[0] * scores + self.sigmoid[1])
+        a, b, _ = self.coefficients
+        return (a * (1 - s) + b * s) * self.sigmoid[0] * p * (1 - p)
+
+
+def _log_odds_parts(sigmoid: Floats, scores: Floats) -> Floats:
+    """``ln s`` and ``−ln(1 − s)``, shape (2, ...), exact where s rounds to 0 or 1."""
+    logit = sigmoid[0] * scores + sigmoid[1]
+    return np.stack([-np.logaddexp(0.0, -logit), np.logaddexp(0.0, logit)])

@@ -1,0 +1,106 @@
+"""Calibrators by name, and the choice among them by out-of-bag log-loss."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
+
+from bootprob.calibration.beta import Beta
+from bootprob.calibration.isotonic import Isotonic
+from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.calibration.venn_abers import VennAbers
+from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid
+
+__all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
+
+Floats = NDArray[np.float64]
+
+CALIBRATORS: dict[str, type[Calibrator]] = {
+    "sigmoid": Sigmoid,
+    "sigmoid-votes": VoteSigmoid,
+    "sigmoid-both": ScoreAndVoteSigmoid,
+    "isotonic": Isotonic,
+    "beta": Beta,
+    "venn-abers": VennAbers,
+}
+
+_FOLDS = 10
+_FEWEST = 5  # rows of a class, below which nothing but the sigmoid can be judged
+
+
+class Calibrator(Protocol):
+    """What turns out-of-bag quantities into probabilities; its fields are what is stored of it."""
+
+    @property
+    def needs_votes(self) -> bool:
+        """Whether `fit` and `predict` need the logits of the vote shares."""
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Calibrator:
+        """Fit on out-of-bag quantities."""
+
+    def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Probabilities of the positive class."""
+
+    def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Derivatives of the probabilities by the scores."""
+
+
+def choose_calibration(
+    scores: Floats, vote_logits: Floats, positive: NDArray[np.bool_], weight: Floats
+) -> str:
+    """Choose a calibration by its log-loss on out-of-bag rows it was not fitted to.
+
+    The sigmoid stays unless another's mean log-loss is lower by more than the standard error of
+    the paired difference: what cannot be told apart is not chosen for its noise.
+
+    Parameters
+    ----------
+    scores, vote_logits : ndarray, shape (n,)
+        Out-of-bag means and logits of vote shares.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+        Row weights, positive, of mean 1.
+
+    Returns
+    -------
+    str
+        A key of `CALIBRATORS`.
+    """
+    if min(np.count_nonzero(positive), np.count_nonzero(~positive)) < _FEWEST:
+        return "sigmoid"
+    losses = held_out_losses(scores, vote_logits, positive, weight)
+    totals = {name: weight @ loss for name, loss in losses.items()}
+    best = min(totals, key=lambda name: totals[name])
+    difference = weight * (losses["sigmoid"] - losses[best])
+    error = difference.std(ddof=1) * np.sqrt(len(difference))
+    return best if difference.sum() > error else "sigmoid"
+
+
+def held_out_losses(
+    scores: Floats, vote_logits: Floats, positive: NDArray[np.bool_], weight: Floats
+) -> dict[str, Floats]:
+    """Log-loss of each row under each calibration when fitted to the other folds' rows.
+
+    Parameters as for `choose_calibration`; the folds are stratified, and always the same.
+    """
+    losses = {name: np.empty(len(scores)) for name in CALIBRATORS}
+    folds = min(_FOLDS, np.count_nonzero(positive), np.count_nonzero(~positive))
+    splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(scores, positive)
+    for taught, asked in splits:
+        for name, calibrator in CALIBRATORS.items():
+            fitted = calibrator.fit(
+                scores[taught], positive[taught], weight[taught], vote_logits[taught]
+            )
+            p = fitted.predict(scores[asked], vote_logits[asked])
+            losses[name][asked] = -np.log(np.where(positive[asked], p, 1 - p))
+    return losses

@@ -1,0 +1,60 @@
+"""Isotonic calibration of the mean score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.isotonic import IsotonicRegression
+
+from bootprob.calibration.logistic import platt_targets
+
+__all__ = ["Isotonic"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """Non-decreasing piecewise linear calibration (scikit-learn's IsotonicRegression).
+
+    Fitted to Platt's targets, so that no probability is 0 or 1: no finite sample shows that.
+
+    Attributes
+    ----------
+    scores, probabilities : ndarray, shape (k,)
+        The knots; constant beyond the first and the last.
+    """
+
+    scores: Floats
+    probabilities: Floats
+
+    needs_votes: ClassVar[bool] = False
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Self:
+        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`."""
+        regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
+        regression.fit(scores, platt_targets(positive, weight), sample_weight=weight)
+        return cls(regression.X_thresholds_, regression.y_thresholds_)
+
+    def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Probabilities of the positive class, same shape as `scores`."""
+        return np.interp(scores, self.scores, self.probabilities)
+
+    def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Derivative of the probability by the score; 0 on the flat parts."""
+        knots = self.scores
+        if len(knots) < 2:
+            return np.zeros_like(scores)
+        piece = np.clip(np.searchsorted(knots, scores, side="right") - 1, 0, len(knots) - 2)
+        inside = (scores >= knots[0]) & (scores < knots[-1])
+        return np.where(inside, (np.diff(self.probabilities) / np.diff(knots))[piece], 0.0)

@@ -1,0 +1,96 @@
+"""Logistic regression on a few out-of-bag quantities, with slopes that are never negative."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+__all__ = ["fit_logistic", "information", "platt_targets"]
+
+Floats = NDArray[np.float64]
+
+_CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
+
+
+def platt_targets(positive: NDArray[np.bool_], weight: Floats) -> Floats:
+    """Platt's targets ``(N₊ + 1)/(N₊ + 2)`` and ``1/(N₋ + 2)``, shape (n,).
+
+    They keep every fit finite: no finite sample shows that a probability is 0 or 1.
+    """
+    mass_positive, mass_negative = weight[positive].sum(), weight[~positive].sum()
+    return np.where(positive, (mass_positive + 1) / (mass_positive + 2), 1 / (mass_negative + 2))
+
+
+def fit_logistic(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floats, float]:
+    """Maximum likelihood of ``logit p = slopes · columns + intercept`` with ``slopes ≥ 0``.
+
+    Of all choices of columns whose unconstrained slopes are positive the likeliest is taken,
+    which is the constrained optimum: the problem is convex. Columns without spread get slope 0.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (k, n)
+        A few of them: all subsets are tried.
+    targets : ndarray, shape (n,)
+        Between 0 and 1.
+    weight : ndarray, shape (n,)
+        Row weights; they count as if rows were repeated.
+
+    Returns
+    -------
+    slopes : ndarray, shape (k,)
+    intercept : float
+    """
+    center = np.average(columns, axis=1, weights=weight)
+    deviation = columns - center[:, None]
+    spread = np.sqrt(np.average(np.square(deviation), axis=1, weights=weight))
+    usable = np.flatnonzero(spread > _CONSTANT * np.abs(columns).max(axis=1))
+    for size in range(len(usable), 0, -1):
+        fits = []
+        for chosen in map(list, combinations(usable, size)):
+            unit = deviation[chosen] / spread[chosen, None]
+            fits.append((*_free_fit(unit, targets, weight), chosen))
+        allowed = [fit for fit in fits if (fit[1][:-1] >= 0).all()]
+        if allowed:
+            _, parameters, chosen = min(allowed, key=lambda fit: fit[0])
+            slopes = np.zeros(len(columns))
+            slopes[chosen] = parameters[:-1] / spread[chosen]
+            return slopes, float(parameters[-1] - slopes @ center)
+    return np.zeros(len(columns)), _base(targets, weight)
+
+
+def information(columns: Floats, logit: Floats, weight: Floats) -> Floats:
+    """Fisher information of (slopes, intercept), shape (k + 1, k + 1)."""
+    p = expit(logit)
+    design = np.vstack([columns, np.ones_like(logit)])
+    return (design * (weight * p * (1 - p))) @ design.T
+
+
+def _free_fit(unit: Floats, targets: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Loss and parameters, intercept last, without constraint."""
+    design = np.vstack([unit, np.ones_like(targets)])
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        logit = parameters @ design
+        value = float(weight @ (np.logaddexp(0.0, logit) - targets * logit))
+        return value, design @ (weight * (expit(logit) - targets))
+
+    def hessian(parameters: Floats) -> Floats:
+        p = expit(parameters @ design)
+        return (design * (weight * p * (1 - p))) @ design.T + 1e-12 * np.eye(len(design))
+
+    start = np.zeros(len(design))
+    start[-1] = _base(targets, weight)
+    found = minimize(
+        loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-8}
+    )
+    return float(found.fun), found.x
+
+
+def _base(targets: Floats, weight: Floats) -> float:
+    mass = weight @ targets
+    return float(np.log(mass / (weight.sum() - mass)))

@@ -1,0 +1,90 @@
+"""Sigmoids on the logit of the vote share, alone and beside the mean score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bootprob.calibration.logistic import fit_logistic, platt_targets
+
+__all__ = ["ScoreAndVoteSigmoid", "VoteSigmoid", "vote_logits"]
+
+Floats = NDArray[np.float64]
+
+
+def vote_logits(share: Floats, n_votes: float) -> Floats:
+    """Logit of a vote share with half a vote more on either side, which keeps it finite.
+
+    Parameters
+    ----------
+    share : ndarray
+        Share of the votes for the positive class, thesis (3.4).
+    n_votes : float
+        Votes that the halves are added to. One number for all rows: how often a row happens to
+        be out of bag must not move it.
+    """
+    half = 0.5 / n_votes
+    share = np.clip(share, 0.0, 1.0)  # weights that sum to 1 + ε
+    return np.log((share + half) / (1 - share + half))
+
+
+@dataclass(frozen=True)
+class ScoreAndVoteSigmoid:
+    """``logit p = a · score + b · logit(vote share) + c`` with a, b ≥ 0.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (3,)
+        a, b and c.
+    """
+
+    coefficients: Floats
+
+    needs_votes: ClassVar[bool] = True
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Self:
+        """Fit on out-of-bag scores and votes; parameters as for `Sigmoid.fit`."""
+        assert vote_logits is not None
+        slopes, c = fit_logistic(
+            np.stack([scores, vote_logits]), platt_targets(positive, weight), weight
+        )
+        return cls(np.array([*slopes, c]))
+
+    def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Probabilities of the positive class, same shape as `scores`."""
+        assert vote_logits is not None
+        a, b, c = self.coefficients
+        return expit(a * scores + b * vote_logits + c)
+
+    def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Derivative of the probability by the score; votes are steps, of derivative 0."""
+        p = self.predict(scores, vote_logits)
+        return self.coefficients[0] * p * (1 - p)
+
+
+class VoteSigmoid(ScoreAndVoteSigmoid):
+    """``logit p = b · logit(vote share) + c`` with b ≥ 0: the first coefficient is 0."""
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        vote_logits: Floats | None = None,
+    ) -> Self:
+        """Fit on out-of-bag votes; parameters as for `Sigmoid.fit`."""
+        assert vote_logits is not None
+        (b,), c = fit_logistic(vote_logits[None], platt_targets(positive, weight), weight)
+        return cls(np.array([0.0, b, c]))

@@ -1,0 +1,46 @@
+"""Confidence intervals for probabilities and for scores, each from its formula alone."""
+
+from bootprob.intervals.jackknife import (
+    acceleration,
+    after_bootstrap_gram,
+    after_bootstrap_variance,
+    counts_gram,
+    jackknife_variance,
+)
+from bootprob.intervals.levels import (
+    OF_PROBABILITIES,
+    OF_SCORES,
+    OF_VOTES,
+    check_level,
+    check_method,
+    check_score_method,
+    normal_quantile,
+    separated,
+    student_quantile,
+)
+from bootprob.intervals.replicates import basic, bca, percentile, studentised
+from bootprob.intervals.votes import of_votes, wald, wilson
+
+__all__ = [
+    "OF_PROBABILITIES",
+    "OF_SCORES",
+    "OF_VOTES",
+    "acceleration",
+    "after_bootstrap_gram",
+    "after_bootstrap_variance",
+    "basic",
+    "bca",
+    "check_level",
+    "check_method",
+    "check_score_method",
+    "counts_gram",
+    "jackknife_variance",
+    "normal_quantile",
+    "of_votes",
+    "percentile",
+    "separated",
+    "student_quantile",
+    "studentised",
+    "wald",
+    "wilson",
+]

@@ -1,0 +1,93 @@
+"""Names of the intervals, confidence levels and their quantiles."""
+
+from __future__ import annotations
+
+from numbers import Real
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from bootprob.exceptions import DataError
+
+__all__ = [
+    "OF_PROBABILITIES",
+    "OF_SCORES",
+    "OF_VOTES",
+    "check_level",
+    "check_method",
+    "check_score_method",
+    "normal_quantile",
+    "separated",
+    "student_quantile",
+]
+
+Floats = NDArray[np.float64]
+
+OF_PROBABILITIES = (
+    "corrected", "normal", "jackknife", "percentile", "basic", "bca", "venn-abers",
+)  # fmt: skip
+OF_VOTES = ("wald", "wilson")
+OF_SCORES = ("basic", "percentile", "bca", "studentised")
+
+
+def check_level(level: float) -> float:
+    """Check that a confidence level lies strictly between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
+        raise DataError(f"level is {level!r}; give a number between 0 and 1, such as 0.95.")
+    return float(level)
+
+
+def check_method(method: str, *, calibrated: bool) -> str:
+    """Check the name of an interval for probabilities.
+
+    Parameters
+    ----------
+    method : str
+    calibrated : bool
+        Whether the probabilities are calibrated; intervals of such need that.
+    """
+    if method not in OF_PROBABILITIES + OF_VOTES:
+        raise DataError(f"method is {method!r}; give {_listed(OF_PROBABILITIES + OF_VOTES)}.")
+    if method in OF_PROBABILITIES and not calibrated:
+        raise DataError(
+            f"method={method!r} describes calibrated probabilities, and this model has "
+            "calibration=None; use 'wald' or 'wilson', or fit with calibration='sigmoid'."
+        )
+    return method
+
+
+def check_score_method(method: str) -> str:
+    """Check the name of an interval for scores."""
+    if method not in OF_SCORES:
+        raise DataError(f"method is {method!r}; give {_listed(OF_SCORES)}.")
+    return method
+
+
+def normal_quantile(level: float) -> float:
+    """``z`` such that a standard normal lies within ±z with this probability."""
+    return NormalDist().inv_cdf(0.5 + level / 2)
+
+
+def student_quantile(level: float, degrees_of_freedom: float) -> float:
+    """The same for Student's t."""
+    return float(stats.t.ppf(0.5 + level / 2, degrees_of_freedom))
+
+
+def separated(bounds: Floats) -> Floats:
+    """Move bounds apart, by the last bit, that rounding has made equal, shape as given."""
+    lower, upper = bounds[..., 0], bounds[..., 1]
+    equal = lower == upper
+    return np.stack(
+        [
+            np.where(equal, np.nextafter(lower, -np.inf), lower),
+            np.where(equal, np.nextafter(upper, np.inf), upper),
+        ],
+        axis=-1,
+    )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *first, last = [repr(name) for name in names]
+    return f"{', '.join(first)} or {last}"

@@ -1,0 +1,200 @@
+"""Intervals of calibrated probabilities from replicate scores, by the name of the method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from bootprob import intervals
+from bootprob.alternatives import Alternatives
+from bootprob.calibration import Sigmoid, VennAbers
+from bootprob.probabilities import Calibrated
+from bootprob.true_logit import TrueLogit
+
+__all__ = ["NEEDS_REPLICATES", "ProbabilityIntervals", "logit_normal", "mean_variance"]
+
+Floats = NDArray[np.float64]
+
+NEEDS_REPLICATES = ("percentile", "basic", "bca")
+"""Methods for which the moments of the replicate scores are not enough."""
+
+_CLOSEST = 1e-15  # of a probability to 0 and 1, where its logit is taken
+
+
+def mean_variance(spread: Floats, jackknife: Floats) -> Floats:
+    """Variance of a mean score: halfway between two estimates that err on either side.
+
+    The spread of single replicates is too large for their mean where they are unstable (heavy
+    tails), the infinitesimal jackknife too small where there are many columns; docs/intervals.md
+    has the measurements.
+
+    Parameters
+    ----------
+    spread : ndarray
+        Variance of the replicate scores.
+    jackknife : ndarray
+        From `intervals.jackknife_variance`.
+    """
+    return (spread + jackknife) / 2
+
+
+@dataclass(frozen=True)
+class ProbabilityIntervals:
+    """What intervals of the positive class's probability are made of.
+
+    All are made on the logit of the sigmoid, and moved from there to the logit of the probability
+    that is reported: by another calibrator, or under control of a rate.
+
+    Attributes
+    ----------
+    calibrated : Calibrated
+    true_logit : TrueLogit
+    alternatives : Alternatives
+    sigmoid_replicates : ndarray, shape (B, 2)
+        Slope and intercept of the sigmoid in each replicate.
+    gram : ndarray, shape (B, B)
+        From `intervals.counts_gram`.
+    venn_abers : callable
+        Fits the Venn–Abers predictor to the out-of-bag scores.
+    accelerations : callable
+        From replicates (m, B) to the accelerations (m,) of BCa.
+    """
+
+    calibrated: Calibrated
+    true_logit: TrueLogit
+    alternatives: Alternatives
+    sigmoid_replicates: Floats
+    gram: Floats
+    venn_abers: Callable[[], VennAbers]
+    accelerations: Callable[[Floats], Floats]
+
+    def of_replicates(
+        self, scores: Floats, other: Floats, probability: Floats, level: float, method: str
+    ) -> Floats:
+        """Intervals (m, 2) of new rows.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m, B)
+            Replicate scores.
+        other : ndarray, shape (m, k)
+            Mean scores of the alternatives; read for "corrected" only.
+        probability : ndarray, shape (m,)
+            Reported probabilities.
+        level, method
+            See `BootstrapSVC.proba_interval`.
+        """
+        mean = scores.mean(axis=1)
+        if method not in NEEDS_REPLICATES:
+            spread = jackknife = np.zeros(len(scores))
+            if method != "venn-abers":
+                spread = scores.var(axis=1, ddof=1)
+            if method in ("corrected", "jackknife"):
+                jackknife = intervals.jackknife_variance(scores, self.gram)
+            apart = np.zeros(len(scores))
+            if method == "corrected":
+                apart = self.alternatives.variance(other, self._sigmoid_logit(mean))
+            return self.of_moments(mean, spread, jackknife, apart, probability, level, method)
+        slopes, intercepts = self.sigmoid_replicates.T
+        replicates = slopes * (scores + self.calibrated.threshold) + intercepts
+        center = self._sigmoid_logit(mean)
+        if method == "percentile":
+            bounds = intervals.percentile(replicates, level)
+        elif method == "basic":
+            bounds = intervals.basic(replicates, level, center)
+        else:
+            accelerations = self.accelerations(replicates)
+            bounds = intervals.bca(replicates, level, accelerations, center)
+        return self._probabilities(bounds, mean, probability)
+
+    def of_moments(
+        self,
+        mean: Floats,
+        spread: Floats,
+        jackknife: Floats,
+        apart: Floats,
+        probability: Floats,
+        level: float,
+        method: str,
+    ) -> Floats:
+        """Intervals (n, 2) by a method that needs the moments of the replicate scores alone.
+
+        Parameters
+        ----------
+        mean, spread, jackknife : ndarray, shape (n,)
+            Mean and variance of the replicate scores, and the variance of the mean by the
+            infinitesimal jackknife.
+        apart : ndarray, shape (n,)
+            Variance of the logit by `Alternatives.variance`.
+        probability, level, method
+            As for `of_replicates`.
+        """
+        before = mean + self.calibrated.threshold
+        if method == "venn-abers":
+            pair = logit(np.clip(self.venn_abers().bounds(before), _CLOSEST, 1 - _CLOSEST))
+            return self._opened(pair - self._odds_moved())
+        if method == "corrected":
+            center = self.true_logit.logit(before)
+            half = self.true_logit.half_width(
+                before, mean_variance(spread, jackknife), apart, level
+            )
+            # Of scores that nearly separate the classes Platt's targets say less than the labels:
+            # the reported probability always lies within.
+            reported = self._sigmoid_logit(mean)
+            bounds = np.stack(
+                [np.minimum(center - half, reported), np.maximum(center + half, reported)], axis=-1
+            )
+        else:
+            variance = jackknife if method == "jackknife" else spread
+            bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
+        return self._probabilities(bounds, mean, probability)
+
+    def _sigmoid_logit(self, mean: Floats) -> Floats:
+        sigmoid = self.calibrated.sigmoid
+        return sigmoid.slope * (mean + self.calibrated.threshold) + sigmoid.intercept
+
+    def _probabilities(self, bounds: Floats, mean: Floats, probability: Floats) -> Floats:
+        """From the sigmoid's logits to probabilities around the one that is reported."""
+        if self.calibrated.calibrator is self.calibrated.sigmoid:
+            return self._opened(bounds - self._odds_moved())
+        reported = logit(np.clip(probability, _CLOSEST, 1 - _CLOSEST))
+        return self._opened(bounds + (reported - self._sigmoid_logit(mean))[:, None])
+
+    def _odds_moved(self) -> float:
+        """By how much control of a rate lowers all logits."""
+        return self.calibrated.sigmoid.slope * self.calibrated.threshold
+
+    def _opened(self, bounds: Floats) -> Floats:
+        """Probabilities of logits, of which no two bounds are the same to the last bit."""
+        return np.clip(intervals.separated(expit(bounds)), 0.0, 1.0)
+
+
+def logit_normal(scores: Floats, variance: Floats, sigmoid: Sigmoid, level: float) -> Floats:
+    """Normal interval of the logit: spread of the replicates plus the calibrator's own.
+
+    ``a f̄ + c ± z √(a² Var_b f_b(x) + gᵀ I⁻¹ g)`` with ``a`` and ``c`` the sigmoid's slope and
+    intercept, ``f_b(x)`` the replicate scores, ``g = (f̄(x), 1)`` and ``I`` the sigmoid's Fisher
+    information.
+
+    Parameters
+    ----------
+    scores, variance : ndarray, shape (n,)
+        Mean scores and the variance of the scores.
+    sigmoid : Sigmoid
+        The calibrator that turns scores into logits.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    ndarray, shape (n, 2)
+        Bounds of the logit.
+    """
+    total = sigmoid.slope**2 * variance + sigmoid.logit_variance(scores)
+    center = sigmoid.slope * scores + sigmoid.intercept
+    half = intervals.normal_quantile(level) * np.sqrt(total)
+    return np.stack([center - half, center + half], axis=-1)

@@ -1,0 +1,146 @@
+"""From calibrated scores to the true logit: what the noise of the scores hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from bootprob.calibration import Sigmoid
+from bootprob.intervals import student_quantile
+from bootprob.rates import effective_rows
+
+__all__ = ["TrueLogit"]
+
+Floats = NDArray[np.float64]
+
+_LEAST_RELIABLE = 0.5  # below it scores are mostly noise, and the correction would be too
+
+
+@dataclass(frozen=True)
+class TrueLogit:
+    """Corrects calibrated logits for the noise of the scores, for intervals of the truth.
+
+    A calibrated probability is right on average over the rows of one score. It is not centred on
+    the truth of one row: mean scores f̄ = s + e err, by some variance v, and logits of a noisy
+    score are drawn towards their mean (attenuation; R. Carroll, D. Ruppert, L. Stefanski,
+    C. Crainiceanu, "Measurement Error in Nonlinear Models", 2006, chapters 3 and 4). With the
+    sigmoid ``l = a f̄ + c``, of maximum likelihood, and the reliability ``λ = 1 − v / Var f̄``:
+
+    - the spread of the true logit around its mean given the score is ``τ² = a² v / λ``, and the
+      mean is ``s(l) = l − (1 − 2 expit l) τ² / 2`` to second order, as ``expit l`` is the mean of
+      the probability, not of the logit;
+    - the logit is ``μ + (s(l) − μ) / λ`` with μ the mean of s over the training rows;
+    - its variance is ``(a² v(x) + gᵀ I⁻¹ g) / λ²`` with ``g = (f̄, 1)``, I the sigmoid's Fisher
+      information and v(x) that of the row's own mean score.
+
+    The variance v has two parts: that of resampling, and for RBF kernels that of the models that
+    are as good as the best (`bootprob.alternatives`), which is given on the logit.
+
+    Attributes
+    ----------
+    sigmoid : Sigmoid
+        To the labels themselves, without Platt's targets: those would draw rare probabilities
+        up to ``1 / (N₋ + 2)``. Platt's where scores separate the classes.
+    reliability : float
+        λ, at least one half.
+    spread : float
+        τ², on the logit.
+    center : float
+        μ.
+    degrees_of_freedom : float
+        Rows of the smaller class less one, of Student's t.
+    """
+
+    sigmoid: Sigmoid
+    reliability: float
+    spread: float
+    center: float
+    degrees_of_freedom: float
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Floats,
+        variance: Floats,
+        other: Floats,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+    ) -> Self:
+        """Fit to out-of-bag mean scores.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Mean out-of-bag scores.
+        variance : ndarray, shape (n,)
+            Their variances; NaN where unknown.
+        other : ndarray, shape (n,)
+            Further variance, of the logits.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights of mean 1, positive.
+        """
+        sigmoid = Sigmoid.of_labels(scores, positive, weight)
+        events = min(effective_rows(weight[positive]), effective_rows(weight[~positive]))
+        known = np.isfinite(variance)
+        if sigmoid.slope > 0:
+            variance = variance + other / sigmoid.slope**2
+        center = np.average(scores, weights=weight)
+        total = np.average(np.square(scores - center), weights=weight)
+        noise = np.average(variance[known], weights=weight[known]) if known.any() else 0.0
+        reliability = max(1 - noise / total, _LEAST_RELIABLE) if total > 0 else 1.0
+        found = cls(
+            sigmoid,
+            float(reliability),
+            float(sigmoid.slope**2 * min(noise, total) / reliability),
+            0.0,
+            max(float(events) - 1, 1.0),
+        )
+        mean = float(np.average(found._mean_logit(scores), weights=weight))
+        return cls(sigmoid, found.reliability, found.spread, mean, found.degrees_of_freedom)
+
+    def arrays(self) -> dict[str, Floats]:
+        """All of it as arrays, for a fitted model to store; `restore` takes them."""
+        values = [
+            self.sigmoid.slope,
+            self.sigmoid.intercept,
+            self.reliability,
+            self.spread,
+            self.center,
+            self.degrees_of_freedom,
+        ]
+        return {"values": np.array(values), "information": self.sigmoid.information}
+
+    @classmethod
+    def restore(cls, values: Floats, information: Floats) -> Self:
+        """Make it of what `arrays` returned."""
+        slope, intercept, *others = (float(value) for value in values)
+        return cls(Sigmoid(slope, intercept, information), *others)
+
+    def logit(self, scores: Floats) -> Floats:
+        """Corrected logit of mean scores, same shape."""
+        return self.center + (self._mean_logit(scores) - self.center) / self.reliability
+
+    def half_width(self, scores: Floats, variance: Floats, other: Floats, level: float) -> Floats:
+        """Half the width of the interval of the logit, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores, variance : ndarray
+            Mean scores and their variances.
+        other : ndarray
+            Further variance, of the logits.
+        level : float
+            Confidence level.
+        """
+        total = self.sigmoid.slope**2 * variance + other + self.sigmoid.logit_variance(scores)
+        quantile = student_quantile(level, self.degrees_of_freedom)
+        return quantile * np.sqrt(total) / self.reliability
+
+    def _mean_logit(self, scores: Floats) -> Floats:
+        logit = self.sigmoid.slope * scores + self.sigmoid.intercept
+        return logit - (1 - 2 * expit(logit)) * self.spread / 2
