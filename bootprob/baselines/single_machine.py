@@ -1,0 +1,210 @@
+"""One support vector machine: training, scores, and what the estimators of this package share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from bootprob.baselines.inner_cross_validation import PAPER_C
+from bootprob.exceptions import DataError
+from bootprob.grids import c_grid, gamma_grid
+from bootprob.labels import encode_labels
+from bootprob.row_blocks import row_blocks
+from bootprob.scoring import warn_of_unsolved
+from bootprob.standardization import center_and_scale
+from bootprob_gpu import Problem, fit, resolve_device
+
+__all__ = ["SingleMachine", "ascending", "fitted_machine", "kernel_of", "train_machine"]
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def kernel_of(rows: Floats, others: Floats, gamma: float | None) -> Floats:
+    """Kernel between two sets of rows, shape (m, n): ``x·z``, or ``exp(−γ ‖x − z‖²)``."""
+    if gamma is None:
+        return rows @ others.T
+    return np.exp(-gamma * cdist(rows, others, "sqeuclidean"))
+
+
+def train_machine(
+    rows: Floats,
+    positive: Mask,
+    C: float,
+    gamma: float | None,
+    *,
+    device: str,
+    tol: float | None,
+) -> dict[str, Any]:
+    """Train one machine on standardised rows.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+    positive : ndarray of bool, shape (n,)
+    C : float
+    gamma : float or None
+        None for the linear kernel.
+    device : str
+    tol : float or None
+
+    Returns
+    -------
+    dict
+        "coef_", "dual_coef_", "X_fit_", "intercept_" and "gamma_", as `SingleMachine` has them.
+    """
+    label = np.where(positive, 1.0, -1.0)
+    counts = np.ones((1, len(rows)), dtype=np.uint8)
+    kernel = "linear" if gamma is None else "rbf"
+    problem = Problem(rows, label, counts, [C], kernel=kernel, gamma=gamma)  # type: ignore[arg-type]
+    models = fit(problem, tol=tol, device=resolve_device(device))
+    warn_of_unsolved({name: getattr(models, name).cpu().numpy() for name in ("status", "gap")})
+    intercept = models.intercept[0].cpu().numpy()
+    if gamma is None:
+        if models.coef is not None:
+            coef = models.coef[0].cpu().numpy()
+        else:
+            assert models.dual_coef is not None
+            coef = models.dual_coef[0].cpu().numpy() @ rows
+        return fitted_machine(intercept, coef=coef)
+    assert models.dual_coef is not None
+    return fitted_machine(
+        intercept, dual_coef=models.dual_coef[0].cpu().numpy(), rows=rows, gamma=gamma
+    )
+
+
+def fitted_machine(
+    intercept: Floats,
+    *,
+    coef: Floats | None = None,
+    dual_coef: Floats | None = None,
+    rows: Floats | None = None,
+    gamma: float | None = None,
+) -> dict[str, Any]:
+    """Attributes of a machine under the names that `SingleMachine` knows them by."""
+    return {
+        "coef_": coef,
+        "dual_coef_": dual_coef,
+        "X_fit_": rows,
+        "intercept_": intercept,
+        "gamma_": gamma,
+    }
+
+
+def ascending(name: str, grid: ArrayLike) -> Floats:
+    """Check a grid of positive numbers and sort it, each once; `name` is for the error."""
+    values = np.unique(np.asarray(grid, dtype=np.float64))
+    if not (len(values) and (values > 0).all() and np.isfinite(values).all()):
+        raise DataError(f"{name} is {values.tolist()}; give one or more positive numbers.")
+    return values
+
+
+class SingleMachine:
+    """Scores of one machine on standardised columns, and classes from probabilities."""
+
+    C: Any
+    center_: Floats
+    classes_: NDArray[Any]
+    coef_: Floats | None
+    dual_coef_: Floats | None
+    gamma: Any
+    gamma_: float | None
+    intercept_: Floats
+    kernel: str
+    scale_: Floats
+    X_fit_: Floats | None
+
+    _paper: ClassVar[dict[str, Any]] = {}
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """Make the estimator with the grid of the thesis.
+
+        The thesis minimises ``‖w‖² + C Σ ξ`` over C = 2⁻⁵ … 2⁵, which is 2⁻⁶ … 2⁴ in the
+        convention used here (`PAPER_C`).
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+        """
+        return cls(**{"C": PAPER_C, **cls._paper, **overrides})
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Classes of the higher probability, shape (m,); ties go to ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        """
+        probability = self.predict_proba(X)  # type: ignore[attr-defined]
+        return self.classes_[(probability[:, 1] > 0.5).astype(int)]
+
+    def machine_score(self, X: ArrayLike) -> Floats:
+        """Score ``f(x) = w·φ(x) + b`` of the machine itself, shape (m,).
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        """
+        return self._score_rows(self._standardized(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _learned_table(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Mask, dict[str, Any]]:
+        """Check and standardise a training table.
+
+        Returns
+        -------
+        rows : ndarray, shape (n, p)
+        positive : ndarray of bool, shape (n,)
+        fitted : dict
+            "classes_", "center_" and "scale_".
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        weight = np.ones(len(X))
+        classes, positive = encode_labels(y, weight)
+        center, scale = center_and_scale(X, weight)
+        return (
+            (X - center) / scale,
+            positive,
+            {
+                "classes_": classes,
+                "center_": center,
+                "scale_": scale,
+            },
+        )
+
+    def _grids(self, rows: Floats) -> tuple[Floats, Floats | None]:
+        """Grids of C and γ, ascending; None in place of γ for the linear kernel."""
+        C = ascending("C", c_grid(self.C))
+        if self.kernel == "linear":
+            return C, None
+        return C, ascending("gamma", gamma_grid(self.gamma, rows))
+
+    def _standardized(self, X: ArrayLike) -> Floats:
+        check_is_fitted(self)
+        X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return (X - self.center_) / self.scale_
+
+    def _score_rows(self, rows: Floats) -> Floats:
+        """Scores of standardised rows, shape (m,)."""
+        if self.coef_ is not None:
+            return rows @ self.coef_[0] + self.intercept_[0]
+        assert self.dual_coef_ is not None
+        assert self.X_fit_ is not None
+        found = np.empty(len(rows))
+        for block in row_blocks(len(rows), len(self.X_fit_)):
+            kernel = kernel_of(rows[block], self.X_fit_, self.gamma_)
+            found[block] = kernel @ self.dual_coef_[0] + self.intercept_[0]
+        return found

@@ -1,0 +1,41 @@
+"""Empirical posterior of rows: the share of a class among the training rows nearby."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from bootprob.row_blocks import row_blocks
+
+__all__ = ["neighbours"]
+
+Floats = NDArray[np.float64]
+
+_ROUNDING = 1e-9  # relative; distances that equal r but for rounding are within r
+
+
+def neighbours(
+    rows: Floats, training: Floats, positive: NDArray[np.bool_], r: float
+) -> tuple[Floats, Floats]:
+    """Count the training rows within a distance r of each row, and the positive ones among them.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (m, p)
+    training : ndarray, shape (n, p)
+    positive : ndarray of bool, shape (n,)
+    r : float
+        Euclidean distance.
+
+    Returns
+    -------
+    n_positive, n_all : ndarray, shape (m,)
+    """
+    n_positive, n_all = np.empty(len(rows)), np.empty(len(rows))
+    reach = r * (1 + _ROUNDING)
+    for block in row_blocks(len(rows), len(training)):
+        near = cdist(rows[block], training) <= reach
+        n_positive[block] = np.count_nonzero(near & positive, axis=1)
+        n_all[block] = np.count_nonzero(near, axis=1)
+    return n_positive, n_all
