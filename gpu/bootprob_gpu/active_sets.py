@@ -106,7 +106,7 @@ def find_active_sets(
     ----------
     products : LinearProducts or RbfProducts
         Kernel among the training rows, G groups.
-    y : Tensor, shape (n,)
+    y : Tensor, shape (n,) or (G, M, n)
         Labels, −1 or +1.
     upper : Tensor, shape (G, M, n)
         Box bounds.
@@ -122,10 +122,10 @@ def find_active_sets(
     best, system = _Solution.of(products, y, upper, free, at_bound, dead)
     groups = best.wrong.any(-1).any(-1).nonzero()[:, 0]
     if len(groups):
-        part, box = products.take(groups), upper[groups]
-        s = _balanced(part, y, box, (best.dual_coef if start is None else start)[groups])
-        sets = _descend(part, y, box, s, dead[groups])
-        best = best.with_better(_Solution.of(part, y, box, *sets, dead[groups])[0], groups)
+        part, box, label = products.take(groups), upper[groups], _labels_of(y, groups)
+        s = _balanced(part, label, box, (best.dual_coef if start is None else start)[groups])
+        sets = _descend(part, label, box, s, dead[groups])
+        best = best.with_better(_Solution.of(part, label, box, *sets, dead[groups])[0], groups)
         system = BorderedSystem(products, best.free, best.pair, dead)
     status = torch.zeros_like(dead, dtype=torch.int64)
     status[system.singular] = SetStatus.SINGULAR
@@ -135,6 +135,11 @@ def find_active_sets(
     return ActiveSets(
         best.dual_coef, best.intercept, best.free, best.at_bound, best.violation, status, system
     )
+
+
+def _labels_of(y: Tensor, groups: Tensor) -> Tensor:
+    """Labels of some groups; (n,) of all are those of each."""
+    return y if y.ndim == 1 else y[groups]
 
 
 def _descend(
@@ -147,10 +152,10 @@ def _descend(
     free = (a > near) & ~at_bound & ~dead[..., None]
     left = torch.arange(len(s), device=s.device)
     for _ in range(_ROUNDS):
-        box = upper[left]
-        target, _ = _Solution.of(products, y, box, free[left], at_bound[left], dead[left])
-        a = (y * s[left]).clamp_min(0)
-        step = torch.where(target.free, y * target.dual_coef - a, 0.0)
+        box, label = upper[left], _labels_of(y, left)
+        target, _ = _Solution.of(products, label, box, free[left], at_bound[left], dead[left])
+        a = (label * s[left]).clamp_min(0)
+        step = torch.where(target.free, label * target.dual_coef - a, 0.0)
         room = torch.where(step > 0, box - a, a) / step.abs().clamp_min(torch.finfo(a.dtype).tiny)
         room = torch.where(target.free & (step != 0), room, torch.inf)
         length = room.amin(-1, keepdim=True).clamp(0, 1)
@@ -168,7 +173,7 @@ def _descend(
         at_bound[left] = (target.at_bound & ~entering) | filled
         a = torch.where(target.free, a + length * step, torch.where(target.at_bound, box, 0.0))
         a = torch.where(blocked, torch.where(filled, box, 0.0), a)
-        s[left] = y * a
+        s[left] = label * a
         undone = (blocked | entering).any(-1).any(-1)
         if not undone.any():
             break

@@ -86,6 +86,10 @@ class Certificate:
         """The same certificates in another shape."""
         return Certificate(*(getattr(self, f.name).reshape(shape) for f in fields(self)))
 
+    def take(self, replicates: slice) -> Certificate:
+        """Those of some replicates."""
+        return Certificate(*(getattr(self, f.name)[replicates] for f in fields(self)))
+
     @classmethod
     def concatenate(cls, parts: list[Certificate]) -> Certificate:
         """Join the certificates of consecutive replicates."""
@@ -104,7 +108,7 @@ def feasible_dual(a: Tensor, positive: Tensor) -> Tensor:
     ----------
     a : Tensor, shape (..., n)
         Dual variables within their box.
-    positive : Tensor of bool, shape (n,)
+    positive : Tensor of bool, shape (n,) or (..., n)
         Which rows are positive.
     """
     mass_positive = (a * positive).sum(-1, keepdim=True)

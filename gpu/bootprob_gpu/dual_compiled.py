@@ -45,6 +45,7 @@ class _Scratch:
 class _Job:
     """What all threads read, and what they fill in."""
 
+    y: Floats  # (n,), or (b, n)
     upper: Floats  # (b, grid, per_path, n)
     scale: Floats  # (b, p), or (1, p) where nobody looks at it
     orders: Indices  # (b, n): the rows of weight first
@@ -60,16 +61,14 @@ class CompiledPaths:
     ----------
     X : ndarray, shape (n, p)
         Rows, centred near 0.
-    y : ndarray, shape (n,)
-        Labels, −1 or +1.
     gamma : ndarray, shape (G,), optional
         Grid of γ; None for the linear kernel.
     gram : ndarray, shape (grid, n, n), optional
         Gram matrices, where all replicates share their scale.
     """
 
-    def __init__(self, X: Floats, y: Floats, gamma: Floats | None, gram: Floats | None) -> None:
-        self.X, self.y, self.gamma, self.gram = X, y, gamma, gram
+    def __init__(self, X: Floats, gamma: Floats | None, gram: Floats | None) -> None:
+        self.X, self.gamma, self.gram = X, gamma, gram
         self.grid = 1 if gamma is None else len(gamma)
         self._own_products = gram is None and gamma is not None
         self._own_grams = gram is None and gamma is None
@@ -80,20 +79,29 @@ class CompiledPaths:
     @property
     def fixed_bytes(self) -> int:
         """Memory that is held whatever the number of paths."""
-        return workers() * len(self.y) ** 2 * (20 if self._own_products else 12)
+        return workers() * len(self.X) ** 2 * (20 if self._own_products else 12)
 
     @property
     def bytes_per_replicate(self) -> int:
         """Memory for a linear Gram matrix of a replicate's own, where it has one."""
-        return 8 * (len(self.y) + PADDING) ** 2 if self._own_grams else 0
+        return 8 * (len(self.X) + PADDING) ** 2 if self._own_grams else 0
 
     def solve(
-        self, upper: Floats, scale: Floats, *, tol: float, kkt_tol: float | None, max_iter: int
+        self,
+        y: Floats,
+        upper: Floats,
+        scale: Floats,
+        *,
+        tol: float,
+        kkt_tol: float | None,
+        max_iter: int,
     ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
         """Solve the paths of some replicates.
 
         Parameters
         ----------
+        y : ndarray, shape (n,) or (b, n)
+            Labels, −1 or +1; of all replicates, or of each its own.
         upper : ndarray, shape (b, grid, per_path, n)
             Box bounds.
         scale : ndarray, shape (b, p)
@@ -119,6 +127,7 @@ class CompiledPaths:
         weighted = upper.any(axis=(1, 2))
         found = _Found.empty((b * self.grid, per_path), n)
         job = _Job(
+            y=y,
             upper=upper,
             scale=scale,
             orders=np.argsort(~weighted, axis=1, kind="stable"),
@@ -153,10 +162,10 @@ class CompiledPaths:
         """Solve consecutive paths in this thread."""
         first, last = paths.start // self.grid, (paths.stop - 1) // self.grid
         scratch.make_room(
-            int(job.sizes[first : last + 1].max()), len(self.y), products=self._own_products
+            int(job.sizes[first : last + 1].max()), len(self.X), products=self._own_products
         )
         grams = self._grams(job, slice(first, last + 1)) if self._own_grams else None
-        before, base, index, squares = -1, self.X, job.orders[0], self.y
+        before, base, index, squares = -1, self.X, job.orders[0], np.empty(0)
         for path in paths:
             k, g = divmod(path, self.grid)
             if self.gram is not None:
@@ -173,7 +182,7 @@ class CompiledPaths:
                 float(self.gamma[g]) if self._own_products else None,  # type: ignore[index]
                 job.orders[k],
                 job.sizes[k],
-                self.y,
+                job.y if job.y.ndim == 1 else job.y[k],
                 job.upper[k, g],
                 *job.limits,
                 scratch.part,
@@ -191,7 +200,7 @@ class CompiledPaths:
 
     def _products(self, job: _Job, k: int, scratch: _Scratch) -> tuple[Floats, Floats]:
         """Of the rows of weight of a replicate with all rows, and the squares of these."""
-        m, n = int(job.sizes[k]), len(self.y)
+        m, n = int(job.sizes[k]), len(self.X)
         rows = self.X[job.orders[k]] / job.scale[k]
         out = scratch.products[: m * n].reshape(m, n)
         np.matmul(rows[:m], rows.T, out=out)

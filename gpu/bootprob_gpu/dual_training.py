@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob_gpu.box_bounds import upper_on
+from bootprob_gpu.box_bounds import labels_on, upper_on
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
@@ -24,7 +24,7 @@ from bootprob_gpu.triton_smo import smo_fused
 
 __all__ = ["train_dual"]
 
-# K (G, n, n), y (n,), upper (P, R, n) → dual_coef, intercept, certificate; see `smo_batched`.
+# K (G, n, n), y (n,) or (P, n), upper (P, R, n) → dual_coef, intercept, certificate: `smo_batched`.
 Solve = Callable[..., tuple[Tensor, Tensor, Certificate]]
 
 _BOX_ARRAYS = 10  # tensors of shape (R, n) that a replicate and who reads its scores hold
@@ -49,7 +49,7 @@ def train_dual(
     n, p = problem.X.shape
     R = problem.n_models
     grid = 1 if problem.gamma is None else len(problem.gamma)
-    X, y, scale = (_on(device, each) for each in (problem.X, problem.y, problem.scale))
+    X, scale = _on(device, problem.X), _on(device, problem.scale)
     gamma = None if problem.gamma is None else _on(device, problem.gamma)
     # A median for a centre: unlike the mean, it stays near the rows when there is an outlier.
     middle = (n - 1) // 2
@@ -69,7 +69,7 @@ def train_dual(
         from bootprob_gpu.dual_compiled import CompiledPaths  # numba: slow to load
 
         own = None if shared is None else shared[0].numpy()
-        compiled = CompiledPaths(centered.numpy(), y.numpy(), problem.gamma, own)
+        compiled = CompiledPaths(centered.numpy(), problem.gamma, own)
     batched: Solve = smo_fused if solver == "smo-fused" else smo_batched
 
     def work(items: slice) -> FittedBatch:
@@ -78,13 +78,16 @@ def train_dual(
         own_scale = scale[None] if problem.shares_scale else scale[items]
         if compiled is not None:
             dual_coef, intercept, certificate, scores = compiled.solve(
-                upper.numpy(), own_scale.numpy(), **limits
+                problem.y_of(items), upper.numpy(), own_scale.numpy(), **limits
             )
         else:
             gram = gram_of(own_scale) if shared is None else shared
-            solve = partial(_solve, batched, y)
+            y = labels_on(device, problem, items, grid)
+            if y.ndim > 1:
+                y = y.unflatten(0, upper.shape[:2])
+            solve = partial(_solve, batched)
             if dtype == torch.float64:
-                dual_coef, intercept, certificate = solve(gram, upper, **limits)
+                dual_coef, intercept, certificate = solve(gram, y, upper, **limits)
                 scores = _through(gram, dual_coef) + intercept.unsqueeze(-1)
             else:
                 narrow = gram.to(dtype) if rounded is None else rounded
@@ -114,7 +117,7 @@ def train_dual(
         )
 
     available = free_bytes(device, memory_limit)
-    bytes_per_replicate = 8.0 * _BOX_ARRAYS * R * n
+    bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + _own_labels(problem))
     if gamma is None:
         bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
     if compiled is not None:
@@ -122,7 +125,7 @@ def train_dual(
         largest = workers() * max(_CPU_REPLICATES, ceil(_CPU_MODELS / R))
         bytes_per_replicate += compiled.bytes_per_replicate
     else:
-        bytes_per_replicate += 8.0 * _PATH_ARRAYS * grid * n
+        bytes_per_replicate += 8.0 * grid * (_PATH_ARRAYS * n + 2 * _own_labels(problem))
         if device.type == "cpu":
             largest = _CPU_REPLICATES * workers()
         else:
@@ -139,6 +142,11 @@ def train_dual(
         largest=largest,
     ):
         yield block
+
+
+def _own_labels(problem: Problem) -> int:
+    """Numbers that the labels of a replicate take, where they are its own."""
+    return 0 if problem.shares_labels else len(problem.X)
 
 
 def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
@@ -169,18 +177,19 @@ def _coef(X: Tensor, scale: Tensor, dual_coef: Tensor) -> tuple[Tensor, Tensor]:
 
 def _solve(
     batched: Solve,
-    y: Tensor,
     gram: Tensor,
+    y: Tensor,
     upper: Tensor,
     *,
     tol: float,
     kkt_tol: float | None,
     max_iter: int,
 ) -> tuple[Tensor, Tensor, Certificate]:
-    # Path b · grid + g goes with matrix g where the replicates share them, else with its own.
+    # `y` is (n,) or (b, grid, n). Path b · grid + g goes with matrix g where the replicates share
+    # them, else with its own.
     dual_coef, intercept, certificate = batched(
         gram.flatten(0, 1),
-        y,
+        y if y.ndim == 1 else y.flatten(0, 1),
         upper.flatten(0, 1),
         tol=tol,
         kkt_tol=kkt_tol,
@@ -205,22 +214,23 @@ def _solve_rounded(
 
     Replicates with a model that the rounding left unsolved are solved again without it.
     """
+    of_models = y if y.ndim == 1 else y.unsqueeze(2)  # beside (b, grid, R, n)
 
     def judged(dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         products = _through(gram, dual_coef)
         scores = products + b.unsqueeze(-1)
         norm = (dual_coef * products).sum(-1)
-        primal = 0.5 * norm + (upper * (1 - y * scores).clamp_min(0)).sum(-1)
-        dual = (y * dual_coef).sum(-1) - 0.5 * norm
+        primal = 0.5 * norm + (upper * (1 - of_models * scores).clamp_min(0)).sum(-1)
+        dual = (of_models * dual_coef).sum(-1) - 0.5 * norm
         reached = relative_gap(primal, dual).abs() <= tol
         if kkt_tol is not None:
-            reached |= violation(y, upper, dual_coef, y - products) <= kkt_tol
+            reached |= violation(of_models, upper, dual_coef, of_models - products) <= kkt_tol
         return scores, primal, dual, reached
 
     # A little further than asked for: the rounding takes its share of the gap.
     half = None if kkt_tol is None else kkt_tol / 2
     dual_coef, intercept, found = solve(
-        rounded, upper, tol=tol / 2, kkt_tol=half, max_iter=max_iter
+        rounded, y, upper, tol=tol / 2, kkt_tol=half, max_iter=max_iter
     )
     scores, primal, dual, reached = judged(dual_coef, intercept)
     status, n_iter = found.status, found.n_iter
@@ -228,7 +238,12 @@ def _solve_rounded(
     if lost.any():
         again = gram if len(gram) == 1 else gram[lost]
         dual_coef[lost], intercept[lost], found = solve(
-            again, upper[lost], tol=tol, kkt_tol=kkt_tol, max_iter=max_iter
+            again,
+            y if y.ndim == 1 else y[lost],
+            upper[lost],
+            tol=tol,
+            kkt_tol=kkt_tol,
+            max_iter=max_iter,
         )
         scores, primal, dual, reached = judged(dual_coef, intercept)
         status[lost] = found.status

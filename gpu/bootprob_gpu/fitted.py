@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -114,6 +114,24 @@ class FittedBatch:
             replicates=slice(first.replicates.start, blocks[-1].replicates.stop),
             dtype=first.dtype,
             memory_limit=first.memory_limit,
+        )
+
+    def take(self, replicates: slice) -> FittedBatch:
+        """Some of the replicates, counted from the first of the batch; shares their memory."""
+
+        def taken(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values[replicates]
+
+        first, last, _ = replicates.indices(len(self.intercept))
+        return replace(
+            self,
+            intercept=self.intercept[replicates],
+            coef=taken(self.coef),
+            dual_coef=taken(self.dual_coef),
+            scale=self.scale if self.scale.ndim == 1 else self.scale[replicates],
+            certificate=self.certificate.take(replicates),
+            train_scores=taken(self.train_scores),
+            replicates=slice(self.replicates.start + first, self.replicates.start + last),
         )
 
     def scores(self, X: Tensor) -> Iterator[tuple[slice, Tensor]]:

@@ -45,7 +45,7 @@ def interior_point(
     ----------
     X1 : Tensor of float64, shape (n, p + 1)
         Rows, columns of about unit scale, with a column of ones appended.
-    y : Tensor, shape (n,)
+    y : Tensor, shape (n,) or (problems, n)
         Labels, −1 or +1.
     upper : Tensor, shape (problems, n)
         Box bounds ``u ≥ 0``, contiguous; used as work space, so overwritten.

@@ -25,7 +25,7 @@ class _Rows:
 
     def __init__(self, s: State, k: slice) -> None:
         self.inside = s.upper[k] > 0
-        self.y, self.a, self.t, self.xi = s.y, s.a[k], s.t[k], s.xi[k]
+        self.y, self.a, self.t, self.xi = s.labels(k), s.a[k], s.t[k], s.xi[k]
         self.v = torch.where(self.inside, s.upper[k] - self.a, 1.0)
         self.per_a, self.per_v = 1 / self.a, 1 / self.v
         theta = torch.addcmul(self.t * self.per_a, self.xi, self.per_v).reciprocal_()
@@ -76,11 +76,12 @@ class _Rows:
 def _losses(scores: Tensor, s: State) -> tuple[Tensor, Tensor]:
     loss, mass = scores.new_empty(len(scores)), scores.new_empty(len(scores))
     for k in s.blocks():
-        hinge = (1 - s.y * scores[k]).clamp_min_(0)
+        y = s.labels(k)
+        hinge = (1 - y * scores[k]).clamp_min_(0)
         loss[k] = hinge.mul_(s.upper[k]).sum(1)
-        a = feasible_dual(torch.where(s.upper[k] > 0, s.a[k], 0.0), s.y > 0)
+        a = feasible_dual(torch.where(s.upper[k] > 0, s.a[k], 0.0), y > 0)
         mass[k] = a.sum(1)
-        torch.mul(a, s.y, out=s.left[k])
+        torch.mul(a, y, out=s.left[k])
     return loss, mass
 
 
@@ -134,7 +135,7 @@ def _weigh(theta: Tensor, right: Tensor, s: State) -> Tensor:
         theta[k] = rows.theta
         mu[k] = rows.complementarity(rows.a, rows.t, rows.v, rows.xi).squeeze(1)
         torch.addcmul(rows.a * rows.inside, rows.theta, rows.xi - rows.t, out=right[k])
-        right[k] *= s.y
+        right[k] *= rows.y
     return mu
 
 
@@ -169,7 +170,7 @@ def _correct(change: Tensor, right: Tensor, s: State, mu: Tensor) -> Tensor:
         level[k] = aim.squeeze(1)
         rho = rows.rho(*rows.targets((da, dt, dxi), aim, idle[k]))
         torch.addcmul(rows.a * rows.inside, rows.theta, rho, out=right[k])
-        right[k] *= s.y
+        right[k] *= rows.y
     return level
 
 

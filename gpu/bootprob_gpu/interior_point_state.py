@@ -12,7 +12,7 @@ from bootprob_gpu.certificate import Certificate, Status, relative_gap
 
 __all__ = ["ROW_ARRAYS", "TWIN_CELLS", "State", "start"]
 
-ROW_ARRAYS = 7  # tensors of shape (problems, n) in a `State`
+ROW_ARRAYS = 7  # tensors of shape (problems, n) in a `State`, besides labels
 # Entries of a temporary in plain torch: a CPU's caches, or enough to keep a GPU busy.
 TWIN_CELLS = {"cpu": 2**16, "cuda": 2**22}
 # Share of the way to the boundary in the first steps and in all later ones: the starting point is
@@ -34,7 +34,7 @@ class State:
 
     Attributes
     ----------
-    y : Tensor, shape (n,)
+    y : Tensor, shape (n,) or (problems, n)
         Labels, −1 or +1.
     upper, a, t, xi : Tensor, shape (problems, n)
         Box bounds and iterates.
@@ -83,6 +83,15 @@ class State:
     scores: Tensor
     spare: Tensor
 
+    @property
+    def label_step(self) -> int:
+        """From the labels of a problem to those of the next: 0 where all share them."""
+        return 0 if self.y.ndim == 1 else self.y.shape[1]
+
+    def labels(self, problems: slice) -> Tensor:
+        """Labels of some problems, shape (n,) or (problems, n)."""
+        return self.y if self.y.ndim == 1 else self.y[problems]
+
     def blocks(self) -> Iterator[slice]:
         """Slices of the problems that keep temporaries of plain torch small."""
         problems, n = self.upper.shape
@@ -96,7 +105,7 @@ class State:
         large is allocated.
         """
         kept = torch.argsort(self.working, descending=True, stable=True)[:count]
-        for name in _PER_ROW:
+        for name in _PER_ROW if self.y.ndim == 1 else ("y", *_PER_ROW):
             values, gathered = getattr(self, name), self.left[:count]
             torch.index_select(values, 0, kept, out=gathered)
             setattr(self, name, gathered)
@@ -129,8 +138,8 @@ def start(
 
     Parameters
     ----------
-    y : Tensor, shape (n,)
-        Labels, −1 or +1.
+    y : Tensor, shape (n,) or (problems, n)
+        Labels, −1 or +1; those of problems become part of the state and are overwritten.
     upper : Tensor, shape (problems, n)
         Box bounds; becomes part of the state and is overwritten.
     penalty : Tensor, shape (problems, q − 1)
@@ -142,8 +151,11 @@ def start(
     tol : float
         Relative duality gap to reach.
     """
-    classes = torch.stack([y > 0, y < 0]).to(upper.dtype)
-    mass = upper @ classes.T
+    if y.ndim == 1:
+        classes = torch.stack([y > 0, y < 0]).to(upper.dtype)
+        mass = upper @ classes.T
+    else:
+        mass = torch.stack([(upper * (y > 0)).sum(1), (upper * (y < 0)).sum(1)], dim=1)
     single = (mass == 0).any(1)
     solution[:, -1] = torch.where(single, torch.sign(mass[:, 0] - mass[:, 1]), solution[:, -1])
     for values, end in (
@@ -154,7 +166,9 @@ def start(
     index = torch.nonzero(~single).squeeze(1)
     if len(index) < len(upper):
         upper, penalty, mass = upper[index], penalty[index], mass[index]
-    share = mass.amin(1, keepdim=True) / mass
+        y = y if y.ndim == 1 else y[index]
+    share = 0.5 * (mass.amin(1, keepdim=True) / mass)
+    a = share @ classes if y.ndim == 1 else torch.where(y > 0, share[:, :1], share[:, 1:])
     problems = len(index)
     w = upper.new_zeros(problems, solution.shape[1])
     infinite = upper.new_full((problems,), torch.inf)
@@ -162,7 +176,7 @@ def start(
     return State(
         y=y,
         upper=upper,
-        a=((0.5 * share) @ classes).mul_(upper).masked_fill_(upper <= 0, 0.5),
+        a=a.mul_(upper).masked_fill_(upper <= 0, 0.5),
         t=torch.ones_like(upper),
         xi=torch.full_like(upper, 2.0),
         index=index,

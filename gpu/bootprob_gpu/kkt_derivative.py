@@ -157,8 +157,9 @@ class SolvedModels:
         sets = self.sets
         v, nu = sets.system.solve_adjoint(sets.system.gather(h), cotangent.sum(-1))
         v = sets.system.scatter(v)
+        y = self._y if self._y.ndim == 1 else self._y[:, :, None]
         rest = h - _flat(self._products.times, v) - nu[..., None]
-        d_upper = torch.where(sets.at_bound[:, :, None], self._y * rest, 0.0)
+        d_upper = torch.where(sets.at_bound[:, :, None], y * rest, 0.0)
         if not isinstance(against, RbfProducts):
             return d_upper, None
         of_new = against.times_derivative(sets.dual_coef)
@@ -202,7 +203,7 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
         Trained to any gap; the smaller, the fewer corrections.
     X : Tensor of float64, shape (n, p)
         The training rows.
-    y : Tensor of float64, shape (n,)
+    y : Tensor of float64, shape (n,) or (B, n)
         Labels, −1 or +1.
     upper : Tensor of float64, shape (B, R, n)
         The box bounds that the models were trained with.
@@ -213,7 +214,7 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
         Takes n × n numbers for every scale and γ (RBF), or the rows for every scale (linear).
     """
     B, R, n = upper.shape
-    if tuple(fitted.intercept.shape) != (B, R) or (n, n) != (len(X), len(y)):
+    if tuple(fitted.intercept.shape) != (B, R) or len(X) != n or y.shape not in ((n,), (B, n)):
         raise InputError(
             f"upper has shape {tuple(upper.shape)}, X {tuple(X.shape)} and y {tuple(y.shape)}; "
             f"the models are (B, R) = {tuple(fitted.intercept.shape)}, over n rows."
@@ -225,17 +226,19 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
     scale = fitted.scale.to(torch.float64)
     layout = _Layout(B, 1 if fitted.gamma is None else len(fitted.gamma), scale.ndim == 1)
     scale = scale[None] if scale.ndim == 1 else scale
+    of_models = y if y.ndim == 1 else y[:, None].expand(B, R, n)
     products = kernel_products(rows, rows, scale, fitted.gamma)
     if fitted.dual_coef is not None:
-        a = y * fitted.dual_coef
+        a = of_models * fitted.dual_coef
         at_bound = a >= upper * (1 - _AT_BOUND)
         free = (a > upper * _AT_BOUND) & ~at_bound
         start = layout.arrange(fitted.dual_coef)
     else:
         assert fitted.coef is not None
-        free, at_bound = _sets_of_margins(fitted, X, y, upper)
+        free, at_bound = _sets_of_margins(fitted, X, of_models, upper)
         start = None
     box, free, at_bound = (layout.arrange(each) for each in (upper, free, at_bound))
+    y = y if y.ndim == 1 else layout.arrange(of_models)
     sets = find_active_sets(products, y, box, free, at_bound, start)
     return SolvedModels(sets, layout, products, y, rows, center, scale, fitted.gamma)
 
@@ -256,8 +259,8 @@ def differentiable_scores(
     ----------
     X : Tensor, shape (n, p)
         Training rows; models are trained on their device.
-    y : Tensor, shape (n,)
-        Labels, −1 or +1.
+    y : Tensor, shape (n,) or (B, n)
+        Labels, −1 or +1; of all replicates, or of each its own.
     upper : Tensor of float64, shape (B, R, n)
         Box bounds, ``C · class cost · weight``; a row of bound 0 takes no part. May require grad.
     new : Tensor, shape (m, p)

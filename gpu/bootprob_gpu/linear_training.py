@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob_gpu.box_bounds import upper_on
+from bootprob_gpu.box_bounds import labels_on, upper_on
 from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.interior_point import interior_point
@@ -47,7 +47,6 @@ def train_linear(
     n, p = problem.X.shape
     R = problem.n_models
     X = torch.from_numpy(problem.X).to(device)
-    y = torch.from_numpy(problem.y).to(device)
     scale = torch.from_numpy(problem.scale).to(device)
     X1, center, spread = unit_columns(X)
     ratio = 1 / spread.cpu().numpy()
@@ -56,7 +55,8 @@ def train_linear(
         normal_matrices = None
         largest = max(workers(), min(8 * workers(), _BLOCK_NUMBERS // (R * n)))
         available -= 8 * workers() * n * (p + 1 + _PATH_ARRAYS + 3 * R)
-        bytes_per_replicate = 8.0 * 3 * R * n  # box bounds, scores, and what is made of them
+        # Box bounds, scores, and what is made of them; and labels.
+        bytes_per_replicate = 8.0 * (3 * R * n + (0 if problem.shares_labels else n))
     else:
         normal_matrices = NormalMatrices(X1, available // 2)
         available -= normal_matrices.nbytes
@@ -68,17 +68,18 @@ def train_linear(
             largest = max(1, _CPU_BATCH // R)
         else:
             largest = max(visible_block(problem.n_replicates, R), _GPU_CELLS // (R * n))
-        bytes_per_replicate = 8.0 * R * (_BATCH_ARRAYS * n + _MATRICES * (p + 1) ** 2)
+        arrays = _BATCH_ARRAYS if problem.shares_labels else _BATCH_ARRAYS + 1
+        bytes_per_replicate = 8.0 * R * (arrays * n + _MATRICES * (p + 1) ** 2)
 
     def work(items: slice) -> FittedBatch:
         penalty = np.square(problem.scale_of(items) * ratio)
         if normal_matrices is None:
-            upper = problem.upper_of(items)
-            w, certificate = _solve_compiled(X1.numpy(), y.numpy(), upper, penalty, tol, max_iter)
+            upper, y = problem.upper_of(items), problem.y_of(items)
+            w, certificate = _solve_compiled(X1.numpy(), y, upper, penalty, tol, max_iter)
         else:
             w, certificate = interior_point(
                 X1,
-                y,
+                labels_on(device, problem, items, R),
                 upper_on(device, problem, items).flatten(0, 1),
                 torch.from_numpy(penalty).to(device).repeat_interleave(R, dim=0),
                 normal_matrices,
@@ -134,7 +135,7 @@ def _solve_compiled(
             kept = inside[part].all(axis=0)
             interior_point_path(
                 X1,
-                y,
+                y if y.ndim == 1 else y[path],
                 rows[kept],
                 np.ascontiguousarray(box[part][:, kept]),
                 np.append(penalty[path], 0.0),

@@ -59,7 +59,7 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
     ----------
     upper : ndarray, shape (paths, R, n)
         Box bounds.
-    y : ndarray, shape (n,)
+    y : ndarray, shape (n,) or (paths, n)
         Labels, −1 or +1.
     intercept : ndarray, shape (paths, R)
         Filled in for models of a single class; `solve` fills in the others.
@@ -79,8 +79,8 @@ def solve_paths(upper: Floats, y: Floats, intercept: Floats, solve: Solve) -> Ce
     status = np.full(shape, int(Status.SINGLE_CLASS), dtype=np.int64)
 
     def work(path: int) -> None:
-        box = upper[path]
-        negative, positive = box[:, y < 0].sum(1), box[:, y > 0].sum(1)
+        box, label = upper[path], y if y.ndim == 1 else y[path]
+        negative, positive = box[:, label < 0].sum(1), box[:, label > 0].sum(1)
         single = (negative == 0) | (positive == 0)
         intercept[path, single] = np.sign(positive - negative)[single]
         models, rows = np.flatnonzero(~single), np.flatnonzero(box[~single].any(0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,8 +36,10 @@ class Problem:
     ----------
     X : array_like, shape (n, p)
         The rows, finite.
-    y : array_like, shape (n,)
-        Labels, −1 or +1.
+    y : array_like, shape (n,) or (B, n)
+        Labels, −1 or +1; of all replicates, or of each its own (kept in 8 bits). So pairs of
+        several classes stand in one batch: the rows of other classes have count 0 there, and any
+        label.
     counts : array_like of int, shape (B, n)
         How often each row occurs in each replicate; kept in the integer type given, so that a
         narrow one saves memory.
@@ -68,7 +70,7 @@ class Problem:
     """
 
     X: Floats
-    y: Floats
+    y: NDArray[Any]
     counts: NDArray[np.integer]
     C: Floats
     kernel: Kernel
@@ -94,12 +96,8 @@ class Problem:
         n, p = X.shape
         if n == 0 or p == 0:
             raise InputError(f"X has shape {X.shape}; give at least one row and one column.")
-        y = _floats(y, "y", shape=(n,))
-        if not np.isin(y, (-1.0, 1.0)).all():
-            raise InputError(
-                f"y holds {np.unique(y)[:5]}; the engine takes the labels -1 and +1 only."
-            )
         counts = _counts(counts, n)
+        y = _labels(y, counts.shape)
         if kernel not in ("linear", "rbf"):
             raise InputError(f"kernel is {kernel!r}; give 'linear' or 'rbf'.")
         C = _grid(C, "C")
@@ -189,6 +187,15 @@ class Problem:
             return np.broadcast_to(self.scale, (count, self.X.shape[1]))
         return self.scale[replicates]
 
+    @property
+    def shares_labels(self) -> bool:
+        """Whether a row has the same label in all replicates."""
+        return self.y.ndim == 1
+
+    def y_of(self, replicates: slice) -> Floats:
+        """Labels in some replicates, shape (n,), or (b, n) where each has its own."""
+        return self.y if self.shares_labels else self.y[replicates].astype(np.float64)
+
     def upper_of(self, replicates: slice) -> Floats:
         """Box bounds of some replicates, shape (b, R, n); made on demand, never all at once."""
         if self.upper is not None:
@@ -224,6 +231,23 @@ def _grid(values: ArrayLike, name: str) -> Floats:
     if grid.ndim != 1 or grid.size == 0 or not (grid > 0).all():
         raise InputError(f"{name} is {grid!r}; give one or more positive numbers.")
     return grid
+
+
+def _labels(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    """−1 or +1, for `shape` = (B, n): float64 (n,), or in 8 bits (B, n)."""
+    labels = np.asarray(values)
+    if labels.dtype.kind not in "iu":
+        labels = _floats(labels, "y")
+    if labels.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"y has shape {labels.shape}; it must be (n,) = {shape[1:]}, or (B, n) = {shape} for "
+            "labels of each replicate."
+        )
+    if not ((labels == 1) | (labels == -1)).all():
+        raise InputError(
+            f"y holds {np.unique(labels)[:5]}; the engine takes the labels -1 and +1 only."
+        )
+    return labels.astype(np.float64 if labels.ndim == 1 else np.int8)
 
 
 def _counts(values: ArrayLike, n: int) -> NDArray[np.integer]:

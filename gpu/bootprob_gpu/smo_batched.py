@@ -12,7 +12,7 @@ from torch import Tensor
 from bootprob_gpu.certificate import Certificate, Status
 from bootprob_gpu.smo_batched_objectives import Objectives, objectives
 from bootprob_gpu.smo_batched_warm_start import bounds, still_optimal, stretch, widen
-from bootprob_gpu.smo_batched_working_set import State, advance, times_gram
+from bootprob_gpu.smo_batched_working_set import State, advance, labels_of, times_gram
 
 __all__ = ["smo_batched", "violation"]
 
@@ -36,8 +36,8 @@ def smo_batched(
     ----------
     K : Tensor, shape (G, n, n)
         Gram matrices, float32 or float64; path number k goes with number ``k % G``.
-    y : Tensor of float64, shape (n,)
-        Labels, −1 or +1.
+    y : Tensor of float64, shape (n,) or (P, n)
+        Labels, −1 or +1; of all paths, or of each its own.
     upper : Tensor of float64, shape (P, R, n)
         Box bounds; fastest when they grow from model to model.
     tol : float
@@ -82,7 +82,7 @@ def smo_batched(
         iteration = 0
         while len(state.path):
             if iteration % _REFRESH_EVERY == 0 and iteration:
-                state.g = y - times_gram(K, state.matrix, state.s)
+                state.g = labels_of(y, state.path) - times_gram(K, state.matrix, state.s)
             leaving = _certify(
                 K, y, state, dual_coef, intercept, certificate, r, iteration, tol, kkt_tol, max_iter
             )
@@ -108,7 +108,7 @@ def violation(y: Tensor, upper: Tensor, s: Tensor, g: Tensor) -> Tensor:
 
     Parameters
     ----------
-    y : Tensor, shape (n,)
+    y : Tensor, shape (n,) or (..., n)
         Labels, −1 or +1.
     upper, s, g : Tensor, shape (..., n)
         Box bounds, signed dual variables ``y a``, and gradients ``y − K s``.
@@ -135,6 +135,7 @@ def _certify(
 
     Judged by fresh gradients: what the updates' rounding made look solved goes on with those.
     """
+    y = labels_of(y, state.path)
     found = objectives(y, state)
     better = found.dual > state.best
     state.idle = torch.where(better, 0, state.idle + 1)
@@ -144,7 +145,8 @@ def _certify(
     # At iteration 0 it is the solution for the C before that leaves, and is to stay the same.
     leaving |= widen(y, state, found, tol, ~leaving | (iteration > 0))
     if leaving.any():
-        state.g[leaving] = y - times_gram(K, state.matrix[leaving], state.s[leaving])
+        fresh = times_gram(K, state.matrix[leaving], state.s[leaving])
+        state.g[leaving] = labels_of(y, leaving) - fresh
         found = objectives(y, state)
         converged = leaving & _done(found, tol, kkt_tol)
         leaving = converged | given_up | (leaving & (found.violation <= 0))

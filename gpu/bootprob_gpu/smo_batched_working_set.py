@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["State", "advance", "times_gram"]
+__all__ = ["State", "advance", "labels_of", "times_gram"]
 
 _MIN_CURVATURE = 1e-12
 _NUMBERS_AT_ONCE = 2**24  # of Gram matrices that are copied for a product
@@ -31,6 +31,11 @@ class State:
         """Drop the other problems."""
         for name, value in vars(self).items():
             setattr(self, name, value[kept])
+
+
+def labels_of(y: Tensor, paths: Tensor) -> Tensor:
+    """Labels (P, n) of some paths; (n,) of all are those of each."""
+    return y if y.ndim == 1 else y[paths]
 
 
 def advance(K: Tensor, state: State) -> None:

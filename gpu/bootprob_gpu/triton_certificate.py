@@ -19,9 +19,12 @@ __all__ = ["judge", "losses", "row_blocks"]
 
 
 @triton.jit
-def _losses(scores, y, upper, a, left, loss, mass, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _losses(  # type: ignore[no-untyped-def]
+    scores, y, y_step, upper, a, left, loss, mass, n, BLOCK: tl.constexpr
+):
     problem = tl.program_id(0).to(tl.int64)
     first = problem * n
+    y += problem * y_step
     lane = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float64)
     positive = tl.zeros([BLOCK], tl.float64)
@@ -120,7 +123,9 @@ def losses(scores: Tensor, s: State) -> tuple[Tensor, Tensor]:
     """Launch `bootprob_gpu.interior_point_passes.losses`."""
     problems, n = scores.shape
     loss, mass = scores.new_empty(problems), scores.new_empty(problems)
-    _losses[(problems,)](scores, s.y, s.upper, s.a, s.left, loss, mass, n, **row_blocks(n))
+    _losses[(problems,)](
+        scores, s.y, s.label_step, s.upper, s.a, s.left, loss, mass, n, **row_blocks(n)
+    )
     return loss, mass
 
 

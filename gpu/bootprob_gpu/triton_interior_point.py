@@ -69,9 +69,12 @@ def _second(iteration, best_iteration, problem, PLAIN_AFTER: tl.constexpr):  # t
 
 
 @triton.jit
-def _weigh(upper, a, t, xi, y, theta, right, mu, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _weigh(  # type: ignore[no-untyped-def]
+    upper, a, t, xi, y, y_step, theta, right, mu, n, BLOCK: tl.constexpr
+):
     problem = tl.program_id(0).to(tl.int64)
     first = problem * n
+    y += problem * y_step
     lane = tl.arange(0, BLOCK)
     total = tl.zeros([BLOCK], tl.float64)
     pairs = tl.zeros([BLOCK], tl.float64)
@@ -92,11 +95,12 @@ def _weigh(upper, a, t, xi, y, theta, right, mu, n, BLOCK: tl.constexpr):  # typ
 
 @triton.jit
 def _correct(  # type: ignore[no-untyped-def]
-    change, upper, a, t, xi, y, mu, iteration, best_iteration, right, level, n,
+    change, upper, a, t, xi, y, y_step, mu, iteration, best_iteration, right, level, n,
     PLAIN_AFTER: tl.constexpr, PLAIN_CENTRING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     problem = tl.program_id(0).to(tl.int64)
     first = problem * n
+    y += problem * y_step
     lane = tl.arange(0, BLOCK)
     second = _second(iteration, best_iteration, problem, PLAIN_AFTER)
     worst_p = tl.zeros([BLOCK], tl.float64)
@@ -167,11 +171,12 @@ def _corrector(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _move(  # type: ignore[no-untyped-def]
-    dw, w, upper, a, t, xi, y, predicted, change, level, iteration, best_iteration, reach, n, q,
-    PLAIN_AFTER: tl.constexpr, REACHES: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr,
+    dw, w, upper, a, t, xi, y, y_step, predicted, change, level, iteration, best_iteration, reach,
+    n, q, PLAIN_AFTER: tl.constexpr, REACHES: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     problem = tl.program_id(0).to(tl.int64)
     first = problem * n
+    y += problem * y_step
     lane = tl.arange(0, BLOCK)
     second = _second(iteration, best_iteration, problem, PLAIN_AFTER)
     aim = tl.load(level + problem)
@@ -220,7 +225,9 @@ def weigh(theta: Tensor, right: Tensor, s: State) -> Tensor:
     """Launch `bootprob_gpu.interior_point_passes.weigh`."""
     problems, n = theta.shape
     mu = theta.new_empty(problems)
-    _weigh[(problems,)](s.upper, s.a, s.t, s.xi, s.y, theta, right, mu, n, **row_blocks(n))
+    _weigh[(problems,)](
+        s.upper, s.a, s.t, s.xi, s.y, s.label_step, theta, right, mu, n, **row_blocks(n)
+    )
     return mu
 
 
@@ -229,8 +236,8 @@ def correct(change: Tensor, right: Tensor, s: State, mu: Tensor) -> Tensor:
     problems, n = change.shape
     level = torch.empty_like(mu)
     _correct[(problems,)](
-        change, s.upper, s.a, s.t, s.xi, s.y, mu, s.iteration, s.best_iteration, right, level, n,
-        PLAIN_AFTER=PLAIN_AFTER, PLAIN_CENTRING=PLAIN_CENTRING, **row_blocks(n),
+        change, s.upper, s.a, s.t, s.xi, s.y, s.label_step, mu, s.iteration, s.best_iteration,
+        right, level, n, PLAIN_AFTER=PLAIN_AFTER, PLAIN_CENTRING=PLAIN_CENTRING, **row_blocks(n),
     )  # fmt: skip
     return level
 
@@ -239,7 +246,7 @@ def move(dw: Tensor, s: State, predicted: Tensor, change: Tensor, level: Tensor)
     """Launch `bootprob_gpu.interior_point_passes.move`."""
     (problems, q), n = dw.shape, change.shape[1]
     _move[(problems,)](
-        dw, s.w, s.upper, s.a, s.t, s.xi, s.y, predicted, change, level, s.iteration,
-        s.best_iteration, s.reach, n, q, PLAIN_AFTER=PLAIN_AFTER, REACHES=len(s.reach),
+        dw, s.w, s.upper, s.a, s.t, s.xi, s.y, s.label_step, predicted, change, level,
+        s.iteration, s.best_iteration, s.reach, n, q, PLAIN_AFTER=PLAIN_AFTER, REACHES=len(s.reach),
         Q=max(32, triton.next_power_of_2(q)), **row_blocks(n),
     )  # fmt: skip

@@ -36,8 +36,8 @@ def smo_fused(
     K : Tensor, shape (G, n, n)
         Symmetric Gram matrices, float32 or float64; path number k goes with number ``k % G``. The
         models are float64 either way; only which pair moves next is decided in float32.
-    y : Tensor of float64, shape (n,)
-        Labels, −1 or +1.
+    y : Tensor of float64, shape (n,) or (P, n)
+        Labels, −1 or +1; of all paths, or of each its own.
     upper : Tensor of float64, shape (P, R, n)
         Box bounds; fastest when they grow from model to model.
     tol : float
@@ -93,8 +93,8 @@ def launch(
     # Neighbouring programs share a matrix where paths do.
     replicates, step = (P // G, G) if P % G == 0 else (P, 1)
     arguments = (
-        K, diagonal, y, upper, limits, dual_coef, intercept, primal, dual, gap, n_iter, status,
-        n, R, G, max_iter, replicates, step,
+        K, diagonal, y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal, dual,
+        gap, n_iter, status, n, R, G, max_iter, replicates, step,
     )  # fmt: skip
     if n <= block:
         path_in_registers[(P,)](*arguments, **shape_of(block))

@@ -118,13 +118,14 @@ def _judge(y, s, g, lo, hi, lane, inside, tol, kkt_tol):  # type: ignore[no-unty
 
 @triton.jit(do_not_specialize=["R", "G", "max_iter", "replicates", "step"])
 def path_in_registers(  # type: ignore[no-untyped-def]
-    Ks, diagonals, y, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
-    statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    Ks, diagonals, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps,
+    n_iters, statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
     path = path_number(replicates, step)
     matrix = path % G
     K = Ks + matrix * n * n
+    y += path * y_step
     lane = tl.arange(0, BLOCK)
     inside = lane < n
     diagonal = tl.load(diagonals + matrix * n + lane, mask=inside, other=0.0)

@@ -29,13 +29,14 @@ __all__ = ["path_in_tiles"]
 
 @triton.jit(do_not_specialize=["R", "G", "max_iter", "replicates", "step"])
 def path_in_tiles(  # type: ignore[no-untyped-def]
-    gradients, Ks, diagonals, y, uppers, limits, dual_coefs, intercepts, primals, duals, gaps,
-    n_iters, statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr,
+    gradients, Ks, diagonals, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals,
+    gaps, n_iters, statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
     path = path_number(replicates, step)
     matrix = path % G
     K = Ks + matrix * n * n
+    y += path * y_step
     diagonal = diagonals + matrix * n
     g = gradients + path * n  # y − K s: the gradient of the dual
     tol = tl.load(limits)

@@ -14,7 +14,10 @@ Generator = np.random.Generator
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arguments of a batch; γ is used with the RBF kernel only."""
+    """The arguments of a batch; γ is used with the RBF kernel only.
+
+    Labels are (n,), or (B, n) where each replicate has its own.
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -46,12 +49,16 @@ class Case:
     @cached_property
     def weight(self) -> np.ndarray:
         """Row weights, ones where none are given; (n,)."""
-        return np.ones(len(self.y)) if self.row_weight is None else self.row_weight
+        return np.ones(len(self.X)) if self.row_weight is None else self.row_weight
 
     @cached_property
     def centre(self) -> np.ndarray:
         """The mean row: taking it away changes no solution and saves digits; (p,)."""
         return self.X.mean(axis=0)
+
+    def labels_of(self, b: int) -> np.ndarray:
+        """Labels in replicate b, (n,)."""
+        return self.y if self.y.ndim == 1 else self.y[b]
 
     def scale_of(self, b: int) -> np.ndarray:
         """Scale of replicate b, (p,)."""
@@ -75,7 +82,7 @@ class Case:
             upper = C * self.counts[b] * self.weight
         else:
             upper = self.bounds(self.n_models(kernel))[b, r]
-        return Machine(self.rows(b), self.y, upper, gamma)
+        return Machine(self.rows(b), self.labels_of(b), upper, gamma)
 
     def has_both_classes(self, kernel: str, b: int, r: int) -> bool:
         """Whether both classes carry weight in this model."""
@@ -161,6 +168,18 @@ def own_bounds(rng: Generator) -> Case:
     return case(rng, X, y, bounds=bounds)
 
 
+def pairs_of_classes(rng: Generator) -> Case:
+    """Three classes: a replicate for each pair, in which the rows of the third have no weight."""
+    classes = rng.permutation(np.repeat([0, 1, 2], 12))
+    X = rng.normal(size=(36, 3)) + np.eye(3)[classes]
+    y, counts = np.empty((3, 36)), np.zeros((3, 36), dtype=int)
+    for b, (first, second) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        y[b] = np.where(classes == second, 1.0, -1.0)
+        rows = np.flatnonzero(classes != 3 - first - second)
+        counts[b, rows] = bootstrap_counts(rng, 1, y[b, rows])[0]
+    return case(rng, X, y, counts=counts, scale=rng.uniform(0.5, 2.0, size=(3, 3)))
+
+
 def wide(rng: Generator) -> Case:
     """More columns than rows."""
     X, y = overlapping(rng, n=24, p=60)
@@ -169,7 +188,15 @@ def wide(rng: Generator) -> Case:
 
 REGULAR = {
     function.__name__: function
-    for function in (plain, clear, weighted_and_scaled, one_scale_for_all, own_bounds, wide)
+    for function in (
+        plain,
+        clear,
+        weighted_and_scaled,
+        one_scale_for_all,
+        own_bounds,
+        pairs_of_classes,
+        wide,
+    )
 }
 
 

@@ -145,7 +145,7 @@ def test_agrees_with_svc_refitted_on_the_resampled_rows(bench, backend, name, to
         C, gamma = case.parameters(backend.kernel, r)
         scale = case.scale_of(b)
         model, alpha = svc_on_resampled_rows(
-            case.X / scale, case.y, case.counts[b], C, case.weight, gamma, tol
+            case.X / scale, case.labels_of(b), case.counts[b], C, case.weight, gamma, tol
         )
         intercept = float(model.intercept_[0])
         if gamma is None:

@@ -51,6 +51,8 @@ BAD_PROBLEMS = {
     "string labels": ({"y": ["a", "b"] * 3}, r"y .*numbers"),
     "nan label": ({"y": with_entry(np.nan, (N,))}, r"y .*NaN"),
     "too few labels": ({"y": [1, -1]}, r"y .*\(2,\).*\(6,\)"),
+    "labels of other replicates": ({"y": np.ones((B + 1, N))}, r"y .*\(4, 6\).*\(3, 6\)"),
+    "bad label of a replicate": ({"y": with_entry(0, (B, N), 1)}, r"y .*-1 and \+1"),
     "column of labels": ({"y": np.ones((N, 1))}, r"y .*\(6, 1\)"),
     # counts
     "negative count": ({"counts": with_entry(-2, (B, N), 1)}, r"counts .*-2.*≥ 0"),

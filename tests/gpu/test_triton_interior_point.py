@@ -66,17 +66,25 @@ class Drawn:
         return State(**values)
 
 
-def draw(rng: np.random.Generator, shape: tuple[int, int, int], magnitude: float) -> Drawn:
+def draw(
+    rng: np.random.Generator,
+    shape: tuple[int, int, int],
+    magnitude: float,
+    own_labels: bool = False,
+) -> Drawn:
     """Dual variables about `magnitude`, slacks and scores about 1 / `magnitude`."""
     problems, n, q = shape
 
     def positive(*shape: int) -> Tensor:
         return torch.tensor(rng.uniform(0.01, 1.0, size=shape) ** 2)
 
-    y = torch.tensor(np.where(rng.permutation(n) < (n + 1) // 2, 1.0, -1.0))
+    signs = np.where(np.arange(n) < (n + 1) // 2, 1.0, -1.0)
+    y = rng.permuted(np.tile(signs, (problems, 1)), axis=1)
+    y = torch.tensor(y if own_labels else y[0])
     upper = positive(problems, n) * magnitude
     weightless = torch.tensor(rng.random((problems, n)) < 0.3)
-    weightless[:, y.argmax()] = weightless[:, y.argmin()] = False
+    for end in (y.argmax(-1), y.argmin(-1)):
+        weightless[torch.arange(problems), end] = False
     upper[weightless] = 0.0
     solution = torch.zeros(problems, q, dtype=torch.float64)
     s = start(
@@ -103,8 +111,10 @@ def shape(request: pytest.FixtureRequest) -> tuple[int, int, int]:
     return request.param
 
 
-@pytest.fixture(params=MAGNITUDES)
+@pytest.fixture(params=[*MAGNITUDES, "own labels"])
 def drawn(request: pytest.FixtureRequest, rng: np.random.Generator, shape) -> Drawn:
+    if request.param == "own labels":
+        return draw(rng, shape, 1.0, own_labels=True)
     return draw(rng, shape, request.param)
 
 
@@ -259,13 +269,16 @@ def test_a_matrix_that_stays_indefinite_spoils_no_solution(rng):
     assert_close((packed[1:, unpack].view(1, q, q) @ dw[1:, :, None]).squeeze(-1), right[1:])
 
 
-def test_training_with_kernels_is_training_with_twins(rng, kernel_device):
+@pytest.mark.parametrize("own_labels", [False, True])
+def test_training_with_kernels_is_training_with_twins(rng, kernel_device, own_labels):
     X = rng.normal(size=(24, 2))
     y = np.where(X[:, 0] + rng.normal(size=24) > 0, 1, -1)
     y[:2] = 1, -1
     counts = rng.multinomial(24, np.full(24, 1 / 24), size=3)
     counts[:, :2] += 1
     counts[2, y > 0] = 0
+    if own_labels:
+        y = np.stack([y, -y, y])
     problem = Problem(X, y, counts, [0.7])
     options = {"solver": "interior-point", "tol": 1e-4, "device": kernel_device}
     twin, kernel = both(lambda: fit(problem, **options))

@@ -51,11 +51,16 @@ def _checks_come_often(monkeypatch: pytest.MonkeyPatch, kernel_device: torch.dev
 
 @dataclass
 class Drawn:
-    """Gram matrices (G, n, n), labels (n,) and box bounds (P, R, n)."""
+    """Gram matrices (G, n, n), labels (n,) or (P, n) and box bounds (P, R, n)."""
 
     K: Tensor
     y: Tensor
     upper: Tensor
+
+    @property
+    def labels(self) -> Tensor:
+        """Beside (P, R, n)."""
+        return self.y if self.y.ndim == 1 else self.y[:, None]
 
     def train(self, train=launch, **options) -> Found:
         return train(self.K, self.y, self.upper, **({"tol": 1e-3, "max_iter": 2000} | options))
@@ -96,8 +101,8 @@ def objectives(drawn: Drawn, found: Found) -> tuple[Tensor, Tensor]:
     matrices = drawn.K.double()[torch.arange(len(s), device=s.device) % len(drawn.K)]
     products = s @ matrices
     norm = (s * products).sum(-1)
-    hinge = (1 - drawn.y * (products + b.unsqueeze(-1))).clamp_min(0)
-    return 0.5 * norm + (drawn.upper * hinge).sum(-1), (drawn.y * s).sum(-1) - 0.5 * norm
+    hinge = (1 - drawn.labels * (products + b.unsqueeze(-1))).clamp_min(0)
+    return 0.5 * norm + (drawn.upper * hinge).sum(-1), (drawn.labels * s).sum(-1) - 0.5 * norm
 
 
 def assert_honest(drawn: Drawn, found: Found, tol: float = 1e-3) -> None:
@@ -106,7 +111,7 @@ def assert_honest(drawn: Drawn, found: Found, tol: float = 1e-3) -> None:
     for tensor in (s, b, certificate.primal, certificate.dual, certificate.gap):
         assert tensor.dtype == torch.float64
         assert torch.isfinite(tensor).all()
-    a = drawn.y * s
+    a = drawn.labels * s
     assert ((a >= 0) & (a <= drawn.upper)).all()
     assert s.sum(-1).abs().max() <= 1e-12 * drawn.upper.sum(-1).max()
     both = certificate.status != Status.SINGLE_CLASS
@@ -186,6 +191,22 @@ def test_programs_share_matrices_and_find_their_own(draw):
         alone = Drawn(drawn.K[p % 2][None], drawn.y, drawn.upper[p][None]).train(max_iter=1)
         assert torch.equal(alone[0][0], together[0][p])
         assert p == 3 or torch.equal(alone[0][0], odd[0][p])
+
+
+@pytest.mark.parametrize("block", [None, 4])
+def test_paths_have_labels_of_their_own(draw, block):
+    drawn = draw(9, 3, [0.5, 5.0], [0.3, 1.0])
+    drawn.y = torch.stack([drawn.y, -drawn.y, drawn.y.roll(1)])
+    drawn.upper[2] = 0.5  # so that both classes have weight
+    together = drawn.train(max_iter=3, block=block)
+    assert_honest(drawn, together)
+    for p in range(3):
+        K, y, upper = drawn.K[p % 2][None], drawn.y[p], drawn.upper[p][None]
+        alone = Drawn(K, y, upper).train(max_iter=3, block=block)
+        assert torch.equal(alone[0][0], together[0][p])
+        assert torch.equal(alone[1][0], together[1][p])
+    if block is None:
+        assert_same_optimum(drawn.train(), drawn.twin())
 
 
 def test_tiles_walk_the_same_way_as_registers(draw):
@@ -359,7 +380,9 @@ with compiled_kernels() as compiled, triton_kernels("always"):
         y = torch.ones(n, dtype=torch.float64)
         upper = torch.ones(2, 3, n, dtype=torch.float64)
         smo_fused(K, y, upper, tol=1e-3, max_iter=100)
-assert [name for name, _ in compiled] == 2 * ["path_in_registers"] + 2 * ["path_in_tiles"]
+        if dtype == torch.float64:
+            smo_fused(K, y.repeat(2, 1), upper, tol=1e-3, max_iter=100)
+assert [name for name, _ in compiled] == 3 * ["path_in_registers"] + 3 * ["path_in_tiles"]
 for name, kernel in compiled:
     assert kernel.metadata.shared <= SHARED_BYTES, (name, kernel.metadata.shared)
     assert "cubin" in kernel.asm
