@@ -1,0 +1,286 @@
+"""Sets of classes that contain the true one as often as they say, from the same replicates.
+
+Every training row is compared with a new row under the replicates that saw neither of them: the
+jackknife+-after-bootstrap (B. Kim, C. Xu, R. F. Barber, NeurIPS 2020) with the comparison that
+Y. Romano, M. Sesia, E. Candès (NeurIPS 2020) use for classes. How well a label fits a row is its
+score, with the sign of the label. docs/prediction_sets.md says what is guaranteed, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bootprob.exceptions import DataError
+from bootprob.intervals import check_level
+from bootprob.row_blocks import row_blocks
+
+if TYPE_CHECKING:
+    from bootprob.predictions import FittedEnsemble
+
+__all__ = ["conformal_p_values", "prediction_sets"]
+
+Floats = NDArray[np.float64]
+
+# Differences, relative to the largest score, that rounding makes: closer scores are ties.
+_ROUNDING = {"float64": 1e-9, "float32": 1e-5}
+
+
+def prediction_sets(
+    model: FittedEnsemble,
+    X: ArrayLike,
+    level: float = 0.9,
+    *,
+    class_conditional: bool = False,
+    weights: str | ArrayLike = "equal",
+    allow_empty: bool = True,
+    X_train: ArrayLike | None = None,
+) -> NDArray[np.bool_]:
+    """Sets of classes that contain the class of a new row with the stated confidence.
+
+    A set of both classes says that the row cannot be told; an empty set, that neither class has
+    such rows. The true class is in the set with probability ``1 − 2 α`` at least, where
+    ``α = 1 − level``, whatever the distribution, and with about ``1 − α`` in practice. The
+    probability is over training sets and new rows together, not for each training set.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted.
+    X : array_like, shape (m, p)
+        New rows.
+    level : float, default 0.9
+        Nominal confidence, ``1 − α``.
+    class_conditional : bool, default False
+        Keep the confidence within each class, so that a rare class is not given up for a
+        frequent one. A class with fewer than ``1 / α − 1`` training rows is then in every set.
+    weights : {"equal", "ensemble"} or array_like, shape (R,), default "equal"
+        How the models of the grid are averaged.
+
+        - "equal": raw scores, all models alike. Nothing in it was chosen by the training labels
+          beyond each bootstrap sample, which is what the guarantee needs.
+        - "ensemble": `decision_function` before control, with the weights of the fit. These and
+          the alignment of the replicates were chosen on the very rows that are compared, so
+          nothing is guaranteed, and with 100 rows or fewer the sets cover less than they say.
+          They are slightly smaller, and rank labels by probability: where one class is rare they
+          leave it out unless `class_conditional` is set.
+        - Numbers that were chosen without the training rows keep the guarantee.
+    allow_empty : bool, default True
+        False puts the label that fits better into a set that would be empty, which can only
+        raise the coverage.
+    X_train : array_like, shape (n, p), optional
+        The rows that the model was fitted to, in their order. Needed but for "ensemble" where the
+        model does not have `oob_model_scores_`.
+
+    Returns
+    -------
+    ndarray of bool, shape (m, 2)
+        Whether the set contains each class, in the order of ``classes_``.
+
+    Raises
+    ------
+    DataError
+        For a level outside (0, 1), other weights than these, or training rows that are missing or
+        not as many as were fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.prediction_sets import prediction_sets
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X[69:], y[69:])
+    >>> sets = prediction_sets(model, X[:69], level=0.95, X_train=X[69:])
+    >>> bool(sets[range(69), y[:69]].mean() > 0.9)
+    True
+    """
+    alpha = 1 - check_level(level)
+    p_values = conformal_p_values(
+        model, X, class_conditional=class_conditional, weights=weights, X_train=X_train
+    )
+    # They are multiples of 1 / (n + 1); rounding must not decide between .1 and .1.
+    sets = p_values > alpha + 1e-12
+    if not allow_empty:
+        empty = ~sets.any(axis=1)
+        sets[empty] = p_values[empty] == p_values[empty].max(axis=1, keepdims=True)
+    return sets
+
+
+def conformal_p_values(
+    model: FittedEnsemble,
+    X: ArrayLike,
+    *,
+    class_conditional: bool = False,
+    weights: str | ArrayLike = "equal",
+    X_train: ArrayLike | None = None,
+) -> Floats:
+    """How many training rows fit their label no better than a new row fits each label.
+
+    ``p(y) = (1 + #{i : y_i f_i(x_i) ≤ y f_i(x)}) / (n + 1)`` with labels −1 and 1 and ``f_i`` the
+    mean score over the replicates that left row i out: the set at a level holds the labels with
+    ``p(y) > 1 − level``. Ties count, and so do rows that no replicate left out. Rows of weight 0
+    are as good as absent; all others count once, whatever their weight.
+
+    Parameters
+    ----------
+    model, X, weights, X_train
+        As in `prediction_sets`.
+    class_conditional : bool, default False
+        Compare with the training rows of that label only (Mondrian).
+
+    Returns
+    -------
+    ndarray, shape (m, 2)
+        In the order of ``classes_``; multiples of ``1 / (n + 1)``, never 0. The true class has
+        ``p ≤ α`` with probability ``2 α`` at most.
+    """
+    outside = model.bootstrap_counts() == 0
+    mixed = _Mixture.of(model, weights)
+    known = _TrainingRows.of(model, mixed, outside, X_train)
+    tolerance = _ROUNDING[model.dtype] * float(np.abs(known.score).max(initial=0.0))
+    parts = []
+    for scores in mixed.replicate_scores(model, X):
+        for block in row_blocks(len(scores), max(1, len(known.score))):
+            left_out = scores[block] @ known.shares
+            parts.append(_at_most_as_good(known, left_out, class_conditional, tolerance))
+    n, ties = known.totals(class_conditional)
+    return (1 + ties + np.concatenate(parts)) / (n + 1)
+
+
+@dataclass(frozen=True)
+class _Mixture:
+    """How scores of a row under the R × B models become one number for each replicate."""
+
+    weights: Floats
+    scale: Floats | float = 1.0
+    offset: Floats | float = 0.0
+    of_ensemble: bool = False
+
+    @classmethod
+    def of(cls, model: FittedEnsemble, weights: str | ArrayLike) -> _Mixture:
+        R = len(model.weights_)
+        if isinstance(weights, str):
+            if weights == "equal":
+                return cls(np.full(R, 1 / R))
+            if weights == "ensemble":
+                # Control moves 0 to where it decides; the sets stay where labels are even.
+                offset = model.score_offset_ + model.score_threshold_
+                return cls(model.weights_, model.score_scale_, offset, of_ensemble=True)
+            raise DataError(f"weights is {weights!r}; give 'equal', 'ensemble' or {R} numbers.")
+        given = np.asarray(weights, dtype=np.float64)
+        if given.shape != (R,) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
+            raise DataError(
+                f"weights must be {R} numbers of at least 0, not all 0, one for each model of "
+                f"the grid (C_); got {weights!r}."
+            )
+        return cls(given / given.sum())
+
+    def replicate_scores(self, model: FittedEnsemble, X: ArrayLike) -> Iterator[Floats]:
+        """Scores of rows in chunks (rows, B)."""
+        for scores in model.bootstrap_scores(X):
+            yield (self.weights @ scores) / self.scale + self.offset
+
+
+@dataclass(frozen=True)
+class _TrainingRows:
+    """Training rows of some weight that were out of bag, as the k rows to compare with.
+
+    Attributes
+    ----------
+    score : ndarray, shape (k,)
+        Mean over the replicates that left the row out.
+    positive : ndarray of bool, shape (k,)
+    shares : ndarray, shape (B, k)
+        What each replicate contributes to such a mean.
+    never_out_positive : ndarray of bool, shape (n - k,)
+        Classes of the rows of some weight that every replicate saw.
+    """
+
+    score: Floats
+    positive: NDArray[np.bool_]
+    shares: Floats
+    never_out_positive: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        model: FittedEnsemble,
+        mixed: _Mixture,
+        outside: NDArray[np.bool_],
+        X_train: ArrayLike | None,
+    ) -> _TrainingRows:
+        positive, counted = model.y_ == 1, model.sample_weight_ > 0
+        times = outside.sum(axis=0)
+        used, never_out = counted & (times > 0), counted & (times == 0)
+        shares = outside[:, used] / times[used]
+        by_model: NDArray[Any] | None = getattr(model, "oob_model_scores_", None)
+        if mixed.of_ensemble:
+            score = model.oob_decision_function_[used] + model.score_threshold_
+        elif by_model is not None:
+            score = by_model[used] @ mixed.weights
+        elif X_train is None:
+            raise DataError(
+                "The model does not hold the out-of-bag scores of its training rows under each "
+                "model of the grid; give X_train, the rows it was fitted to, or take "
+                "weights='ensemble'."
+            )
+        else:
+            score = _left_out_means(model, mixed, X_train, outside / np.maximum(times, 1))[used]
+        return cls(score, positive[used], shares, positive[never_out])
+
+    def totals(self, class_conditional: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that each label is compared with, and those of them never out of bag, (2,) each."""
+        used, never_out = (
+            np.bincount(positive, minlength=2) if class_conditional else np.repeat(positive.size, 2)
+            for positive in (self.positive, self.never_out_positive)
+        )
+        return used + never_out, never_out
+
+
+def _left_out_means(
+    model: FittedEnsemble, mixed: _Mixture, X_train: ArrayLike, shares: Floats
+) -> Floats:
+    """Mean scores of the training rows by the replicates that left them out, shape (n,)."""
+    n = len(model.y_)
+    if np.shape(X_train)[:1] != (n,):
+        raise DataError(
+            f"X_train has the shape {np.shape(X_train)}; give the {n} rows that the model was "
+            "fitted to, in their order."
+        )
+    means, start = [], 0
+    for scores in mixed.replicate_scores(model, X_train):
+        taken = slice(start, start + len(scores))
+        means.append(np.einsum("ib,bi->i", scores, shares[:, taken]))
+        start = taken.stop
+    return np.concatenate(means)
+
+
+def _at_most_as_good(
+    known: _TrainingRows, left_out: Floats, class_conditional: bool, tolerance: float
+) -> NDArray[np.int64]:
+    """Training rows that fit their label no better than new rows fit each label.
+
+    Parameters
+    ----------
+    known : _TrainingRows
+    left_out : ndarray, shape (m, k)
+        Scores of the new rows by the replicates that left out each of the known ones.
+    class_conditional : bool
+    tolerance : float
+
+    Returns
+    -------
+    ndarray of int, shape (m, 2)
+    """
+    positive = known.positive
+    fit = np.where(positive, known.score, -known.score) - tolerance
+    per_label = []
+    for label in (False, True):
+        rows = np.flatnonzero(positive == label) if class_conditional else slice(None)
+        new = left_out[:, rows] if label else -left_out[:, rows]
+        per_label.append((fit[rows] <= new).sum(axis=1))
+    return np.stack(per_label, axis=1)

@@ -1,0 +1,111 @@
+"""Do prediction sets contain the class of new rows as often as they say, and how large are they?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from known_truths import TRUTHS
+
+from bootprob import BootstrapSVC
+from bootprob.prediction_sets import prediction_sets
+
+TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 120, 100, 400, 0.9
+CASES = (
+    (replace(TRUTHS[0], n=100), {}),
+    (replace(TRUTHS[0], n=500), {}),
+    (replace(TRUTHS[1], n=500), {}),
+    (replace(TRUTHS[2], n=100), {}),
+    (replace(TRUTHS[0], n=40), {"kernel": "rbf"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("truth", "parameters"),
+    CASES,
+    ids=[f"{truth.name}, n = {truth.n}{', RBF' * bool(kernel)}" for truth, kernel in CASES],
+)
+def test_sets_cover(truth, parameters, record):
+    found = {}
+    for trial in range(TRIALS):
+        generator = np.random.default_rng([2028, trial])
+        X, y = truth.draw(generator)
+        while min(y.sum(), len(y) - y.sum()) < 2:
+            X, y = truth.draw(generator)
+        new = truth.rows(generator, NEW_ROWS)
+        # Labels are averaged out: each new row is of either class with its true probability.
+        p = np.stack([1 - truth.probability(new), truth.probability(new)], axis=1)
+        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial, **parameters).fit(X, y)
+        for weights in ("equal", "ensemble"):
+            for class_conditional in (False, True):
+                sets = prediction_sets(
+                    model,
+                    new,
+                    LEVEL,
+                    class_conditional=class_conditional,
+                    weights=weights,
+                    X_train=X,
+                )
+                kind = "class-conditional" if class_conditional else "marginal"
+                found.setdefault((weights, kind), []).append(
+                    [
+                        (p * sets).sum(axis=1).mean(),
+                        *(p * sets).sum(axis=0) / p.sum(axis=0),
+                        sets.sum(axis=1).mean(),
+                        (~sets.any(axis=1)).mean(),
+                    ]
+                )
+    names = ["coverage", "coverage of class 0", "coverage of class 1", "mean size", "empty"]
+    means = {
+        key: dict(zip(names, np.mean(rows, axis=0), strict=True)) for key, rows in found.items()
+    }
+    noise = {
+        key: dict(zip(names, np.std(rows, axis=0, ddof=1) / np.sqrt(TRIALS), strict=True))
+        for key, rows in found.items()
+    }
+    oracle = _smallest_sizes(truth)
+    record(
+        f"prediction_sets_{CASES.index((truth, parameters))}",
+        {
+            "truth": truth.name,
+            "n": truth.n,
+            "kernel": parameters.get("kernel", "linear"),
+            "training sets": TRIALS,
+            "bootstraps": BOOTSTRAPS,
+            "level": LEVEL,
+            "sets": {
+                ", ".join(key): {
+                    name: [round(float(means[key][name]), 3), round(float(noise[key][name]), 4)]
+                    for name in names
+                }
+                for key in means
+            },
+            "smallest mean size of sets that know the truth": oracle,
+        },
+    )
+    for kind, promised in (
+        ("marginal", ["coverage"]),
+        ("class-conditional", [name for name in names if "coverage" in name]),
+    ):
+        of_equal = means["equal", kind]
+        for name in promised:
+            assert of_equal[name] >= LEVEL - 3 * noise["equal", kind][name], (kind, name)
+        # Sharpness: what the ensemble's own weights would gain.
+        assert of_equal["mean size"] <= 1.05 * means["ensemble", "class-conditional"]["mean size"]
+        if truth.n == 500:
+            assert of_equal["mean size"] <= 1.15 * oracle["class-conditional"]
+
+
+def _smallest_sizes(truth):
+    """Mean sizes of the smallest sets that cover as often, were the probabilities known."""
+    generator = np.random.default_rng(0)
+    one = truth.probability(truth.rows(generator, 200_000))
+    p = np.stack([1 - one, one], axis=1)
+
+    def smallest(masses):
+        masses = np.sort(masses)[::-1]
+        return int(np.searchsorted(np.cumsum(masses), LEVEL * masses.sum())) + 1
+
+    return {
+        "marginal": round(smallest(p.ravel()) / len(p), 3),
+        "class-conditional": round(sum(map(smallest, p.T)) / len(p), 3),
+    }
