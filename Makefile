@@ -22,7 +22,7 @@ lint: $(TESTABLE)
 	$(BIN)/mypy
 
 promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims
-	$(BIN)/pytest -q -s tests/promises
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 tests/promises
 
 bench: $(COMPARABLE)  ## ours and the peers side by side; writes docs/benchmarks.md
 	$(BIN)/python gpu/benchmarks/bench.py

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bootprob.exceptions import (
     BootprobError,
     DataError,
+    LackOfFitWarning,
     ModelFileError,
     UnattainableRateError,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "CostMatrix",
     "CostSensitiveClassifier",
     "DataError",
+    "LackOfFitWarning",
     "ModelFileError",
     "UnattainableRateError",
     "probability_sensitivity",

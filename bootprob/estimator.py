@@ -160,8 +160,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         feature map sees.
     score_scale_, score_offset_ : ndarray, shape (B,)
         Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
-        the same mean and spread out of bag, and probability one half at 0; 1 and 0 without
-        calibration.
+        the same mean and mean absolute deviation out of bag, and probability one half at 0; 1
+        and 0 without calibration.
     certificates_ : dict of ndarray, each of shape (B, R)
         "primal" and "dual" objective, relative "gap", "n_iter" and "status"
         (`bootprob_gpu.Status`) of every model.
@@ -175,6 +175,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         How far the logits of `alternatives_` are from the ensemble's, squared, on average.
     oob_vote_proba_, oob_proba_ : ndarray, shape (n, 2)
         Out-of-bag vote shares (3.4) and calibrated probabilities, NaN as above.
+    oob_model_scores_ : ndarray, shape (n, R)
+        Mean raw score of each training row under each model over the replicates that did not see
+        it, neither weighted nor scaled; 0 where there are none.
     oob_counts_ : ndarray of int, shape (n,)
         Replicates that did not see the row.
     calibration_ : str or None
@@ -192,6 +195,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     alternatives_ : dict of ndarray
         RBF models of the grid that do as well as the best as far as the data tell:
         `bootprob.alternatives.Alternatives`.
+    lack_of_fit_ : dict of float or None
+        Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
+        `bootprob.lack_of_fit.lack_of_fit`. Intervals warn below 0.005. None without calibration.
     counts_gram_ : ndarray, shape (B, B)
         Inner products of the centred bootstrap counts, for the infinitesimal jackknife.
     vote_thresholds_ : ndarray, shape (R,)

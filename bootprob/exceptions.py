@@ -3,7 +3,13 @@
 from functools import partial
 from typing import Any
 
-__all__ = ["BootprobError", "DataError", "ModelFileError", "UnattainableRateError"]
+__all__ = [
+    "BootprobError",
+    "DataError",
+    "LackOfFitWarning",
+    "ModelFileError",
+    "UnattainableRateError",
+]
 
 
 class BootprobError(Exception):
@@ -36,6 +42,10 @@ class UnattainableRateError(DataError):
             partial(type(self), rate=self.rate, wanted=self.wanted, attainable=self.attainable),
             self.args,
         )
+
+
+class LackOfFitWarning(UserWarning):
+    """Probabilities are wrong over whole regions; their intervals cover less than they say."""
 
 
 class ModelFileError(BootprobError):

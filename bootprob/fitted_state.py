@@ -48,6 +48,7 @@ _ARRAYS = {
     "score_offset_": _Array("f", ("B",)),
     "oob_decision_function_": _Array("f", ("n",)),
     "oob_score_variance_": _Array("f", ("n",)),
+    "oob_model_scores_": _Array("f", ("nR",)),
     "oob_vote_proba_": _Array("f", ("n2",)),
     "oob_proba_": _Array("f", ("n2",)),
     "oob_counts_": _Array("iu", ("n",)),
@@ -115,7 +116,11 @@ _VALUES: dict[str, type] = {
     "fit_seconds_": float,
 }
 # None where they are missing.
-_OPTIONAL_VALUES: dict[str, type] = {"feature_map_error_": dict, "calibration_": str}
+_OPTIONAL_VALUES: dict[str, type] = {
+    "feature_map_error_": dict,
+    "calibration_": str,
+    "lack_of_fit_": dict,
+}
 
 
 def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -27,6 +27,7 @@ from bootprob.exceptions import DataError
 from bootprob.feature_map import check_exact_rows, fit_feature_map
 from bootprob.grids import c_grid, gamma_grid
 from bootprob.labels import encode_labels, weigh_classes
+from bootprob.lack_of_fit import lack_of_fit
 from bootprob.out_of_bag import model_weights, score_out_of_bag
 from bootprob.probabilities import Calibrated, both
 from bootprob.probabilities import shares as vote_shares_of_both
@@ -147,6 +148,9 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
         oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
     C = problem.C_per_model
+    of_intervals = _of_intervals(ruled, training, positive, teaching, counts, svc.kernel)
+    model_scores = training.score_sums
+    model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
     return {
         "classes_": classes,
         "y_": positive.astype(np.int64),
@@ -164,10 +168,12 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
         "accuracy_": training.accuracy,
         **_models(training.models, rows),
         **_out_of_bag(ruled),
-        **_of_intervals(ruled, training, positive, teaching, counts, svc.kernel),
+        **of_intervals,
+        "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
         "calibration_": kind,
         "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
         "oob_counts_": training.n_out_of_bag,
+        "oob_model_scores_": model_scores,
         "oob_proba_": oob_proba,
         "control_gap_": gap,
         "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, ruled.shares),
@@ -274,6 +280,13 @@ def _calibrate(
         if calibration == "sigmoid":
             return calibration, scores.sigmoid
     return calibration, CALIBRATORS[calibration].fit(*known, logits)
+
+
+def _lack_of_fit(
+    ruled: Controlled, rows: Floats, positive: NDArray[np.bool_], weight: Floats
+) -> dict[str, float]:
+    probability = ruled.scores.sigmoid.predict(ruled.scores.mean + ruled.moved)
+    return lack_of_fit(rows, positive, probability, weight)
 
 
 def _of_intervals(

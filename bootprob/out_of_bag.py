@@ -200,9 +200,11 @@ def _alignment(
     """Scale and offset that give every replicate's out-of-bag scores the same mean and spread.
 
     Replicates differ in both for reasons that tell nothing of a row: the scale of an SVM's
-    scores, and, where classes are unbalanced, an intercept that dwarfs them.
+    scores, and, where classes are unbalanced, an intercept that dwarfs them. The spread is the
+    mean absolute deviation: the standard deviation of heavy-tailed scores differs between
+    replicates by what their few furthest rows are.
     """
-    count, sums, squares = np.zeros(B), np.zeros(B), np.zeros(B)
+    count, sums, deviations = np.zeros(B), np.zeros(B), np.zeros(B)
     for scores, outside, taken in chunks():
         used = outside & counted[taken, None]
         count += used.sum(axis=0)
@@ -213,8 +215,8 @@ def _alignment(
         used = outside & counted[taken, None]
         deviation = scores - mean
         deviation *= used
-        squares += np.square(deviation, out=deviation).sum(axis=0)
-    spread = np.sqrt(squares / count)
+        deviations += np.abs(deviation, out=deviation).sum(axis=0)
+    spread = deviations / count
     # A replicate without two rows out of bag, or with constant scores, is taken as it comes.
     usable = spread > _ROUNDING * np.abs(mean)
     if not usable.any():

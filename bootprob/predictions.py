@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap
 from bootprob.grids import grid_of
+from bootprob.lack_of_fit import warn_of_lack_of_fit
 from bootprob.probabilities import Calibrated, both, both_intervals, shares
 from bootprob.probability_intervals import NEEDS_REPLICATES, ProbabilityIntervals
 from bootprob.resampling import bootstrap_counts
@@ -30,6 +31,9 @@ from bootprob.scoring import (
 from bootprob.true_logit import TrueLogit
 from bootprob.weighting import accuracy_weights
 from bootprob_gpu import FittedBatch, resolve_device
+
+if TYPE_CHECKING:
+    from bootprob.metric_intervals import Method, MetricInterval
 
 __all__ = ["FittedEnsemble"]
 
@@ -60,10 +64,12 @@ class FittedEnsemble:
     gamma_: Floats | None
     intercept_: Floats
     interval: str
+    lack_of_fit_: dict[str, float] | None
     memory_limit: int | None
     oob_counts_: NDArray[np.int64]
     oob_decision_function_: Floats
     oob_jackknife_variance_: Floats
+    oob_model_scores_: Floats
     oob_model_variance_: Floats
     oob_proba_: Floats
     oob_score_variance_: Floats
@@ -228,9 +234,15 @@ class FittedEnsemble:
         ------
         DataError
             For an unknown method or level, or a method that needs a calibration without one.
+
+        Warns
+        -----
+        LackOfFitWarning
+            If out-of-bag residuals show that the truth is out of the kernel's reach.
         """
         method = self._checked_method(method)
         level = intervals.check_level(level)
+        self._warn_of_doubts(method)
         if method in intervals.OF_VOTES:
             vote = self.vote_proba(X)[:, 1]
             bounds = intervals.of_votes(vote, self.n_replicates_, level, method, clip=clip)
@@ -257,6 +269,7 @@ class FittedEnsemble:
         """
         method = self._checked_method(method)
         level = intervals.check_level(level)
+        self._warn_of_doubts(method)
         of_votes = method in intervals.OF_VOTES
         parts = self._parts(X, level, None if of_votes else method)
         score, score_interval, probability, interval = (
@@ -364,6 +377,47 @@ class FittedEnsemble:
 
         found = np.concatenate([of(scores) for scores in self._replicate_scores(X)])
         return intervals.separated(found)
+
+    def prediction_sets(
+        self,
+        X: ArrayLike,
+        level: float = 0.9,
+        *,
+        class_conditional: bool = False,
+        weights: str | ArrayLike = "equal",
+        allow_empty: bool = True,
+    ) -> NDArray[np.bool_]:
+        """Say which classes cannot be excluded: sets with a finite-sample guarantee.
+
+        By jackknife+-after-bootstrap; parameters and guarantee as for
+        `bootprob.prediction_sets.prediction_sets`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m, 2)
+            In the order of `classes_`.
+        """
+        from bootprob.prediction_sets import prediction_sets
+
+        return prediction_sets(
+            self,
+            X,
+            level,
+            class_conditional=class_conditional,
+            weights=weights,
+            allow_empty=allow_empty,
+        )
+
+    def metric_intervals(
+        self, level: float = 0.95, method: Method = "auto", *, seed: int = 0
+    ) -> dict[str, MetricInterval]:
+        """Out-of-bag metrics of this model with intervals for what they would be on new rows.
+
+        Parameters and result as for `bootprob.metric_intervals.out_of_bag_intervals`.
+        """
+        from bootprob.metric_intervals import out_of_bag_intervals
+
+        return out_of_bag_intervals(self, level, method, seed=seed)
 
     def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
         """Scores of rows under every model, some rows at a time.
@@ -509,6 +563,11 @@ class FittedEnsemble:
             if method is not None:
                 interval = made.of_replicates(scores, others[rows], probability, level, method)
             yield mean, basic, probability, interval
+
+    def _warn_of_doubts(self, method: str) -> None:
+        if method in intervals.OF_PROBABILITIES and method != "venn-abers":
+            assert self.lack_of_fit_ is not None
+            warn_of_lack_of_fit(self.lack_of_fit_)
 
     def _checked_method(self, method: str | None) -> str:
         check_is_fitted(self)

@@ -2,11 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from bootprob.calibration import Isotonic, Sigmoid
+from bootprob.calibration import (
+    CALIBRATORS,
+    Beta,
+    Isotonic,
+    ScoreAndVoteSigmoid,
+    Sigmoid,
+    VennAbers,
+    VoteSigmoid,
+    choose_calibration,
+    held_out_losses,
+    sigmoid_replicates,
+    vote_logits,
+)
 
 
 @pytest.fixture
@@ -85,3 +98,163 @@ def test_isotonic_is_scikit_learns_on_platts_targets(scored):
     new = np.linspace(-20, 20, 101)
     np.testing.assert_allclose(isotonic.predict(new), reference.predict(new), atol=1e-12)
     assert 0 < isotonic.predict(new).min() < isotonic.predict(new).max() < 1
+
+
+def _log_loss(logit, positive, weight):
+    """To Platt's targets."""
+    up = (weight[positive].sum() + 1) / (weight[positive].sum() + 2)
+    down = 1 / (weight[~positive].sum() + 2)
+    target = np.where(positive, up, down)
+    return weight @ (np.logaddexp(0, logit) - target * logit)
+
+
+def test_sigmoid_on_both_is_the_constrained_optimum(rng):
+    for sign in (1, -1):  # where the vote helps, and where it would get a negative slope
+        scores = rng.normal(size=150)
+        logits = scores + rng.normal(size=150)
+        positive = rng.uniform(size=150) < expit(scores + sign * 0.8 * logits)
+        weight = rng.uniform(0.5, 2, 150)
+        fitted = ScoreAndVoteSigmoid.fit(scores, positive, weight, logits).coefficients
+        design = np.stack([scores, logits, np.ones(150)])
+        best = minimize(
+            lambda c: _log_loss(c @ design, positive, weight),  # noqa: B023
+            np.zeros(3),
+            bounds=[(0, None), (0, None), (None, None)],
+            method="L-BFGS-B",
+            options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 1000},
+        )
+        np.testing.assert_allclose(fitted, best.x, atol=2e-4)
+        assert (fitted[:2] >= 0).all()
+        alone = VoteSigmoid.fit(scores, positive, weight, logits)
+        assert alone.coefficients[0] == 0
+        expected = Sigmoid.fit(logits, positive, weight).predict(logits)
+        np.testing.assert_allclose(alone.predict(scores, logits), expected, rtol=1e-9)
+
+
+def test_beta_is_the_likeliest_of_its_family_and_holds_the_sigmoid(rng):
+    scores = rng.normal(size=300)
+    positive = rng.uniform(size=300) < expit(np.where(scores > 0, 4 * scores, 0.5 * scores))
+    weight = np.ones(300)
+    beta, sigmoid = Beta.fit(scores, positive, weight), Sigmoid.fit(scores, positive, weight)
+    p, q = beta.predict(scores), sigmoid.predict(scores)
+    ours = _log_loss(np.log(p / (1 - p)), positive, weight)
+    assert ours < _log_loss(np.log(q / (1 - q)), positive, weight)
+    s = np.clip(q, 1e-300, None)
+    design = np.stack([np.log(s), -np.log1p(-s), np.ones(300)])
+    best = minimize(
+        lambda c: _log_loss(c @ design, positive, weight), [1, 1, 0], method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 5000},
+    )  # fmt: skip
+    assert ours <= best.fun + 1e-6 or (best.x[:2] < 0).any()
+    assert (np.diff(beta.predict(np.linspace(-800, 800, 99))) >= 0).all()
+
+
+def test_venn_abers_is_isotonic_regression_with_one_row_more(rng):
+    for _ in range(6):
+        n = int(rng.integers(2, 30))
+        scores = np.round(rng.normal(size=n), 1)  # with ties
+        positive, weight = rng.uniform(size=n) < expit(scores), rng.uniform(0.2, 3, n)
+        venn_abers = VennAbers.fit(scores, positive, weight)
+        asked = np.concatenate([scores, np.round(rng.normal(size=8) * 2, 1), [-99.0, 99.0]])
+        bounds = venn_abers.bounds(asked)
+        for score, pair in zip(asked, bounds, strict=True):
+            for label, found in enumerate(pair):
+                again = IsotonicRegression().fit(
+                    np.append(scores, score),
+                    np.append(positive, label),
+                    sample_weight=np.append(weight, 1.0),
+                )
+                assert found == pytest.approx(again.predict([score])[0], abs=1e-12)
+        assert (bounds[:, 0] < bounds[:, 1]).all()
+        p = venn_abers.predict(asked)
+        np.testing.assert_allclose(p, bounds[:, 1] / (1 - bounds[:, 0] + bounds[:, 1]))
+        assert 0 < p.min() <= p.max() < 1
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+@pytest.mark.parametrize("case", ["usual", "constant", "ties", "separable", "backwards", "tiny"])
+def test_every_calibrator_stays_between_0_and_1(rng, kind, case):
+    n = 4 if case == "tiny" else 60
+    scores = {"constant": np.full(n, 2.0), "ties": rng.integers(0, 3, n).astype(float)}.get(
+        case, rng.normal(size=n) * 1e3
+    )
+    positive = rng.uniform(size=n) < 0.4
+    if case in ("separable", "backwards"):
+        positive = (scores > 0) == (case == "separable")
+    positive[:2] = True, False
+    votes = vote_logits((scores > 0).astype(float), 100)
+    fitted = CALIBRATORS[kind].fit(scores, positive, np.ones(n), votes)
+    asked = np.concatenate([scores, [-1e6, 1e6]])
+    p = fitted.predict(asked, np.concatenate([votes, votes[:2]]))
+    assert p.shape == asked.shape
+    assert ((p >= 0) & (p <= 1)).all()
+    inside = p[:-2]
+    assert ((inside > 0) & (inside < 1)).all()
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_derivatives_are_those_of_the_probabilities(rng, kind):
+    scores = rng.normal(size=200)
+    positive = rng.uniform(size=200) < expit(2 * scores)
+    votes = vote_logits(np.round(expit(3 * scores), 2), 100)
+    fitted = CALIBRATORS[kind].fit(scores, positive, np.ones(200), votes)
+    asked, logits, step = rng.normal(size=40), np.zeros(40), 1e-6
+    up, down = (fitted.predict(asked + s, logits) for s in (step, -step))
+    clear = np.abs(asked[:, None] - scores).min(axis=1) > 2 * step  # of the knots
+    np.testing.assert_allclose(
+        fitted.derivative(asked, logits)[clear], ((up - down) / (2 * step))[clear],
+        rtol=1e-4, atol=1e-6,
+    )  # fmt: skip
+
+
+def test_weights_count_as_repetitions(rng):
+    scores = rng.normal(size=40)
+    positive, times = rng.uniform(size=40) < expit(2 * scores), rng.integers(1, 4, 40)
+    votes = vote_logits(expit(scores), 50)
+    repeated = [np.repeat(a, times) for a in (scores, positive, np.ones(40), votes)]
+    for kind, calibrator in CALIBRATORS.items():
+        once = calibrator.fit(scores, positive, times.astype(float), votes)
+        again = calibrator.fit(*repeated)
+        np.testing.assert_allclose(
+            once.predict(scores, votes), again.predict(scores, votes), rtol=1e-5, err_msg=kind
+        )
+
+
+def test_the_choice_leaves_the_sigmoid_only_for_what_is_clearly_better(rng):
+    scores = np.concatenate([rng.normal(size=3000), rng.uniform(-3, 3, 1000)])
+    n, weight = len(scores), np.ones(len(scores))
+    votes = vote_logits(np.full(n, 0.5), 100)
+    right = rng.uniform(size=n) < expit(1.5 * scores - 0.3)
+    losses = held_out_losses(scores, votes, right, weight)
+    chosen = choose_calibration(scores, votes, right, weight)
+    gain = losses["sigmoid"] - losses[chosen]
+    assert chosen == "sigmoid" or gain.sum() > gain.std() * np.sqrt(n)
+    step = rng.uniform(size=n) < np.where(scores > 0.2, 0.55, np.where(scores > -1, 0.45, 0.02))
+    assert choose_calibration(scores, votes, step, weight) in ("isotonic", "venn-abers")
+    few = np.arange(30) < 4
+    assert choose_calibration(rng.normal(size=30), votes[:30], few, np.ones(30)) == "sigmoid"
+
+
+def test_held_out_losses_are_of_rows_that_taught_nothing(rng):
+    scores, weight = rng.normal(size=80), np.ones(80)
+    positive, votes = rng.uniform(size=80) < 0.5, vote_logits(np.full(80, 0.3), 100)
+    losses = held_out_losses(scores, votes, positive, weight)
+    assert losses.keys() == CALIBRATORS.keys()
+    for kind, calibrator in CALIBRATORS.items():
+        p = calibrator.fit(scores, positive, weight, votes).predict(scores, votes)
+        own = -np.log(np.where(positive, p, 1 - p))
+        assert losses[kind].mean() > own.mean()
+
+
+def test_sigmoid_replicates_are_those_of_a_refit_to_first_order(rng):
+    n, B = 4000, 40
+    scores = rng.normal(size=n)
+    positive, weight = rng.uniform(size=n) < expit(1.2 * scores - 1), rng.uniform(0.5, 1.5, n)
+    sigmoid = Sigmoid.fit(scores, positive, weight)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=B).astype(np.uint8)
+    found = sigmoid_replicates(sigmoid, scores, positive, weight, counts)
+    again = [Sigmoid.fit(scores, positive, weight * count) for count in counts]
+    refit = np.array([[each.slope, each.intercept] for each in again])
+    moved = refit - refit.mean(axis=0)
+    error = found - found.mean(axis=0) - moved
+    assert (error.std(axis=0) < 0.1 * moved.std(axis=0)).all()

@@ -61,3 +61,34 @@ def test_logit_normal_is_the_delta_method():
 def test_impossible_levels_are_refused(level):
     with pytest.raises(DataError, match=r"level is .* give a number between 0 and 1"):
         intervals.check_level(level)
+
+
+def test_bca_is_scipys(rng):
+    """For the mean of a sample, whose jackknife influences give the acceleration."""
+    data = rng.exponential(size=25)
+    result = bootstrap((data,), np.mean, n_resamples=999, rng=1, method="BCa")
+    replicates = result.bootstrap_distribution
+    influence = data - data.mean()
+    acceleration = (influence**3).sum() / (6 * (influence**2).sum() ** 1.5)
+    bounds = intervals.bca(replicates[None], 0.95, np.array([acceleration]), data.mean()[None])[0]
+    expected = [result.confidence_interval.low, result.confidence_interval.high]
+    np.testing.assert_allclose(bounds, expected, atol=0.02 * np.ptp(expected))
+
+
+def test_bca_without_bias_and_skewness_is_the_percentile_interval():
+    replicates = np.arange(1001.0)[None]
+    zero = np.zeros(1)
+    np.testing.assert_allclose(
+        intervals.bca(replicates, 0.9, zero), intervals.percentile(replicates, 0.9), atol=1e-6
+    )
+    far = intervals.bca(replicates, 0.9, zero, np.array([-5.0]))[0]  # all on one side
+    assert 0 <= far[0] <= far[1] <= 1000
+
+
+def test_studentised_has_the_width_of_the_mean(rng):
+    replicates = rng.normal(size=(3, 4000))
+    deviation = np.array([0.5, 2.0, 0.0])
+    bounds = intervals.studentised(replicates, 0.95, deviation)
+    width = np.diff(bounds)[:, 0] / (2 * 1.96)
+    np.testing.assert_allclose(width, [0.5, 2.0, 1.0], rtol=0.1)  # 0 is no standard error
+    np.testing.assert_array_equal(intervals.studentised(np.ones((1, 9)), 0.9, np.zeros(1)), 1.0)

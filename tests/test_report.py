@@ -255,11 +255,11 @@ class TestContents:
     def test_what_the_intervals_mean_is_said(self, written):
         text = written[2].words()
         meaning = text[text.index("What the intervals mean, and") : text.index("Was every machine")]
-        assert "it contained it about as often as its level says, given a few hundred" in meaning
+        assert "it contained it about as often as its level says" in meaning
         assert "Nor is it to be trusted where the kernel cannot express the truth" in meaning
         wald = meaning[meaning.index("Wald interval, formula (3.5)") :]
         assert "contained it far less often than its level says" in wald
-        # Measured coverage belongs to docs/intervals.md, which is written from measurements.
+        # Measured coverage belongs to docs/coverage.md, which is written from measurements.
         assert not re.search(r"%.{0,20} cases", meaning)
 
     def test_what_isotonic_calibration_flatters_is_said_where_it_is_shown(

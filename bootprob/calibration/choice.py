@@ -6,7 +6,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 
 from bootprob.calibration.beta import Beta
 from bootprob.calibration.isotonic import Isotonic
@@ -93,6 +92,8 @@ def held_out_losses(
 
     Parameters as for `choose_calibration`; the folds are stratified, and always the same.
     """
+    from sklearn.model_selection import StratifiedKFold  # brings rich with it
+
     losses = {name: np.empty(len(scores)) for name in CALIBRATORS}
     folds = min(_FOLDS, np.count_nonzero(positive), np.count_nonzero(~positive))
     splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(scores, positive)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.control_summary import calibrated_out_of_bag
 from bootprob.exceptions import DataError
+from bootprob.lack_of_fit import SIGNIFICANT
 from bootprob.metrics import (
     log_loss_difference,
     out_of_bag_caveat,
@@ -129,7 +130,8 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "label": label,
         "kernel": str(model.kernel),
         "feature_map": _feature_map(model),
-        "calibration": model.calibration,
+        "calibration": model.calibration_,
+        "lack_of_fit": _lack_of_fit(model),
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_parameter_values": int(model.accuracy_.shape[1]),
@@ -152,6 +154,13 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "convergence": _convergence(model),
         "provenance": _provenance(model),
     }
+
+
+def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
+    """What the test on out-of-bag residuals found; None for votes."""
+    if model.lack_of_fit_ is None:
+        return None
+    return model.lack_of_fit_ | {"found": model.lack_of_fit_["p_value"] < SIGNIFICANT}
 
 
 def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,16 @@ class KnownTruth:
     n: int
     n_features: int
     logit: Callable[[Floats], Floats]
+    distribution: Callable[[np.random.Generator, int, int], Floats] = lambda generator, n, p: (
+        generator.normal(size=(n, p))
+    )
+    options: dict[str, Any] = field(default_factory=dict)
+    """Parameters of the `BootstrapSVC` that it is for."""
+    within_reach: bool = True
+    """Whether those parameters can express the truth."""
 
     def rows(self, generator: np.random.Generator, n: int) -> Floats:
-        return generator.normal(size=(n, self.n_features))
+        return self.distribution(generator, n, self.n_features)
 
     def probability(self, X: Floats) -> Floats:
         return expit(self.logit(X))
@@ -46,3 +54,45 @@ TRUTHS = (
         "20 features", 300, 20, _linear([0.8, -0.8, 0.6, -0.6, 0.4, -0.4] + [0.0] * 14, 0.0)
     ),
 )
+
+
+def _heavy_tails(generator: np.random.Generator, n: int, p: int) -> Floats:
+    return generator.standard_t(3, size=(n, p))
+
+
+def _uneven_scales(generator: np.random.Generator, n: int, p: int) -> Floats:
+    """The first column sets the scale of the others: heteroscedastic columns."""
+    X = generator.normal(size=(n, p))
+    X[:, 1:] *= np.exp(0.7 * X[:, :1])
+    return X
+
+
+def _curved(X: Floats) -> Floats:
+    return 2.0 * np.sin(1.5 * X[:, 0]) + X[:, 1] * X[:, 2] - 0.3
+
+
+def _hills(X: Floats) -> Floats:
+    """Three hills and valleys, as wide as the RBF kernel's can be."""
+    centers, heights = [(1, 1), (-1, 0.5), (0.5, -1.5)], [3, -3, 2]
+    hills = [np.exp(-0.5 * np.square(X - center).sum(axis=1)) for center in centers]
+    return np.array(heights) @ np.array(hills) - 0.5
+
+
+_FIVE = [1.0, -0.8, 0.6, 0.4, 0.0]
+_RBF = {"kernel": "rbf", "gamma": [0.12, 0.5], "C": [2.0**k for k in (-4, 0, 4)]}
+
+COVERED = (
+    KnownTruth("linear, 5 columns", 500, 5, _linear(_FIVE, 0.3)),
+    KnownTruth("rare class (6 %)", 500, 5, _linear(_FIVE, -3.4)),
+    KnownTruth("rare class (3 %)", 500, 5, _linear(_FIVE, -4.3)),
+    KnownTruth(
+        "20 columns, 14 of them noise", 500, 20,
+        _linear([0.8, -0.8, 0.6, -0.6, 0.4, -0.4] + [0.0] * 14, 0.0),
+    ),
+    KnownTruth("heavy tails (t, 3 df)", 500, 5, _linear([0.8, -0.6, 0.5, 0.3, 0.0], 0.3),
+        _heavy_tails),
+    KnownTruth("uneven scales", 500, 4, _linear([0.5, 0.8, -0.6, 0.3], 0.2), _uneven_scales),
+    KnownTruth("hills, RBF", 500, 2, _hills, options=_RBF),
+    KnownTruth("curved, linear kernel", 500, 3, _curved, within_reach=False),
+)  # fmt: skip
+"""For the coverage of intervals, at several numbers of rows."""

@@ -1,0 +1,173 @@
+"""The logit behind noisy scores, the models as good as the best, and the test of lack of fit."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from bootprob import BootstrapSVC, LackOfFitWarning
+from bootprob.alternatives import Alternatives
+from bootprob.calibration import Sigmoid
+from bootprob.intervals import OF_PROBABILITIES
+from bootprob.lack_of_fit import lack_of_fit, warn_of_lack_of_fit
+from bootprob.true_logit import TrueLogit
+
+
+def test_true_logits_are_found_behind_noise(rng):
+    """Scores are true logits plus noise of known variance, at two base rates."""
+    n = 40_000
+    for base in (0.0, -3.0):
+        truth = base + 1.5 * rng.normal(size=n)
+        noise = 0.8
+        scores = 2 * (truth + noise * rng.normal(size=n)) + 5  # in units of their own
+        positive = rng.uniform(size=n) < expit(truth)
+        variance = np.full(n, 4 * noise**2)
+        found = TrueLogit.fit(scores, variance, np.zeros(n), positive, np.ones(n))
+        assert found.reliability == pytest.approx(1.5**2 / (1.5**2 + noise**2), abs=0.02)
+        # Rows of one truth: their corrected logits are centred on it, Platt's are drawn inwards.
+        for low, high in ((-1.7, -1.3), (-0.2, 0.2), (1.3, 1.7)):
+            rows = (truth - base > 1.5 * low) & (truth - base < 1.5 * high)
+            error = (found.logit(scores[rows]) - truth[rows]).mean()
+            assert abs(error) < 0.15
+        far = truth - base > 2.5
+        sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
+        plain = sigmoid.slope * scores[far] + sigmoid.intercept - truth[far]
+        assert plain.mean() < -0.3
+        half = found.half_width(scores, variance, np.zeros(n), 0.95)
+        assert (np.abs(found.logit(scores) - truth) <= half).mean() == pytest.approx(0.95, abs=0.03)
+
+
+def test_noise_on_the_logit_counts_as_that_of_the_scores(rng):
+    scores = rng.normal(size=500)
+    positive, weight = rng.uniform(size=500) < expit(2 * scores), np.ones(500)
+    known = TrueLogit.fit(scores, np.full(500, 0.1), np.zeros(500), positive, weight)
+    other = np.full(500, 0.1 * known.sigmoid.slope**2)
+    again = TrueLogit.fit(scores, np.zeros(500), other, positive, weight)
+    np.testing.assert_allclose(again.logit(scores), known.logit(scores))
+    np.testing.assert_allclose(
+        again.half_width(scores, np.zeros(500), other, 0.9),
+        known.half_width(scores, np.full(500, 0.1), np.zeros(500), 0.9),
+    )
+
+
+def test_few_events_make_wider_intervals(rng):
+    scores = rng.normal(size=300)
+    halves = []
+    for positives in (6, 150):
+        positive = np.zeros(300, dtype=bool)
+        positive[np.argsort(scores + rng.normal(size=300))[-positives:]] = True
+        found = TrueLogit.fit(scores, np.full(300, 0.01), np.zeros(300), positive, np.ones(300))
+        assert found.degrees_of_freedom == positives - 1
+        halves.append(found.half_width(np.zeros(1), np.zeros(1), np.zeros(1), 0.95)[0])
+    assert halves[0] > 2 * halves[1]
+
+
+@pytest.mark.parametrize("case", ["noise", "constant", "separable", "all noise variance", "two"])
+def test_ugly_scores(rng, case):
+    n = 4 if case == "two" else 60
+    scores = np.full(n, 1.0) if case == "constant" else rng.normal(size=n)
+    positive = rng.uniform(size=n) < 0.5
+    if case == "separable":
+        positive = scores > 0
+    positive[:2] = True, False
+    variance = np.full(n, 10.0 if case == "all noise variance" else 0.1)
+    variance[-1] = np.nan  # a row with one replicate out of bag
+    found = TrueLogit.fit(scores, variance, np.zeros(n), positive, np.ones(n))
+    assert 0.5 <= found.reliability <= 1
+    asked = np.array([-50.0, 0.0, 50.0])
+    assert np.isfinite(found.logit(asked)).all()
+    half = found.half_width(asked, np.full(3, 0.1), np.zeros(3), 0.95)
+    assert np.isfinite(half).all()
+    assert (half > 0).all()
+
+
+def test_alternatives_are_the_models_as_good_as_the_best(rng):
+    n = 400
+    truth = rng.normal(size=n) * 2
+    positive = rng.uniform(size=n) < expit(truth)
+    scores = np.column_stack(
+        [truth, 3 * truth + 0.05 * rng.normal(size=n), rng.normal(size=n), -truth]
+    )
+    found = Alternatives.fit(scores, positive, np.ones(n))
+    assert found.models.tolist() == [0, 1]
+    for k, r in enumerate(found.models):
+        sigmoid = Sigmoid.fit(scores[:, r], positive, np.ones(n))
+        assert (found.slopes[k], found.intercepts[k]) == (sigmoid.slope, sigmoid.intercept)
+    logits = found.slopes * scores[:, :2] + found.intercepts
+    expected = np.square(logits - truth[:, None]).mean(axis=1)
+    np.testing.assert_allclose(found.variance(scores[:, :2], truth), expected)
+    assert not Alternatives.none().variance(np.zeros((3, 0)), np.ones(3)).any()
+
+
+def test_rbf_intervals_hold_what_other_models_of_the_grid_say(rng):
+    X = rng.normal(size=(120, 2))
+    y = rng.uniform(size=120) < expit(3 * np.sin(2 * X[:, 0]))
+    model = BootstrapSVC(
+        kernel="rbf", C=[0.1, 1, 10], gamma=[0.1, 1.0], n_bootstraps=30, random_state=0
+    ).fit(X, y)
+    assert len(model.alternatives_["models"]) > 1
+    wide = model.proba_interval(X)[:, 1]
+    model.alternatives_ = vars(Alternatives.none())
+    narrow = model.proba_interval(X)[:, 1]
+    assert (wide[:, 0] <= narrow[:, 0]).all()
+    assert (narrow[:, 1] <= wide[:, 1]).all()
+    assert np.diff(wide).mean() > np.diff(narrow).mean()
+
+
+@pytest.mark.parametrize("kind", ["sigmoid", "sigmoid-both", "isotonic", "venn-abers"])
+def test_no_interval_has_width_0(rng, kind):
+    """Constant columns, ties, rows far out and a class that scores separate."""
+    X = np.column_stack([np.round(rng.normal(size=40)), np.ones(40)])
+    y = X[:, 0] > 0
+    y[:2] = False, True
+    model = BootstrapSVC(C=[1.0], n_bootstraps=20, calibration=kind, random_state=0).fit(X, y)
+    asked = np.vstack([X, [[1e6, 1.0], [-1e6, 1.0], [0.0, 5.0]]])
+    for method in OF_PROBABILITIES:
+        lower, upper = model.proba_interval(asked, method=method)[:, 1].T
+        assert (lower < upper).all(), method
+        assert ((lower >= 0) & (upper <= 1)).all(), method
+    for method in ("basic", "percentile", "bca", "studentised"):
+        lower, upper = model.score_interval(asked, method=method).T
+        assert (lower < upper).all(), method
+
+
+def test_columns_that_say_nothing_give_the_base_rate_with_an_interval():
+    X, y = np.ones((30, 2)), np.arange(30) < 10
+    model = BootstrapSVC(C=[1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    for method in set(OF_PROBABILITIES) - {"venn-abers"}:  # which says little but the rate itself
+        lower, upper = model.proba_interval(X[:1], method=method)[0, 1]
+        assert 0 < lower < 1 / 3 < upper < 1, method
+
+
+def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):
+    X = rng.normal(size=(400, 2))
+    y = rng.uniform(size=400) < expit(4 * np.cos(2 * X[:, 0]))
+    linear = BootstrapSVC(C=[1.0], n_bootstraps=30, random_state=0).fit(X, y)
+    assert linear.lack_of_fit_["p_value"] == 0.001
+    with pytest.warns(LackOfFitWarning, match="out of the kernel's reach"):
+        linear.proba_interval(X)
+    linear.proba_interval(X, method="wald")  # which claims nothing
+    linear.predict_proba(X)
+    rbf = BootstrapSVC(kernel="rbf", C=[1.0], gamma=1.0, n_bootstraps=30, random_state=0).fit(X, y)
+    assert rbf.lack_of_fit_["p_value"] > 0.005
+    assert BootstrapSVC.paper(C=[1.0], n_bootstraps=5).fit(X, y).lack_of_fit_ is None
+
+
+def test_lack_of_fit_rarely_cries_wolf(rng):
+    """With the true probabilities p-values are uniform."""
+    values = []
+    for _ in range(60):
+        X = rng.normal(size=(80, 3))
+        p = expit(X @ [1, -1, 0.5])
+        values.append(lack_of_fit(X, rng.uniform(size=80) < p, p, np.ones(80))["p_value"])
+    assert np.mean(np.array(values) < 0.1) < 0.3
+    assert 0.3 < np.mean(values) < 0.7
+
+
+def test_lack_of_fit_of_next_to_nothing(rng):
+    same = np.ones((50, 2))
+    half = np.full(50, 0.5)
+    labels = rng.uniform(size=50) < 0.5
+    assert lack_of_fit(same, labels, half, np.ones(50))["p_value"] == 1
+    few = np.where(np.arange(50) < 9, 0.5, np.nan)
+    assert lack_of_fit(rng.normal(size=(50, 2)), labels, few, np.ones(50))["p_value"] == 1
+    warn_of_lack_of_fit({"p_value": 0.01})
