@@ -21,8 +21,9 @@ lint: $(TESTABLE)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims
+promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 tests/promises
+	$(BIN)/python gpu/benchmarks/coverage_document.py
 
 bench: $(COMPARABLE)  ## ours and the peers side by side; writes docs/benchmarks.md
 	$(BIN)/python gpu/benchmarks/bench.py

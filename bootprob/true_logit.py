@@ -52,7 +52,7 @@ class TrueLogit:
     center : float
         μ.
     degrees_of_freedom : float
-        Rows of the smaller class less one, of Student's t.
+        Of Student's t: training rows less the two parameters of the sigmoid.
     """
 
     sigmoid: Sigmoid
@@ -85,7 +85,6 @@ class TrueLogit:
             Row weights of mean 1, positive.
         """
         sigmoid = Sigmoid.of_labels(scores, positive, weight)
-        events = min(effective_rows(weight[positive]), effective_rows(weight[~positive]))
         known = np.isfinite(variance)
         if sigmoid.slope > 0:
             variance = variance + other / sigmoid.slope**2
@@ -98,7 +97,7 @@ class TrueLogit:
             float(reliability),
             float(sigmoid.slope**2 * min(noise, total) / reliability),
             0.0,
-            max(float(events) - 1, 1.0),
+            max(effective_rows(weight) - 2, 1.0),
         )
         mean = float(np.average(found._mean_logit(scores), weights=weight))
         return cls(sigmoid, found.reliability, found.spread, mean, found.degrees_of_freedom)

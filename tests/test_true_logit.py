@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import expit
 
 from bootprob import BootstrapSVC, LackOfFitWarning
@@ -49,16 +50,18 @@ def test_noise_on_the_logit_counts_as_that_of_the_scores(rng):
     )
 
 
-def test_few_events_make_wider_intervals(rng):
+def test_few_events_and_few_rows_make_wider_intervals(rng):
     scores = rng.normal(size=300)
-    halves = []
+    zero, halves = np.zeros(1), []
     for positives in (6, 150):
         positive = np.zeros(300, dtype=bool)
         positive[np.argsort(scores + rng.normal(size=300))[-positives:]] = True
         found = TrueLogit.fit(scores, np.full(300, 0.01), np.zeros(300), positive, np.ones(300))
-        assert found.degrees_of_freedom == positives - 1
-        halves.append(found.half_width(np.zeros(1), np.zeros(1), np.zeros(1), 0.95)[0])
+        halves.append(found.half_width(zero, zero, zero, 0.95)[0])
     assert halves[0] > 2 * halves[1]
+    assert found.degrees_of_freedom == 298
+    normal = found.sigmoid.logit_variance(zero)[0] ** 0.5 / found.reliability
+    assert halves[1] == pytest.approx(stats.t.ppf(0.975, 298) * normal)
 
 
 @pytest.mark.parametrize("case", ["noise", "constant", "separable", "all noise variance", "two"])
