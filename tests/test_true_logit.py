@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from bootprob import BootstrapSVC, LackOfFitWarning
+from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid
 from bootprob.intervals import OF_PROBABILITIES
@@ -139,6 +139,24 @@ def test_columns_that_say_nothing_give_the_base_rate_with_an_interval():
     for method in set(OF_PROBABILITIES) - {"venn-abers"}:  # which says little but the rate itself
         lower, upper = model.proba_interval(X[:1], method=method)[0, 1]
         assert 0 < lower < 1 / 3 < upper < 1, method
+
+
+def test_a_class_that_was_never_out_of_bag():
+    """Two rows a class and two bootstrap samples: whatever was left out, there are intervals."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    seen = set()
+    for seed in range(40):
+        model = BootstrapSVC(C=[1.0], n_bootstraps=2, random_state=seed)
+        try:
+            model.fit(X, y)
+        except DataError as error:
+            assert "out of bag" in str(error)  # noqa: PT017
+            continue
+        seen.add(tuple(model.y_[model.oob_counts_ > 0].tolist()))
+        for method in OF_PROBABILITIES:
+            lower, upper = model.proba_interval(X, method=method)[:, 1].T
+            assert (lower < upper).all(), method
+    assert any(len(set(labels)) == 1 for labels in seen)
 
 
 def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):

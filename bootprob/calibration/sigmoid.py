@@ -64,12 +64,13 @@ class Sigmoid:
 
     @classmethod
     def of_labels(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
-        """Fit to the labels themselves, unless the scores separate the classes.
+        """Fit to the labels themselves, unless the scores separate the classes or one is missing.
 
         Platt's targets keep probabilities off 0 and 1 at the price of a bias that small
         probabilities feel; parameters as for `fit`.
         """
-        if scores[positive].min() >= scores[~positive].max():
+        lowest = scores[positive].min(initial=np.inf)
+        if lowest >= scores[~positive].max(initial=-np.inf):
             return cls.fit(scores, positive, weight)
         slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
         return cls._with_information(float(slopes[0]), intercept, scores, weight)
