@@ -16,7 +16,7 @@ __all__ = ["SIGNIFICANT", "lack_of_fit", "warn_of_lack_of_fit"]
 
 Floats = NDArray[np.float64]
 
-SIGNIFICANT = 0.005
+SIGNIFICANT = 0.01
 """p-value below which intervals warn."""
 
 _ROWS = 1000

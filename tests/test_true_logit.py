@@ -169,7 +169,7 @@ def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):
     linear.proba_interval(X, method="wald")  # which claims nothing
     linear.predict_proba(X)
     rbf = BootstrapSVC(kernel="rbf", C=[1.0], gamma=1.0, n_bootstraps=30, random_state=0).fit(X, y)
-    assert rbf.lack_of_fit_["p_value"] > 0.005
+    assert rbf.lack_of_fit_["p_value"] > 0.01
     assert BootstrapSVC.paper(C=[1.0], n_bootstraps=5).fit(X, y).lack_of_fit_ is None
 
 
@@ -191,4 +191,4 @@ def test_lack_of_fit_of_next_to_nothing(rng):
     assert lack_of_fit(same, labels, half, np.ones(50))["p_value"] == 1
     few = np.where(np.arange(50) < 9, 0.5, np.nan)
     assert lack_of_fit(rng.normal(size=(50, 2)), labels, few, np.ones(50))["p_value"] == 1
-    warn_of_lack_of_fit({"p_value": 0.01})
+    warn_of_lack_of_fit({"p_value": 0.02})
