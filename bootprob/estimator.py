@@ -197,7 +197,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         `bootprob.alternatives.Alternatives`.
     lack_of_fit_ : dict of float or None
         Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
-        `bootprob.lack_of_fit.lack_of_fit`. Intervals warn below 0.005. None without calibration.
+        `bootprob.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without calibration.
     counts_gram_ : ndarray, shape (B, B)
         Inner products of the centred bootstrap counts, for the infinitesimal jackknife.
     vote_thresholds_ : ndarray, shape (R,)
