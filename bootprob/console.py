@@ -72,7 +72,7 @@ def _show_warning(
 
 
 def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
-    """Out-of-bag metrics of several models, one column each, and what to know about them.
+    """Out-of-bag metrics of several models, one column each.
 
     Parameters
     ----------
@@ -87,24 +87,14 @@ def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table
     """
     from rich.table import Table
 
-    from bootprob.metrics import out_of_bag_caveat, out_of_bag_metrics
+    from bootprob.metric_intervals import out_of_bag_intervals
 
-    caveats = [
-        f"Note on {name}: {caveat}"
-        for name, model in models.items()
-        if (caveat := out_of_bag_caveat(model)) is not None
-    ]
-    table = Table(
-        title=f"Out of bag, with {level:.0%} intervals",
-        title_justify="left",
-        caption="\n".join(caveats) or None,
-        caption_justify="left",
-    )
+    table = Table(title=f"Out of bag, with {level:.0%} intervals", title_justify="left")
     table.add_column("")
     columns = []
     for name, model in models.items():
         table.add_column(name, justify="right")
-        columns.append(out_of_bag_metrics(model, level=level))
+        columns.append(out_of_bag_intervals(model, level))
     for key, first in columns[0].items():
         cells = [
             f"{metrics[key].value:.3f}  ({metrics[key].lower:.3f} to {metrics[key].upper:.3f})"
@@ -132,12 +122,9 @@ def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
     """
     from rich.table import Table
 
-    from bootprob.control_summary import (
-        calibrated_out_of_bag,
-        odds_factor,
-        rates_under_control,
-    )
-    from bootprob.metrics import probability_metrics
+    from bootprob.control_summary import odds_factor, rates_under_control
+    from bootprob.cross_fitted import cross_fitted_proba
+    from bootprob.metric_intervals import metric_intervals
 
     rates = rates_under_control(model, level)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
@@ -149,9 +136,9 @@ def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
         )
     elif model.confidence is None:
         notes.append("No confidence was asked for: on new rows a rate may come out lower.")
-    factor, calibrated = odds_factor(model), calibrated_out_of_bag(model)
-    if calibrated is not None and factor != 1:
-        before = probability_metrics(model.y_, calibrated, model.sample_weight_, level=level)
+    factor = odds_factor(model)
+    if model.calibration is not None and factor != 1:
+        before = metric_intervals(model.y_, cross_fitted_proba(model), model.sample_weight_)
         values = ", ".join(
             f"{before[key].label} {before[key].value:.3f}"
             for key in ("brier_score", "log_loss", "calibration_error")

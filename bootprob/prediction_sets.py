@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,6 @@ def prediction_sets(
     class_conditional: bool = False,
     weights: str | ArrayLike = "equal",
     allow_empty: bool = True,
-    X_train: ArrayLike | None = None,
 ) -> NDArray[np.bool_]:
     """Sets of classes that contain the class of a new row with the stated confidence.
 
@@ -72,9 +71,6 @@ def prediction_sets(
     allow_empty : bool, default True
         False puts the label that fits better into a set that would be empty, which can only
         raise the coverage.
-    X_train : array_like, shape (n, p), optional
-        The rows that the model was fitted to, in their order. Needed but for "ensemble" where the
-        model does not have `oob_model_scores_`.
 
     Returns
     -------
@@ -84,8 +80,7 @@ def prediction_sets(
     Raises
     ------
     DataError
-        For a level outside (0, 1), other weights than these, or training rows that are missing or
-        not as many as were fitted.
+        For a level outside (0, 1), or other weights than these.
 
     Examples
     --------
@@ -94,14 +89,12 @@ def prediction_sets(
     >>> from bootprob.prediction_sets import prediction_sets
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X[69:], y[69:])
-    >>> sets = prediction_sets(model, X[:69], level=0.95, X_train=X[69:])
+    >>> sets = prediction_sets(model, X[:69], level=0.95)
     >>> bool(sets[range(69), y[:69]].mean() > 0.9)
     True
     """
     alpha = 1 - check_level(level)
-    p_values = conformal_p_values(
-        model, X, class_conditional=class_conditional, weights=weights, X_train=X_train
-    )
+    p_values = conformal_p_values(model, X, class_conditional=class_conditional, weights=weights)
     # They are multiples of 1 / (n + 1); rounding must not decide between .1 and .1.
     sets = p_values > alpha + 1e-12
     if not allow_empty:
@@ -116,7 +109,6 @@ def conformal_p_values(
     *,
     class_conditional: bool = False,
     weights: str | ArrayLike = "equal",
-    X_train: ArrayLike | None = None,
 ) -> Floats:
     """How many training rows fit their label no better than a new row fits each label.
 
@@ -127,7 +119,7 @@ def conformal_p_values(
 
     Parameters
     ----------
-    model, X, weights, X_train
+    model, X, weights
         As in `prediction_sets`.
     class_conditional : bool, default False
         Compare with the training rows of that label only (Mondrian).
@@ -140,15 +132,14 @@ def conformal_p_values(
     """
     outside = model.bootstrap_counts() == 0
     mixed = _Mixture.of(model, weights)
-    known = _TrainingRows.of(model, mixed, outside, X_train)
+    known = _TrainingRows.of(model, mixed, outside)
     tolerance = _ROUNDING[model.dtype] * float(np.abs(known.score).max(initial=0.0))
-    parts = []
-    for scores in mixed.replicate_scores(model, X):
-        for block in row_blocks(len(scores), max(1, len(known.score))):
-            left_out = scores[block] @ known.shares
-            parts.append(_at_most_as_good(known, left_out, class_conditional, tolerance))
+    no_better = [
+        _no_better_rows(known, scores, class_conditional, tolerance)
+        for scores in mixed.replicate_scores(model, X)
+    ]
     n, ties = known.totals(class_conditional)
-    return (1 + ties + np.concatenate(parts)) / (n + 1)
+    return (1 + ties + np.concatenate(no_better)) / (n + 1)
 
 
 @dataclass(frozen=True)
@@ -194,43 +185,27 @@ class _TrainingRows:
     score : ndarray, shape (k,)
         Mean over the replicates that left the row out.
     positive : ndarray of bool, shape (k,)
-    shares : ndarray, shape (B, k)
-        What each replicate contributes to such a mean.
+    outside : ndarray of bool, shape (B, k)
+        Which replicates these are.
     never_out_positive : ndarray of bool, shape (n - k,)
         Classes of the rows of some weight that every replicate saw.
     """
 
     score: Floats
     positive: NDArray[np.bool_]
-    shares: Floats
+    outside: NDArray[np.bool_]
     never_out_positive: NDArray[np.bool_]
 
     @classmethod
-    def of(
-        cls,
-        model: FittedEnsemble,
-        mixed: _Mixture,
-        outside: NDArray[np.bool_],
-        X_train: ArrayLike | None,
-    ) -> _TrainingRows:
+    def of(cls, model: FittedEnsemble, mixed: _Mixture, outside: NDArray[np.bool_]) -> Self:
         positive, counted = model.y_ == 1, model.sample_weight_ > 0
-        times = outside.sum(axis=0)
-        used, never_out = counted & (times > 0), counted & (times == 0)
-        shares = outside[:, used] / times[used]
-        by_model: NDArray[Any] | None = getattr(model, "oob_model_scores_", None)
+        left_out = outside.any(axis=0)
+        used, never_out = counted & left_out, counted & ~left_out
         if mixed.of_ensemble:
             score = model.oob_decision_function_[used] + model.score_threshold_
-        elif by_model is not None:
-            score = by_model[used] @ mixed.weights
-        elif X_train is None:
-            raise DataError(
-                "The model does not hold the out-of-bag scores of its training rows under each "
-                "model of the grid; give X_train, the rows it was fitted to, or take "
-                "weights='ensemble'."
-            )
         else:
-            score = _left_out_means(model, mixed, X_train, outside / np.maximum(times, 1))[used]
-        return cls(score, positive[used], shares, positive[never_out])
+            score = model.oob_model_scores_[used] @ mixed.weights
+        return cls(score, positive[used], outside[:, used], positive[never_out])
 
     def totals(self, class_conditional: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows that each label is compared with, and those of them never out of bag, (2,) each."""
@@ -241,34 +216,19 @@ class _TrainingRows:
         return used + never_out, never_out
 
 
-def _left_out_means(
-    model: FittedEnsemble, mixed: _Mixture, X_train: ArrayLike, shares: Floats
-) -> Floats:
-    """Mean scores of the training rows by the replicates that left them out, shape (n,)."""
-    n = len(model.y_)
-    if np.shape(X_train)[:1] != (n,):
-        raise DataError(
-            f"X_train has the shape {np.shape(X_train)}; give the {n} rows that the model was "
-            "fitted to, in their order."
-        )
-    means, start = [], 0
-    for scores in mixed.replicate_scores(model, X_train):
-        taken = slice(start, start + len(scores))
-        means.append(np.einsum("ib,bi->i", scores, shares[:, taken]))
-        start = taken.stop
-    return np.concatenate(means)
-
-
-def _at_most_as_good(
-    known: _TrainingRows, left_out: Floats, class_conditional: bool, tolerance: float
+def _no_better_rows(
+    known: _TrainingRows, scores: Floats, class_conditional: bool, tolerance: float
 ) -> NDArray[np.int64]:
     """Training rows that fit their label no better than new rows fit each label.
+
+    Each is compared under the replicates that left it out: one matrix product, in blocks of
+    training rows and of new ones.
 
     Parameters
     ----------
     known : _TrainingRows
-    left_out : ndarray, shape (m, k)
-        Scores of the new rows by the replicates that left out each of the known ones.
+    scores : ndarray, shape (m, B)
+        Scores of the new rows by each replicate.
     class_conditional : bool
     tolerance : float
 
@@ -276,11 +236,16 @@ def _at_most_as_good(
     -------
     ndarray of int, shape (m, 2)
     """
-    positive = known.positive
-    fit = np.where(positive, known.score, -known.score) - tolerance
-    per_label = []
-    for label in (False, True):
-        rows = np.flatnonzero(positive == label) if class_conditional else slice(None)
-        new = left_out[:, rows] if label else -left_out[:, rows]
-        per_label.append((fit[rows] <= new).sum(axis=1))
-    return np.stack(per_label, axis=1)
+    found = np.zeros((len(scores), 2), dtype=np.int64)
+    for known_rows in row_blocks(len(known.score), len(known.outside)):
+        positive, outside = known.positive[known_rows], known.outside[:, known_rows]
+        shares = outside / outside.sum(axis=0)
+        fit = np.where(positive, 1, -1) * known.score[known_rows] - tolerance
+        for rows in row_blocks(len(scores), len(fit)):
+            left_out = scores[rows] @ shares
+            for label, sign in enumerate((-1, 1)):
+                no_better = fit <= sign * left_out
+                if class_conditional:
+                    no_better &= positive == label
+                found[rows, label] += no_better.sum(axis=1)
+    return found

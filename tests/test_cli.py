@@ -19,7 +19,6 @@ from typer.testing import CliRunner, Result
 from bootprob import BootstrapSVC
 from bootprob.cli import app
 from bootprob.exceptions import DataError
-from bootprob.metrics import out_of_bag_caveat
 from bootprob.persistence import load, save
 from bootprob.table_files import read_table, write_table
 from bootprob.tables import TableModel
@@ -116,6 +115,49 @@ def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
     assert result.stdout == f"30 rows are in {output}, {n_bad} of them labelled risk = bad.\n"
 
 
+def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    arguments = ["predict", folder / "loans.model", folder / "new.parquet", "-o", output]
+    result = _run(*arguments, "--sets", "0.8")
+    assert result.exit_code == 0, result.output
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    expected = model.predict(read_table(folder / "new.parquet"), sets=0.8)
+    pd.testing.assert_frame_equal(read_table(output), expected, rtol=1e-12)
+    assert set(expected["set"]) & {"good", "bad"}
+    _refused(_run(*arguments, "--sets", "80"), "80.0 does not lie between 0 and 1", code=2)
+
+
+def test_all_classes(folder: Path, tmp_path: Path) -> None:
+    model, output = tmp_path / "m.model", tmp_path / "out.csv"
+    given = ["fit", folder / "loans.csv", "--target", "purpose", "--all-classes", *QUICK]
+    result = _run(*given, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert "Target purpose: 4 classes, car (" in result.stdout
+    assert "Out of bag, ± standard error over rows: accuracy 0." in result.stdout
+    predict = ["predict", model, folder / "loans.csv", "-o", output]
+    result = _run(*predict)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"80 rows are in {output}, with 4 classes.\n"
+    written = read_table(output)
+    assert written.columns[:4].tolist() == ["p_car", "low_car", "high_car", "p_other"]
+    shares = written[[name for name in written.columns if name.startswith("p_")]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    fitted = load(model)
+    assert isinstance(fitted, TableModel)
+    expected = fitted.predict(read_table(folder / "loans.csv"))
+    pd.testing.assert_frame_equal(written, expected, rtol=1e-12)
+    _refused(_run("report", model, "-o", tmp_path / "r.html"), "4 classes, and a report is of two")
+    result = _run(*predict, "--sets", "0.9")
+    assert result.exit_code == 1
+    assert "sets are of two" in result.stderr
+    for more in (["--positive", "car"], ["--paper"], ["--calibration", "none"]):
+        _refused(_run(*given, *more, "-o", model), "--all-classes", code=2)
+    result = _run(*given, "--tpr", "0.9", "-o", model)
+    assert result.exit_code == 1
+    assert "rates are of two classes" in " ".join(result.stderr.split())
+
+
 def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
     given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
     result = _run(*given, "--kernel", "rbf", "--gamma", "0.1,1", "--calibration", "none")
@@ -161,16 +203,13 @@ def test_paper_without_calibration_is_the_paper(folder: Path, tmp_path: Path) ->
     np.testing.assert_equal(model.svc.get_params(), paper.get_params())
 
 
-def test_isotonic_calibration_comes_with_a_note(folder: Path, tmp_path: Path) -> None:
-    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
-    result = _run(*given, "--calibration", "isotonic")
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.stdout.split())
-    model = load(tmp_path / "m.model")
+def test_metrics_said_are_those_of_the_model(folder: Path) -> None:
+    said = (folder / "said.txt").read_text()
+    model = load(folder / "loans.model")
     assert isinstance(model, TableModel)
-    caveat = out_of_bag_caveat(model.svc)
-    assert f"Note on linear: {caveat}" in said
-    assert "Note on" not in (folder / "said.txt").read_text()
+    for metric in model.svc.metric_intervals().values():
+        shown = f"{metric.value:.3f}  ({metric.lower:.3f} to {metric.upper:.3f})"
+        assert any(metric.label in line and shown in line for line in said.splitlines())
 
 
 def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path) -> None:

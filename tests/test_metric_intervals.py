@@ -1,13 +1,10 @@
 """Intervals of metrics against SciPy, scikit-learn, exact tests and numbers worked out by hand."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
-from bootprob import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.metric_bounds import (
     auc_score_interval,
@@ -16,8 +13,8 @@ from bootprob.metric_bounds import (
     concordance,
     unseen_share,
 )
-from bootprob.metric_intervals import metric_intervals, out_of_bag_intervals
-from bootprob.metrics import probability_metrics
+from bootprob.metric_intervals import log_loss_difference, metric_intervals
+from bootprob.metrics import METRICS
 
 METHODS = ("auto", "bca", "percentile", "basic")
 
@@ -44,20 +41,18 @@ def all_right(n_positive, n_negative, high=0.9, low=0.1):
 class TestIntervals:
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("weighted", [False, True])
-    def test_estimates_are_those_of_the_other_metrics_and_inside(self, rng, method, weighted):
+    def test_values_are_inside_and_intervals_have_a_width(self, rng, method, weighted):
         y, p, w = sample(rng)
         w = w if weighted else None
-        expected = probability_metrics(y, p, w)
         intervals = metric_intervals(y, p, w, method=method)
-        assert list(intervals) == list(expected)
+        assert list(intervals) == list(METRICS)
         for name, interval in intervals.items():
-            assert interval.estimate == pytest.approx(expected[name].value, rel=1e-9), name
-            assert interval.lower <= interval.estimate <= interval.upper
+            assert interval.lower <= interval.value <= interval.upper
             assert interval.lower < interval.upper
             assert (interval.level, interval.n_rows, interval.n_left_out) == (0.95, 200, 0)
             assert interval.lower >= 0
             assert interval.upper <= 1 or name == "log_loss"
-            assert (interval.name, interval.label) == (name, expected[name].label)
+            assert (interval.name, interval.label, interval.description) == (name, *METRICS[name])
 
     @pytest.mark.parametrize("method", ["bca", "percentile", "basic"])
     @pytest.mark.parametrize("name", ["brier_score", "log_loss", "accuracy", "auc"])
@@ -154,17 +149,17 @@ class TestNoInterval:
             for name, interval in metric_intervals(y, p, weights, method=method).items():
                 assert np.isfinite([interval.lower, interval.upper]).all()
                 assert interval.upper - interval.lower > 1e-4, name
-                assert interval.lower <= interval.estimate <= interval.upper, name
+                assert interval.lower <= interval.value <= interval.upper, name
 
     def test_thirty_of_thirty(self, method):
         interval = metric_intervals(*all_right(30, 50), method=method)["sensitivity"]
-        assert (interval.estimate, interval.upper, interval.method) == (1.0, 1.0, "exact")
+        assert (interval.value, interval.upper, interval.method) == (1.0, 1.0, "exact")
         assert interval.lower == pytest.approx(0.025 ** (1 / 30))
 
     def test_perfect_order(self, method):
         y, p = all_right(40, 40)
         interval = metric_intervals(y, p + np.linspace(0, 0.05, 80), method=method)["auc"]
-        assert (interval.estimate, interval.upper, interval.method) == (1.0, 1.0, "score")
+        assert (interval.value, interval.upper, interval.method) == (1.0, 1.0, "score")
         assert 0.9 < interval.lower < 0.98
 
 
@@ -250,22 +245,84 @@ class TestBounds:
             )
 
 
-class TestOutOfBag:
-    def test_it_is_the_out_of_bag_rows(self, rng):
-        X = rng.normal(size=(60, 2))
-        y = np.where(X[:, 0] + rng.normal(size=60) > 0, "yes", "no")
-        y[:2] = "no", "yes"
-        weight = rng.integers(0, 3, 60).astype(float)
-        weight[:2] = 1
-        model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y, weight)
-        expected = metric_intervals(y == "yes", model.oob_proba_[:, 1], weight, 0.8, "bca", seed=3)
-        assert out_of_bag_intervals(model, 0.8, "bca", seed=3) == expected
-
-    def test_rows_never_out_of_bag_are_counted(self, rng):
+class TestRanks:
+    def test_they_order_the_rows_for_the_auc_and_for_nothing_else(self, rng):
         y, p, w = sample(rng)
-        p[5:9] = np.nan
-        model = SimpleNamespace(y_=y, oob_proba_=np.column_stack([1 - p, p]), sample_weight_=w)
-        assert {m.n_left_out for m in out_of_bag_intervals(model).values()} == {4}
+        ranks = rng.normal(size=200)
+        ranks[5] = np.nan
+        p[5] = np.nan
+        kept = np.arange(200) != 5
+        for method in METHODS:
+            plain = metric_intervals(y, p, w, method=method)
+            ranked = metric_intervals(y, p, w, method=method, ranks=ranks)
+            auc = ranked.pop("auc")
+            expected = roc_auc_score(y[kept], ranks[kept], sample_weight=w[kept])
+            assert auc.value == pytest.approx(expected)
+            assert auc.lower < auc.value < auc.upper
+            assert plain.pop("auc").value != auc.value
+            assert ranked == plain
+
+    def test_the_same_order_has_the_same_bounds(self, rng):
+        y, p, w = sample(rng)
+        for method in METHODS:
+            ranked = metric_intervals(y, p, w, method=method, ranks=np.log(p))
+            assert ranked == metric_intervals(y, p, w, method=method)
+
+    @pytest.mark.parametrize(
+        ("ranks", "words"), [([1, 2], "one length"), ([1, np.inf, 2], "finite")]
+    )
+    def test_unusable_ones_are_refused(self, ranks, words):
+        with pytest.raises(DataError, match=words):
+            metric_intervals([0, 1, 1], [0.2, 0.7, 0.4], ranks=ranks)
+
+
+class TestLogLossDifference:
+    def test_value_is_the_difference_on_the_rows_that_both_have(self, rng):
+        y, p, w = sample(rng)
+        q = p * 0.8 + 0.1
+        p[4], q[5] = np.nan, np.nan
+        both = np.r_[0:4, 6:200]
+        found = log_loss_difference(y, p, q, w)
+        expected = log_loss(y[both], p[both], sample_weight=w[both]) - log_loss(
+            y[both], q[both], sample_weight=w[both]
+        )
+        assert found.value == pytest.approx(expected, rel=1e-9)
+        assert found.lower < found.value < found.upper
+        assert (found.n_rows, found.n_left_out, found.level) == (198, 2, 0.95)
+
+    def test_turned_round_it_changes_sign(self, rng):
+        y, p, w = sample(rng)
+        q = np.clip(p, 0.05, 0.95)
+        one, other = log_loss_difference(y, p, q, w), log_loss_difference(y, q, p, w)
+        found = [one.value, one.lower, one.upper]
+        assert found == pytest.approx([-other.value, -other.upper, -other.lower])
+
+    def test_bounds_are_those_of_scipy(self, rng):
+        y, p, _ = sample(rng, 60)
+        q = np.clip(p * 0.7 + 0.1, 0.1, 0.9)
+        difference = np.log(np.where(y == 1, q, 1 - q)) - np.log(np.where(y == 1, p, 1 - p))
+        theirs = stats.bootstrap(
+            (difference,), np.mean, confidence_level=0.9, n_resamples=5000, rng=rng
+        ).confidence_interval
+        ours = log_loss_difference(y, p, q, level=0.9)
+        noise = 0.15 * (theirs.high - theirs.low)
+        assert (ours.lower, ours.upper) == pytest.approx((theirs.low, theirs.high), abs=noise)
+
+    def test_pairing_makes_it_narrower_than_the_losses_themselves(self, rng):
+        y, p, _ = sample(rng)
+        p = np.clip(p, 0.02, 0.98)
+        difference = log_loss_difference(y, p, np.clip(p, 0.05, 0.95))
+        loss = metric_intervals(y, p)["log_loss"]
+        assert difference.upper - difference.lower < 0.5 * (loss.upper - loss.lower)
+
+    def test_equal_probabilities_do_not_differ(self, rng):
+        y, p, w = sample(rng)
+        found = log_loss_difference(y, p, p, w)
+        assert (found.value, found.lower, found.upper) == (0, 0, 0)
+
+    def test_other_lengths_are_refused(self):
+        with pytest.raises(DataError, match="one length"):
+            log_loss_difference([0, 1], [0.2, 0.7], [0.2, 0.7, 0.1])
 
 
 class TestBadInput:

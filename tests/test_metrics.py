@@ -1,13 +1,9 @@
 """Metrics against scikit-learn, numbers worked out by hand, and known truths."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
-from scipy.special import expit
 from scipy.stats import binomtest, norm
 from sklearn.calibration import calibration_curve
-from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import (
     accuracy_score,
     brier_score_loss,
@@ -16,29 +12,15 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from bootprob import BootstrapSVC
 from bootprob.exceptions import DataError
-from bootprob.metrics import (
-    _resampled,
+from bootprob.metric_intervals import metric_intervals
+from bootprob.metrics import METRICS, metrics_of, resampled_weights
+from bootprob.reliability import (
     calibration_error,
     calibration_error_by_chance,
-    log_loss_difference,
-    out_of_bag_caveat,
-    out_of_bag_metrics,
-    probability_metrics,
+    equal_mass_bins,
     reliability_curve,
 )
-from bootprob.reliability import equal_mass_bins
-
-NAMES = [
-    "brier_score",
-    "log_loss",
-    "calibration_error",
-    "accuracy",
-    "sensitivity",
-    "specificity",
-    "auc",
-]
 
 
 def by_sklearn(y, p, w):
@@ -67,8 +49,8 @@ class TestValues:
     def test_values_are_those_of_scikit_learn(self, sample, weighted):
         y, p, w = sample
         w = w if weighted else np.ones(200)
-        metrics = probability_metrics(y, p, w if weighted else None)
-        assert list(metrics) == NAMES
+        metrics = metric_intervals(y, p, w if weighted else None)
+        assert list(metrics) == list(METRICS)
         for name, expected in by_sklearn(y, p, w).items():
             assert metrics[name].value == pytest.approx(expected, rel=1e-12), name
             assert metrics[name].name == name
@@ -77,19 +59,22 @@ class TestValues:
     def test_a_weight_counts_like_repeated_rows(self, sample):
         y, p, w = sample
         again = np.repeat(np.arange(200), w.astype(int))
-        weighted, repeated = probability_metrics(y, p, w), probability_metrics(y[again], p[again])
-        for name in NAMES:
+        weighted, repeated = metric_intervals(y, p, w), metric_intervals(y[again], p[again])
+        for name in METRICS:
             assert weighted[name].value == pytest.approx(repeated[name].value, rel=1e-12), name
 
     def test_rows_without_probability_or_weight_are_left_out_and_the_former_counted(self, sample):
         y, p, w = sample
-        expected = probability_metrics(y[20:], p[20:], w[20:])
+        expected = metric_intervals(y[20:], p[20:], w[20:])
         p[:15], w[15:20], w[0] = np.nan, 0.0, 0.0
-        metrics = probability_metrics(y, p, w)
-        for name in NAMES:
+        metrics = metric_intervals(y, p, w)
+        for name in METRICS:
             assert metrics[name].value == expected[name].value
             assert metrics[name].n_rows == 180
             assert metrics[name].n_left_out == 14
+
+    def test_votes_that_pass_one_by_rounding_are_accepted(self):
+        assert metric_intervals([0, 1], [0.0, 1.0 + 1e-12])["brier_score"].value == 0.0
 
     @pytest.mark.parametrize(
         ("y", "p", "weights", "level", "words"),
@@ -108,19 +93,21 @@ class TestValues:
     )
     def test_unusable_input_is_refused(self, y, p, weights, level, words):
         with pytest.raises(DataError, match=words):
-            probability_metrics(y, p, weights, level=level)
+            metric_intervals(y, p, weights, level=level)
 
 
-class TestIntervals:
-    def test_the_vectorised_resamples_agree_with_scikit_learn(self, sample):
+class TestResamples:
+    def test_all_at_once_they_agree_with_scikit_learn(self, sample):
         y, p, w = sample
         rng = np.random.default_rng(1)
         weights = rng.multinomial(200, np.full(200, 1 / 200), size=5) * w
-        members = equal_mass_bins(p, w, 10)
-        found = _resampled(y.astype(float), p, members, weights)
+        members, ranks = equal_mass_bins(p, w, 10), rng.normal(size=200).round(1)
+        found = metrics_of(y.astype(float), p, ranks, members, weights)
+        assert list(found) == sorted(found, key=list(METRICS).index)
         for b, row in enumerate(weights):
-            for name, expected in by_sklearn(y, p, row).items():
-                assert found[name][b] == pytest.approx(expected, rel=1e-10), name
+            expected = by_sklearn(y, p, row) | {"auc": roc_auc_score(y, ranks, sample_weight=row)}
+            for name, value in expected.items():
+                assert found[name][b] == pytest.approx(value, rel=1e-10), name
             by_bin = [abs(np.sum((row * (y - p))[inside == 1])) / row.sum() for inside in members.T]
             assert found["calibration_error"][b] == pytest.approx(sum(by_bin), rel=1e-10)
 
@@ -132,53 +119,19 @@ class TestIntervals:
         for _ in range(2000):
             rows = rng.integers(200, size=200)
             losses.append(np.average(loss[rows], weights=w[rows]))
-        metric = probability_metrics(y, p, w, level=0.8)["log_loss"]
+        metric = metric_intervals(y, p, w, 0.8, "percentile")["log_loss"]
         spread = np.std(losses)
         assert metric.lower == pytest.approx(np.quantile(losses, 0.1), abs=0.2 * spread)
         assert metric.upper == pytest.approx(np.quantile(losses, 0.9), abs=0.2 * spread)
 
-    def test_coverage_of_a_known_auc(self):
-        # Two normal classes one and a half apart: AUC = Φ(1.5 / √2).
-        truth, hits, repeats = norm.cdf(1.5 / np.sqrt(2)), 0, 120
-        rng = np.random.default_rng(3)
-        for seed in range(repeats):
-            y = np.arange(80) % 2
-            p = norm.cdf(rng.normal(1.5 * y))
-            auc = probability_metrics(y, p, seed=seed)["auc"]
-            hits += auc.lower <= truth <= auc.upper
-        assert 0.89 <= hits / repeats <= 0.99
-
-    def test_same_seed_same_interval_and_a_lower_level_is_narrower(self, sample):
-        y, p, w = sample
-        wide, again = (probability_metrics(y, p, w, seed=4) for _ in range(2))
-        narrow = probability_metrics(y, p, w, seed=4, level=0.5)
-        other = probability_metrics(y, p, w, seed=5)
-        assert wide == again
-        assert wide["log_loss"].lower != other["log_loss"].lower
-        for name in NAMES:
-            assert wide[name].lower <= narrow[name].lower <= narrow[name].upper <= wide[name].upper
-
     def test_two_rows_a_class_keep_both_classes_in_every_resample(self):
-        metrics = probability_metrics([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+        y = np.array([0.0, 0, 1, 1])
+        for w in resampled_weights(y, np.ones(4), seed=0):
+            assert (w.sum(axis=1) == 4).all()
+            assert ((w @ y > 0) & (w @ y < 4)).all()
+        metrics = metric_intervals(y, [0.1, 0.6, 0.4, 0.9])
         for metric in metrics.values():
             assert np.isfinite([metric.value, metric.lower, metric.upper]).all()
-
-    def test_a_perfect_share_gets_a_wilson_interval_instead_of_none_at_all(self):
-        y = np.repeat([0, 1], [30, 20])
-        metrics = probability_metrics(y, np.where(y == 1, 0.9, 0.1))
-        for name, n in (("accuracy", 50), ("sensitivity", 20), ("specificity", 30)):
-            expected = binomtest(n, n).proportion_ci(method="wilson")
-            assert metrics[name].lower == pytest.approx(expected.low, rel=1e-12)
-            assert metrics[name].upper == 1.0
-
-    def test_calibration_error_lies_in_its_interval_although_resampling_inflates_it(self):
-        # Ten rows a bin, hit rate equal to the probability: the error is 0, resampled it is not.
-        p = np.repeat(np.arange(1, 10) / 10, 10)
-        y = np.concatenate([np.arange(10) < 10 * value for value in np.arange(1, 10) / 10])
-        metric = probability_metrics(y.astype(int), p)["calibration_error"]
-        assert metric.value == pytest.approx(0.0, abs=1e-12)
-        assert metric.lower == pytest.approx(0.0, abs=1e-12)
-        assert metric.upper > 0.05
 
 
 class TestReliability:
@@ -255,79 +208,3 @@ class TestReliability:
         wrong = p**3
         _, upper = calibration_error_by_chance(wrong)
         assert calibration_error(y, wrong) > upper
-
-
-class TestLogLossDifference:
-    def test_value_is_the_difference_on_the_rows_that_both_have(self, sample):
-        y, p, w = sample
-        q = np.clip(p * 0.8 + 0.1, 0, 1)
-        p[4], q[5] = np.nan, np.nan
-        both = np.r_[0:4, 6:200]
-        found = log_loss_difference(y, p, q, w)
-        expected = log_loss(y[both], p[both], sample_weight=w[both]) - log_loss(
-            y[both], q[both], sample_weight=w[both]
-        )
-        assert found.value == pytest.approx(expected, rel=1e-10)
-        assert found.lower < found.value < found.upper
-        assert found.n_rows == 198
-        assert found.n_left_out == 2
-
-    def test_turned_round_it_changes_sign(self, sample):
-        y, p, w = sample
-        q = np.clip(p, 0.05, 0.95)
-        one, other = log_loss_difference(y, p, q, w), log_loss_difference(y, q, p, w)
-        found = [one.value, one.lower, one.upper]
-        assert found == pytest.approx([-other.value, -other.upper, -other.lower])
-
-    def test_pairing_makes_it_narrower_than_the_losses_themselves(self, sample):
-        y, p, _ = sample
-        p = np.clip(p, 0.02, 0.98)
-        difference = log_loss_difference(y, p, np.clip(p, 0.05, 0.95))
-        loss = probability_metrics(y, p)["log_loss"]
-        assert difference.upper - difference.lower < 0.5 * (loss.upper - loss.lower)
-
-
-class TestOutOfBag:
-    def test_metrics_of_a_fit_are_those_of_its_out_of_bag_probabilities(self):
-        X, y = load_breast_cancer(return_X_y=True)
-        X, y = X[:90, :4], np.where(y[:90] == 0, "malignant", "benign")
-        weight = np.linspace(0.5, 2, 90)
-        model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=30, random_state=0).fit(X, y, weight)
-        p = model.oob_proba_[:, 1]
-        assert not np.isnan(p).any()
-        found = out_of_bag_metrics(model, level=0.9, seed=3)
-        for name, expected in by_sklearn((y == "malignant").astype(int), p, weight).items():
-            assert found[name].value == pytest.approx(expected)
-        assert found == probability_metrics(y == "malignant", p, weight, level=0.9, seed=3)
-
-    def test_rows_that_were_never_out_of_bag_are_counted(self):
-        p = np.array([0.2, np.nan, 0.7, np.nan, 0.4])
-        model = SimpleNamespace(
-            oob_proba_=np.column_stack([1 - p, p]),
-            y_=np.array([0, 0, 1, 1, 1]),
-            sample_weight_=np.ones(5),
-        )
-        metrics = out_of_bag_metrics(model)
-        assert {(m.n_rows, m.n_left_out) for m in metrics.values()} == {(3, 2)}
-        assert metrics["sensitivity"].value == pytest.approx(0.5)
-
-    def test_isotonic_calibration_flatters_as_its_caveat_says(self):
-        flattery = {"sigmoid": [], "isotonic": []}
-        for seed in range(3):
-            rng = np.random.default_rng(seed)
-            X = rng.normal(size=(2200, 5))
-            chance = expit(X @ [1.0, -0.8, 0.6, 0.4, 0.0])
-            y = (rng.random(2200) < chance).astype(int)
-            for calibration, found in flattery.items():
-                model = BootstrapSVC(
-                    C=[0.1, 1.0], n_bootstraps=50, calibration=calibration, random_state=seed
-                ).fit(X[:200], y[:200])
-                shown = out_of_bag_metrics(model)["log_loss"].value
-                found.append(log_loss(y[200:], model.predict_proba(X[200:])) - shown)
-                assert (out_of_bag_caveat(model) is not None) == (calibration == "isotonic")
-        assert min(flattery["isotonic"]) > 0.02
-        assert np.mean(flattery["isotonic"]) > 3 * abs(np.mean(flattery["sigmoid"]))
-        assert "look better than they are" in out_of_bag_caveat(model)
-
-    def test_votes_that_pass_one_by_rounding_are_accepted(self):
-        assert probability_metrics([0, 1], [0.0, 1.0 + 1e-12])["brier_score"].value == 0.0

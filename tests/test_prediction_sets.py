@@ -1,6 +1,7 @@
 """Prediction sets against their definition, and against the inequality that they rest on."""
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,22 +11,27 @@ from sklearn.exceptions import NotFittedError
 from bootprob import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.prediction_sets import conformal_p_values, prediction_sets
+from bootprob.row_blocks import row_blocks
 
 
 class Replicates:
     """What prediction sets see of a fitted model, with scores that are given.
 
-    `X` is a column of row numbers; the score of row number x under a model is ``scores[x]``.
+    `X` is a column of row numbers; the score of row number x under a model is ``scores[x]``. The
+    training rows have the numbers `rows`.
     """
 
     dtype = "float64"
 
-    def __init__(self, scores, y, counts, *, weight=None):
+    def __init__(self, scores, y, counts, rows):
         self.scores = scores  # (rows, R, B)
         self.y_ = np.asarray(y)
         self.counts = counts  # (B, n)
-        self.sample_weight_ = np.ones(len(y)) if weight is None else weight
+        self.sample_weight_ = np.ones(len(y))
         self.weights_ = np.full(scores.shape[1], 1 / scores.shape[1])
+        outside = counts.T[:, None] == 0
+        times = np.maximum(outside.sum(axis=2), 1)
+        self.oob_model_scores_ = (scores[rows] * outside).sum(axis=2) / times
 
     def bootstrap_counts(self):
         return self.counts
@@ -77,7 +83,7 @@ class TestDefinition:
             C=[0.1, 1.0], n_bootstraps=n_bootstraps, random_state=int(rng.integers(99)), **kernel
         ).fit(X, y, weight)
         new = rng.normal(size=(15, 3))
-        p = conformal_p_values(model, new, class_conditional=class_conditional, X_train=X)
+        p = conformal_p_values(model, new, class_conditional=class_conditional)
         scores = [np.concatenate(list(model.bootstrap_scores(Z))).mean(axis=1) for Z in (new, X)]
         counts = model.bootstrap_counts()
         expected = by_definition(*scores, y, counts, weight, class_conditional)
@@ -85,9 +91,7 @@ class TestDefinition:
         if n_bootstraps == 3:
             assert (model.oob_counts_ == 0).any()
         for level in (0.5, 0.9):
-            sets = prediction_sets(
-                model, new, level, class_conditional=class_conditional, X_train=X
-            )
+            sets = prediction_sets(model, new, level, class_conditional=class_conditional)
             np.testing.assert_array_equal(sets, expected > 1 - level + 1e-12)
 
     def test_weights_of_ones_own(self, table, rng, class_conditional):
@@ -95,7 +99,7 @@ class TestDefinition:
         model = BootstrapSVC(C=[0.1, 1.0, 10.0], n_bootstraps=20, random_state=0).fit(X, y)
         alone = BootstrapSVC(C=10.0, n_bootstraps=20, random_state=0).fit(X, y)
         new = rng.normal(size=(9, 3))
-        given = {"class_conditional": class_conditional, "X_train": X}
+        given = {"class_conditional": class_conditional}
         of_one = conformal_p_values(model, new, weights=[0, 0, 3], **given)
         np.testing.assert_allclose(of_one, conformal_p_values(alone, new, **given))
 
@@ -121,19 +125,6 @@ class TestDefinition:
         counts = judge.bootstrap_counts()
         expected = by_definition(*scores, y, counts, np.ones(40), class_conditional)
         np.testing.assert_allclose(p, expected)
-
-    def test_scores_kept_by_the_fit_make_training_rows_needless(
-        self, table, rng, class_conditional
-    ):
-        X, y = table
-        model = BootstrapSVC(n_bootstraps=25, random_state=2).fit(X, y)
-        new = rng.normal(size=(9, 3))
-        given = {"class_conditional": class_conditional}
-        expected = conformal_p_values(model, new, X_train=X, **given)
-        outside = model.bootstrap_counts() == 0
-        scores = np.concatenate(list(model.bootstrap_scores(X)))
-        model.oob_model_scores_ = np.einsum("nrb,bn->nr", scores, outside / outside.sum(axis=0))
-        np.testing.assert_array_equal(conformal_p_values(model, new, **given), expected)
 
 
 class TestGuarantee:
@@ -165,14 +156,11 @@ class TestGuarantee:
                 if not without.any():
                     continue  # nothing to compare by: the row is in every set
                 model = Replicates(
-                    scores[:, :, without], y[others], counts[np.ix_(without, others)]
+                    scores[:, :, without], y[others], counts[np.ix_(without, others)], others
                 )
-                p = conformal_p_values(
-                    model,
-                    numbers([new]),
-                    class_conditional=class_conditional,
-                    X_train=numbers(others),
-                )[0, y[new]]
+                p = conformal_p_values(model, numbers([new]), class_conditional=class_conditional)[
+                    0, y[new]
+                ]
                 for rate in rates:
                     missed[rate][y[new]] += p <= rate + 1e-12
             for rate in rates:
@@ -188,11 +176,10 @@ class TestGuarantee:
         y[:2] = 0, 1
         counts = np.array([np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(B)])
         for constant in (0.0, 0.7, -0.7):
-            model = Replicates(np.full((n + 400, 1, B), constant), y[:n], counts)
+            model = Replicates(np.full((n + 400, 1, B), constant), y[:n], counts, np.arange(n))
             new = numbers(range(n, n + 400))
-            given = {"X_train": numbers(range(n))}
-            assert prediction_sets(model, new, 0.9, class_conditional=True, **given).all()
-            sets = prediction_sets(model, new, 0.9, **given)
+            assert prediction_sets(model, new, 0.9, class_conditional=True).all()
+            sets = prediction_sets(model, new, 0.9)
             assert (sets == sets[0]).all()
             # The class on the wrong side is left out only where it is rare enough.
             share = (y[:n] == (constant < 0)).mean()
@@ -204,7 +191,7 @@ class TestSets:
         X, y = table
         model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
         new = rng.normal(size=(50, 3))
-        sets = [prediction_sets(model, new, level, X_train=X) for level in (0.5, 0.8, 0.9, 0.99)]
+        sets = [prediction_sets(model, new, level) for level in (0.5, 0.8, 0.9, 0.99)]
         for smaller, larger in pairwise(sets):
             assert (smaller <= larger).all()
         assert sets[-1].all()  # 1 / (n + 1) is above 1 % with 40 rows
@@ -216,16 +203,16 @@ class TestSets:
         y[:5] = 1
         model = BootstrapSVC(n_bootstraps=40, random_state=0).fit(X, y)
         new = np.full((3, 2), 4.0)
-        sets = prediction_sets(model, new, 0.9, class_conditional=True, X_train=X)
+        sets = prediction_sets(model, new, 0.9, class_conditional=True)
         assert sets[:, 1].all()
 
     def test_non_empty_sets_get_the_better_label_and_no_more(self, table, rng):
         X, y = table
         model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
         new = rng.normal(size=(200, 3))
-        sets = prediction_sets(model, new, 0.3, X_train=X)
-        filled = prediction_sets(model, new, 0.3, allow_empty=False, X_train=X)
-        p = conformal_p_values(model, new, X_train=X)
+        sets = prediction_sets(model, new, 0.3)
+        filled = prediction_sets(model, new, 0.3, allow_empty=False)
+        p = conformal_p_values(model, new)
         empty = ~sets.any(axis=1)
         assert empty.any()
         np.testing.assert_array_equal(filled[~empty], sets[~empty])
@@ -238,7 +225,7 @@ class TestSets:
         X = rng.normal(size=(60, 2)) + 20 * y[:, None]
         model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
         # Columns of rows at the centres: they fit better than any training row.
-        sets = prediction_sets(model, [[-1.0, -1.0], [21.0, 21.0]], 0.9, X_train=X)
+        sets = prediction_sets(model, [[-1.0, -1.0], [21.0, 21.0]], 0.9)
         np.testing.assert_array_equal(sets, [[True, False], [False, True]])
 
     @pytest.mark.parametrize("scale", [1e-6, 1e6])
@@ -248,7 +235,7 @@ class TestSets:
         p = []
         for by in (1.0, scale):
             model = BootstrapSVC(n_bootstraps=20, random_state=0).fit(X * by, y)
-            p.append(conformal_p_values(model, new * by, X_train=X * by))
+            p.append(conformal_p_values(model, new * by))
         np.testing.assert_allclose(*p, atol=1.5 / 41)  # of solving to tolerance
 
     @pytest.mark.parametrize(
@@ -260,10 +247,10 @@ class TestSets:
         y = rng.permutation(np.repeat([0, 1], 10))
         model = BootstrapSVC(n_bootstraps=15, random_state=0).fit(X, y)
         for weights in ("equal", "ensemble"):
-            p = conformal_p_values(model, X, weights=weights, X_train=X)
+            p = conformal_p_values(model, X, weights=weights)
             assert ((p >= 1 / 21) & (p <= 1)).all()
         if (X[0] == X).all():
-            sets = prediction_sets(model, X, 0.9, class_conditional=True, X_train=X)
+            sets = prediction_sets(model, X, 0.9, class_conditional=True)
             assert sets.all()
 
     def test_two_rows_of_a_class(self, rng):
@@ -271,8 +258,19 @@ class TestSets:
         y = np.zeros(12, int)
         y[:2] = 1
         model = BootstrapSVC(n_bootstraps=15, random_state=0).fit(X, y)
-        p = conformal_p_values(model, X, class_conditional=True, X_train=X)
+        p = conformal_p_values(model, X, class_conditional=True)
         assert set((p[:, 1] * 3).round(9)) <= {1.0, 2.0, 3.0}
+
+    def test_rows_in_blocks(self, table, rng, monkeypatch):
+        X, y = table
+        model = BootstrapSVC(n_bootstraps=20, random_state=0).fit(X, y)
+        new = rng.normal(size=(30, 3))
+        both = {"class_conditional": False}, {"class_conditional": True}
+        expected = [conformal_p_values(model, new, **given) for given in both]
+        small = partial(row_blocks, at_once=60)  # three training rows, twenty new ones
+        monkeypatch.setattr("bootprob.prediction_sets.row_blocks", small)
+        for p, given in zip(expected, both, strict=True):
+            np.testing.assert_array_equal(conformal_p_values(model, new, **given), p)
 
     def test_float32(self, table, rng):
         X, y = table
@@ -281,7 +279,6 @@ class TestSets:
             conformal_p_values(
                 BootstrapSVC(kernel="rbf", n_bootstraps=20, random_state=0, dtype=dtype).fit(X, y),
                 new,
-                X_train=X,
             )
             for dtype in ("float64", "float32")
         ]
@@ -308,20 +305,12 @@ class TestBadInput:
     )
     def test_options(self, model, table, given, words):
         with pytest.raises(DataError, match=words):
-            prediction_sets(model, table[0], **{"X_train": table[0], **given})
-
-    def test_training_rows(self, model, table):
-        X, _ = table
-        model.__dict__.pop("oob_model_scores_", None)
-        with pytest.raises(DataError, match="give X_train"):
-            prediction_sets(model, X)
-        with pytest.raises(DataError, match="give the 40 rows"):
-            prediction_sets(model, X, X_train=X[:-1])
+            prediction_sets(model, table[0], **given)
 
     def test_rows(self, model, table):
         for X in ([[np.nan, 0.0, 0.0]], [[1.0]], np.empty((0, 3)), [["a", "b", "c"]]):
             with pytest.raises(ValueError, match=r"NaN|features|minimum|convert"):
-                prediction_sets(model, X, X_train=table[0])
+                prediction_sets(model, X)
 
     def test_not_fitted(self):
         with pytest.raises(NotFittedError):

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 
 from bootprob import BootstrapSVC
+from bootprob.cross_fitted import cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.report import write_report
 from bootprob.report.wording import day, number, percent, probability, scientific, short
@@ -93,12 +94,18 @@ def numbers_in(value):
 
 
 class TestNumbers:
-    def test_metrics_are_those_of_the_out_of_bag_probabilities(self, written, models, table):
+    def test_metrics_are_those_of_cross_fitted_probabilities(self, written, models, table):
         numbers = written[3]
         for entry in numbers["models"]:
-            p = models[entry["label"]].oob_proba_[:, 1]
+            p = cross_fitted_proba(models[entry["label"]])
             assert entry["metrics"]["log_loss"]["value"] == pytest.approx(
                 log_loss(table[1] == "ill", p)
+            )
+            found = models[entry["label"]].metric_intervals()
+            assert entry["metrics"] == {name: vars(metric) for name, metric in found.items()}
+            curve = entry["reliability"]["probability"]["bins"]
+            assert np.average(curve["probability"], weights=curve["weight"]) == pytest.approx(
+                p.mean()
             )
             confusion, predicted = entry["confusion"], np.where(p > 0.5, "ill", "fine")
             assert confusion["true_positive"] == np.sum((predicted == "ill") & (table[1] == "ill"))
@@ -176,7 +183,7 @@ class TestNumbers:
 
     def test_comparison_is_between_the_two_models_on_the_same_rows(self, written, models, table):
         comparison = written[3]["comparison"]
-        losses = {k: log_loss(table[1] == "ill", m.oob_proba_[:, 1]) for k, m in models.items()}
+        losses = {k: log_loss(table[1] == "ill", cross_fitted_proba(m)) for k, m in models.items()}
         best, second = sorted(losses, key=losses.get)
         assert (comparison["best"], comparison["second"]) == (best, second)
         assert comparison["log_loss_difference"]["value"] == pytest.approx(
@@ -262,27 +269,25 @@ class TestContents:
         # Measured coverage belongs to docs/coverage.md, which is written from measurements.
         assert not re.search(r"%.{0,20} cases", meaning)
 
-    def test_what_isotonic_calibration_flatters_is_said_where_it_is_shown(
-        self, written, models, table, tmp_path
-    ):
-        assert "isotonic" not in written[2].words().replace("Calibration isotonic", "")
-        isotonic = BootstrapSVC(
-            C=[0.1, 1.0], calibration="isotonic", n_bootstraps=60, random_state=1
-        ).fit(*table)
-        # Second, so that it does not depend on the model that the summary is about.
-        page, numbers = report({"straight": models["linear"], "stepped": isotonic}, tmp_path)
-        caveat = numbers["models"][1]["metrics_caveat"]
-        assert numbers["models"][0]["metrics_caveat"] is None
-        quality = page.words().partition("How good are the probabilities?")[2]
-        quality, _, rest = quality.partition("Can a probability be taken at its word?")
-        assert f"stepped. {caveat}" in quality
-        assert "a sigmoid with two parameters, was fitted to the same rows" in quality
-        assert "how much of the gain is real only other rows can tell" in rest
-        summary = page.words().partition("How good are the probabilities?")[0]
-        assert "The log-loss of stepped is flattered by its isotonic calibration." in summary
-        alone, _ = report({"stepped": isotonic}, tmp_path)
-        assert caveat in alone.words()
-        assert "a sigmoid with two parameters, was fitted" not in alone.words()
+    def test_what_metrics_are_made_of_is_said(self, written, table, tmp_path):
+        said = "each row was calibrated without its own label"
+        quality = written[2].words().partition("How good are the probabilities?")[2]
+        assert said in quality.partition("Can a probability be taken at its word?")[0]
+        votes = BootstrapSVC.paper(n_bootstraps=20, random_state=1).fit(*table)
+        alone, _ = report({"votes": votes}, tmp_path)
+        assert said not in alone.words()
+
+    def test_lack_of_fit_is_said_first(self, written, rng, tmp_path):
+        assert "test of lack of fit, p =" not in written[2].words()
+        X = rng.uniform(-3, 3, size=(300, 1))
+        y = (np.abs(X[:, 0]) > 1.5) ^ (rng.random(300) < 0.05)
+        model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=20, random_state=1).fit(X, y)
+        page, numbers = report({"straight": model}, tmp_path)
+        assert numbers["models"][0]["lack_of_fit"]["found"]
+        summary = page.words().partition("What this report cannot tell")[0]
+        assert "The truth is out of this kernel's reach" in summary
+        assert "The rbf kernel, or columns that bend, may reach it." in summary
+        assert page.words().count("test of lack of fit, p =") == 1
 
 
 class TestUnusualModels:

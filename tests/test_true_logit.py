@@ -28,7 +28,7 @@ def test_true_logits_are_found_behind_noise(rng):
         for low, high in ((-1.7, -1.3), (-0.2, 0.2), (1.3, 1.7)):
             rows = (truth - base > 1.5 * low) & (truth - base < 1.5 * high)
             error = (found.logit(scores[rows]) - truth[rows]).mean()
-            assert abs(error) < 0.15
+            assert abs(error) < 0.3  # to second order only
         far = truth - base > 2.5
         sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
         plain = sigmoid.slope * scores[far] + sigmoid.intercept - truth[far]

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.control_summary import calibrated_out_of_bag
+from bootprob.cross_fitted import cross_fitted_proba, out_of_bag_proba
 from bootprob.exceptions import DataError
 from bootprob.lack_of_fit import SIGNIFICANT
-from bootprob.metrics import (
+from bootprob.metric_intervals import (
     log_loss_difference,
-    out_of_bag_caveat,
-    out_of_bag_metrics,
-    probability_metrics,
+    metric_intervals,
+    out_of_bag_intervals,
 )
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
 from bootprob.report.control import control_content, held_out_content
@@ -123,7 +122,7 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
 
 def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
     y, weights = model.y_, model.sample_weight_
-    probability, vote = model.oob_proba_[:, 1], model.oob_vote_proba_[:, 1]
+    probability, vote = out_of_bag_proba(model), model.oob_vote_proba_[:, 1]
     by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
     calibrated = model.calibration is not None
     return {
@@ -135,12 +134,11 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_parameter_values": int(model.accuracy_.shape[1]),
-        "metrics": {k: asdict(m) for k, m in out_of_bag_metrics(model, LEVEL).items()},
-        "metrics_caveat": out_of_bag_caveat(model),
+        "metrics": {k: asdict(m) for k, m in out_of_bag_intervals(model, LEVEL).items()},
         "control": control_content(model, LEVEL, held_out),
         "held_out": held_out_content(model, LEVEL, held_out),
         "vote_metrics": {
-            k: asdict(m) for k, m in probability_metrics(y, vote, weights, level=LEVEL).items()
+            k: asdict(m) for k, m in metric_intervals(y, vote, weights, LEVEL).items()
         },
         "calibration_error_by_chance": {"mean": by_chance, "upper": by_chance_upper},
         "confusion": _confusion(y[weights > 0], probability[weights > 0]),
@@ -249,10 +247,7 @@ def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
     if len(models) < 2:
         return None
     first = next(iter(models.values()))
-    p = {}
-    for label, model in models.items():
-        calibrated = calibrated_out_of_bag(model)
-        p[label] = model.oob_proba_[:, 1] if calibrated is None else calibrated
+    p = {label: cross_fitted_proba(model) for label, model in models.items()}
     common = ~np.isnan(list(p.values())).any(axis=0) & (first.sample_weight_ > 0)
     y, weights = first.y_[common], first.sample_weight_[common]
     losses = {
@@ -260,7 +255,7 @@ def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
         for label, values in p.items()
     }
     best, second = sorted(losses, key=lambda label: losses[label])[:2]
-    difference = log_loss_difference(y, p[best][common], p[second][common], weights, level=LEVEL)
+    difference = log_loss_difference(y, p[best][common], p[second][common], weights, LEVEL)
     return {"best": best, "second": second, "log_loss_difference": asdict(difference)}
 
 

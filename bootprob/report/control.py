@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bootprob.control_summary import (
-    ControlledRate,
-    calibrated_out_of_bag,
-    odds_factor,
-    rates_under_control,
-)
+from bootprob.control_summary import ControlledRate, odds_factor, rates_under_control
+from bootprob.cross_fitted import cross_fitted_proba
 from bootprob.decision_rates import ClassRate, decision_rates, trade_off
-from bootprob.metrics import Metric, probability_metrics
+from bootprob.metric_intervals import MetricInterval, metric_intervals
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
 
 if TYPE_CHECKING:
@@ -74,11 +70,11 @@ def held_out_content(
     if held_out is None:
         return None
     positive = held_out.positive_rows(model)
-    metrics = probability_metrics(positive, model.predict_proba(held_out.X)[:, 1], level=level)
+    metrics = metric_intervals(positive, model.predict_proba(held_out.X)[:, 1], level=level)
     calibrated = None
     if model.control is not None and model.calibration is not None:
         before = model.calibrated_proba(held_out.X)[:, 1]
-        calibrated = _of_probabilities(probability_metrics(positive, before, level=level))
+        calibrated = _of_probabilities(metric_intervals(positive, before, level=level))
     return {
         "n_rows": len(positive),
         "n_positive": int(positive.sum()),
@@ -103,19 +99,19 @@ def _rate(rate: ControlledRate, set_aside: ClassRate | None) -> dict[str, Any]:
 
 def _calibrated(model: BootstrapSVC, level: float) -> dict[str, Any] | None:
     """Quality of the probabilities before control, which `calibrated_proba` gives."""
-    p = calibrated_out_of_bag(model)
-    if p is None:
+    if model.calibration is None:
         return None
+    p = cross_fitted_proba(model)
     y, weight = model.y_, model.sample_weight_
     mean, upper = calibration_error_by_chance(p, weight)
     return {
-        "metrics": _of_probabilities(probability_metrics(y, p, weight, level=level)),
+        "metrics": _of_probabilities(metric_intervals(y, p, weight, level)),
         "calibration_error_by_chance": {"mean": mean, "upper": upper},
         "reliability": {"bins": asdict(reliability_curve(y, p, weight, level=level))},
     }
 
 
-def _of_probabilities(metrics: dict[str, Metric]) -> dict[str, Any]:
+def _of_probabilities(metrics: dict[str, MetricInterval]) -> dict[str, Any]:
     """Those metrics that control changes by moving probabilities, not by deciding otherwise."""
     kept = ("brier_score", "log_loss", "calibration_error")
     return {name: asdict(metrics[name]) for name in kept}

@@ -73,7 +73,7 @@ def test_metric_intervals_cover(truth, record):
     )
     assert min(min(values) for values in width.values()) > 0
     # 300 training sets leave 1.3 points of noise in a coverage of 95 %.
-    # The calibrator knows the out-of-bag labels, which shows where nearly all rows are certain.
+    # The weights of C know the out-of-bag labels; nearly all rows certain is the hardest case.
     for rows, least in (("held out", 0.91), ("out of bag", 0.88)):
         for name in wanted:
             assert coverage[rows, "auto", name] >= least, (rows, name)

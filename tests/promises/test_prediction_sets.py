@@ -38,12 +38,7 @@ def test_sets_cover(truth, parameters, record):
         for weights in ("equal", "ensemble"):
             for class_conditional in (False, True):
                 sets = prediction_sets(
-                    model,
-                    new,
-                    LEVEL,
-                    class_conditional=class_conditional,
-                    weights=weights,
-                    X_train=X,
+                    model, new, LEVEL, class_conditional=class_conditional, weights=weights
                 )
                 kind = "class-conditional" if class_conditional else "marginal"
                 found.setdefault((weights, kind), []).append(
