@@ -130,7 +130,7 @@ def test_rates_that_cannot_be_kept(folder: Path, tmp_path: Path) -> None:
         (["--tpr", "nan"], "nan is no rate"),
         (["--tpr", "0.9", "--confidence", "1"], "1 does not lie between 0 and 1; 0.95 is usual."),
         (["--tpr", "0.9", "--control", "magic"], "'magic'"),
-        (["--tpr", "0.9", "--calibration", "isotonic"], "--calibration isotonic cannot be moved to a rate"),
+        (["--tpr", "0.9", "--calibration", "isotonic"], "isotonic cannot be moved to a rate"),
     ],
 )
 def test_wrong_command_lines(
