@@ -24,6 +24,7 @@ from bootprob.cli_control import (
     read_held_out,
 )
 from bootprob.cli_options import (
+    AllClasses,
     Bootstraps,
     CalibrationName,
     Device,
@@ -37,9 +38,17 @@ from bootprob.cli_options import (
     Positive,
     Report,
     Seed,
+    Sets,
     build_estimator,
 )
-from bootprob.console import Commands, metrics_table, note, peak_memory, rates_table
+from bootprob.cli_tables import (
+    check_all_classes,
+    fit_table,
+    load_table_model,
+    print_fit,
+    print_metrics,
+)
+from bootprob.console import Commands, note, peak_memory
 from bootprob.exceptions import DataError
 from bootprob.files import check_output
 
@@ -119,7 +128,7 @@ def demo(
         ).fit(data.data, diagnosis)
         for kernel in Kernel
     }
-    _print_metrics(models)
+    print_metrics(models)
     _write_report(models, output, "Wisconsin breast cancer")
     seconds = time.perf_counter() - start
     typer.echo(f"It took {seconds:.0f} s and at most {peak_memory() / 1e6:.0f} MB of memory.")
@@ -135,6 +144,7 @@ def fit(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
     ],
     positive: Positive = None,
+    all_classes: AllClasses = False,
     kernel: KernelName = None,
     n_bootstraps: Bootstraps = None,
     gamma: Gamma = None,
@@ -159,18 +169,24 @@ def fit(
     With --tpr, --tnr or both, decisions and probabilities are moved so that
     these rates hold; what was reached is shown, and what the other class pays.
 
+    With --all-classes every value of the target gets a probability of its own.
+
     [bold]Examples[/bold]
 
     bootprob fit loans.csv --target risk --positive bad -o loans.model
     bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
     bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
     bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
+    bootprob fit flowers.csv --target species --all-classes -o flowers.model
     """
+    if all_classes:
+        check_all_classes(positive, calibration, paper)
     check_output(output, inputs=(table,))
-    model = _fit_table(
+    model = fit_table(
         table,
         target,
         positive,
+        all_classes=all_classes,
         kernel=kernel,
         n_bootstraps=n_bootstraps,
         gamma=gamma,
@@ -186,7 +202,7 @@ def fit(
         confidence=confidence,
         bound=bound,
     )
-    _print_metrics({model.svc.kernel: model.svc})
+    print_fit(model)
 
     from bootprob.persistence import save
 
@@ -204,6 +220,7 @@ def predict(
         Path, typer.Option("--output", "-o", metavar="OUT", help="CSV or Parquet file to write.")
     ],
     level: Level = 0.95,
+    sets: Sets = None,
 ) -> None:
     """Predict every row of a table, with intervals.
 
@@ -211,24 +228,31 @@ def predict(
     for each row of TABLE and in its order. Columns are found by name; those
     that the model does not know are ignored.
 
-    [bold]Example[/bold]
+    Of a model of all classes, writes p_X, low_X and high_X for each class X,
+    and label.
+
+    [bold]Examples[/bold]
 
     bootprob predict loans.model applicants.csv -o probabilities.csv
+    bootprob predict loans.model applicants.csv --sets 0.9 -o probabilities.csv
     """
     from bootprob.table_files import read_table, table_suffix, write_table
 
     table_suffix(output)
     check_output(output, inputs=(model, table))
-    fitted = _load_table_model(model)
+    fitted = load_table_model(model)
     preprocessor, target = fitted.preprocessor, fitted.target
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
     frame = read_table(table, text_columns=texts)
-    predicted = fitted.predict(frame, level=level, progress=True)
+    predicted = fitted.predict(frame, level=level, sets=sets, progress=True)
     write_table(predicted, output)
     for name, levels in preprocessor.unknown_levels(frame).items():
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
         more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
         note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    if len(target.labels) > 2:
+        typer.echo(f"{len(predicted)} rows are in {output}, with {len(target.labels)} classes.")
+        return
     n_positive = int((predicted["label"] == target.positive).sum())
     typer.echo(
         f"{len(predicted)} rows are in {output}, {n_positive} of them labelled "
@@ -300,7 +324,7 @@ def report(
     if source.suffix.lower() in TABLE_SUFFIXES:
         if target is None:
             raise typer.BadParameter(f"{source.name} is a table and needs --target COLUMN.")
-        model = _fit_table(source, target, positive, **options)
+        model = fit_table(source, target, positive, **options)
     else:
         if any(value is not None for value in (target, positive, *options.values())):
             raise typer.BadParameter(
@@ -309,6 +333,12 @@ def report(
             )
         model = load(source)
     set_aside = None
+    classes = model.svc.classes_ if isinstance(model, TableModel) else model.classes_
+    if len(classes) > 2:
+        raise DataError(
+            f"{source} has {len(classes)} classes, and a report is of two; fit one class against "
+            "the rest with --positive, without --all-classes."
+        )
     if isinstance(model, TableModel):
         svc, title = model.svc_with_class_names(), f"Prediction of {model.target.name}"
         set_aside = None if held_out is None else read_held_out(model, held_out)
@@ -320,50 +350,6 @@ def report(
     else:
         svc, title = model, "Bootstrapped support vector machines"
     _write_report({svc.kernel: svc}, output, title, set_aside)
-
-
-def _load_table_model(path: Path) -> TableModel:
-    from bootprob.persistence import load
-    from bootprob.tables import TableModel
-
-    model = load(path)
-    if isinstance(model, TableModel):
-        return model
-    raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
-
-
-def _fit_table(table: Path, target: str, positive: str | None, **options: Any) -> TableModel:
-    """Fit a model of a table file and tell what was done."""
-    from bootprob.table_files import read_table
-    from bootprob.tables import TableModel
-
-    frame = read_table(table)  # first, since it fails more often and sooner than torch loads
-    model = TableModel.fit(frame, target, positive, estimator=build_estimator(**options))
-    model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
-    for sentence in model.preprocessor.notes_:
-        note(sentence)
-    typer.echo(
-        f"Fitted {len(frame)} rows, {len(model.preprocessor.kinds_)} columns "
-        f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
-        f"Target {model.target}."
-    )
-    if (error := model.svc.feature_map_error_) is not None:
-        typer.echo(
-            f"Feature map {model.svc.feature_map}: its kernel is off by {error['relative']:.1%} "
-            f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
-            "at most."
-        )
-    return model
-
-
-def _print_metrics(models: dict[str, BootstrapSVC]) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print(metrics_table(models))
-    for name, model in models.items():
-        if model.control is not None:
-            console.print(rates_table(name, model))
 
 
 def _check_report(output: Path, *inputs: Path) -> None:

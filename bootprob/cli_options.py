@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
 
 __all__ = [
+    "AllClasses",
     "Bootstraps",
     "CalibrationName",
     "Device",
@@ -30,6 +31,7 @@ __all__ = [
     "Positive",
     "Report",
     "Seed",
+    "Sets",
     "build_estimator",
 ]
 
@@ -82,12 +84,24 @@ def _check_level(value: float) -> float:
     return value
 
 
+def _check_sets(value: float | None) -> float | None:
+    return None if value is None else _check_level(value)
+
+
 Positive = Annotated[
     str | None,
     typer.Option(
         metavar="VALUE",
         help="The target's value whose probability is wanted; all others are the negative class. "
         "Without it: of two values the larger in order; of more, all but the most frequent.",
+    ),
+]
+AllClasses = Annotated[
+    bool,
+    typer.Option(
+        "--all-classes",
+        help="Of a target with more than two values each is a class of its own, with its own "
+        "probability. Without it there are always two classes, see --positive.",
     ),
 ]
 KernelName = Annotated[
@@ -147,6 +161,15 @@ Paper = Annotated[
 Level = Annotated[
     float,
     typer.Option(callback=_check_level, metavar="LEVEL", help="Nominal level of the intervals."),
+]
+Sets = Annotated[
+    float | None,
+    typer.Option(
+        callback=_check_sets,
+        metavar="LEVEL",
+        help="Also write the set of classes that cannot be excluded at this confidence; of two "
+        "classes.",
+    ),
 ]
 Report = Annotated[
     Path, typer.Option("--output", "-o", metavar="HTML", help="The report to write.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from bootprob.calibration import CALIBRATORS
+from bootprob.coupling import Coupling
 from bootprob.feature_map import warn_of_coarse_map
 from bootprob.fitting import learn
 from bootprob.grids import DEFAULT_C
@@ -32,7 +33,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     Trains a support vector machine for every bootstrap sample and every value of C (and γ), all at
     once; weights the values of C by how well they do out of bag; and calibrates on the
     out-of-bag scores, so that no data are set aside and nothing is trained twice. Thesis
-    chapter 3, Algorithm 2, and beyond. Two classes.
+    chapter 3, Algorithm 2, and beyond. Of more than two classes every pair is such an ensemble, on
+    the same bootstrap samples, and their probabilities are coupled: docs/several_classes.md.
 
     Parameters
     ----------
@@ -80,12 +82,15 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         vote share, (3.4).
     interval : str, default "corrected"
         Default method of `proba_interval`, which lists them.
+    coupling : {"wu-lin-weng", "hastie-tibshirani"}, default "wu-lin-weng"
+        How the probabilities of all pairs of several classes become those of the classes
+        (`bootprob.coupling`).
     control : {"threshold", "constrained"} or None, default None
         Make rates hold (thesis 3.2.2): "threshold" (Ctrl1) moves the scores above which a row
         counts as positive, for the votes of each C and for the mean score, until the rates hold
         on out-of-bag scores; "constrained" (Ctrl2) trains every machine under the constraint
         that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict`,
-        probabilities, votes and intervals follow: docs/control.md.
+        probabilities, votes and intervals follow: docs/control.md. Two classes only.
     rates : dict, optional
         The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
         such as ``{"tpr": 0.95}``; for `control`.
@@ -117,8 +122,18 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (2,)
-        Class labels; ``classes_[1]`` is the positive class.
+    classes_ : ndarray, shape (K,)
+        Class labels; of two, ``classes_[1]`` is the positive class.
+    pair_ensembles_ : list of BootstrapSVC
+        Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …, (1, 2),
+        …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With several
+        classes all attributes that belong to machines, their weights and calibration are those
+        of the pairs; the model itself has how the table was prepared (`center_` to `gamma_`,
+        `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`, `oob_counts_`,
+        and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and `oob_decision_function_`.
+    shared_draws_ : dict of ndarray or None
+        Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), whose
+        bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray, shape (n_features_in_,)
@@ -217,7 +232,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     sampled_scores_ : ndarray, shape (k, B)
         Their replicate scores, NaN where the replicate saw the row.
     y_ : ndarray of int, shape (n,)
-        Training labels as 0 and 1.
+        Training labels as 0 and 1, or 0 to K − 1.
     sample_weight_ : ndarray, shape (n,)
         Row weights given to `fit`, times those of a `class_weight` dict.
     n_redrawn_ : int
@@ -264,6 +279,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "calibration": [StrOptions({*CALIBRATORS, "auto"}), None],
         "interval": [StrOptions({*OF_PROBABILITIES, *OF_VOTES})],
+        "coupling": [StrOptions(set(get_args(Coupling)))],
         "control": [StrOptions({"threshold", "constrained"}), None],
         "rates": [dict, None],
         "confidence": [None, Interval(Real, 0, 1, closed="neither")],
@@ -293,6 +309,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         class_weight: str | dict[Any, float] | None = "balanced",
         calibration: str | None = "sigmoid",
         interval: str = "corrected",
+        coupling: Coupling = "wu-lin-weng",
         control: Literal["threshold", "constrained"] | None = None,
         rates: dict[str, float] | None = None,
         confidence: float | None = None,
@@ -318,6 +335,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         self.class_weight = class_weight
         self.calibration = calibration
         self.interval = interval
+        self.coupling = coupling
         self.control = control
         self.rates = rates
         self.confidence = confidence
@@ -353,11 +371,6 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         }
         return cls(**{**parameters, **overrides})
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train the ensemble, weight its models and calibrate it.
@@ -367,7 +380,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         X : array_like, shape (n, p)
             Training rows.
         y : array_like, shape (n,)
-            Labels of two classes.
+            Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
             Weights that multiply C row by row, and count in accuracies and calibration.
 
@@ -378,7 +391,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Raises
         ------
         ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or
+            For data that scikit-learn's checks refuse, a single class, so many classes with so few
+            rows that hardly a bootstrap sample holds them all, control of several classes,
             unusable weights, more rows than the RBF kernel is trained on without a feature map,
             or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
             For rates that cannot be kept (`UnattainableRateError`): before training where there
@@ -397,13 +411,26 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
-        for name, value in learn(self, X, y, weight).items():
+        learnt = learn(self, X, y, weight)
+        for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
+            if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
+        for name, value in learnt.items():
             setattr(self, name, value)
         self.fit_seconds_ = time.perf_counter() - started
-        warn_of_unsolved(self.certificates_)
+        for pair in self.pair_ensembles_:
+            pair.fit_seconds_ = self.fit_seconds_
+        warn_of_unsolved(self._certificates())
         if self.feature_map_error_ is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
+
+    def _certificates(self) -> dict[str, NDArray[Any]]:
+        """Those of all machines, of several classes one pair's after the other's."""
+        if not self.pair_ensembles_:
+            return self.certificates_
+        of_pairs = [pair.certificates_ for pair in self.pair_ensembles_]
+        return {name: np.concatenate([each[name] for each in of_pairs]) for name in of_pairs[0]}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")

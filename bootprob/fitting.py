@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -12,43 +13,30 @@ import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from bootprob.alternatives import Alternatives
-from bootprob.calibration import (
-    CALIBRATORS,
-    Calibrator,
-    choose_calibration,
-    sigmoid_replicates,
-    vote_logits,
-)
 from bootprob.constrained_training import iter_fit_constrained
-from bootprob.control import Controlled, control_ensemble, controlled_rates, rates_reached
+from bootprob.control import controlled_rates
 from bootprob.ensemble import EnsembleTraining, train_ensemble
 from bootprob.exceptions import DataError
-from bootprob.feature_map import check_exact_rows, fit_feature_map
+from bootprob.feature_map import FeatureMap, check_exact_rows, fit_feature_map
 from bootprob.grids import c_grid, gamma_grid
-from bootprob.labels import encode_labels, weigh_classes
-from bootprob.lack_of_fit import lack_of_fit
-from bootprob.out_of_bag import model_weights, score_out_of_bag
-from bootprob.probabilities import Calibrated, both
-from bootprob.probabilities import shares as vote_shares_of_both
-from bootprob.probability_intervals import mean_variance
+from bootprob.labels import encode_classes, weigh_classes
 from bootprob.rates import RateFloor
 from bootprob.resampling import bootstrap_counts, draw_entropy
 from bootprob.standardization import bootstrap_scale, center_and_scale
 from bootprob.thresholds import LeftOut, needed_shares
-from bootprob.true_logit import TrueLogit
+from bootprob.trained_ensemble import describe
 from bootprob_gpu import FittedBatch, Problem, iter_fit, resolve_device
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
 
-__all__ = ["learn"]
+__all__ = ["Prepared", "learn", "prepare"]
 
 Floats = NDArray[np.float64]
 
 
 def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
-    """Train the ensemble, weight its models and calibrate it.
+    """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
 
     Parameters
     ----------
@@ -74,16 +62,121 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
     floors = controlled_rates(
         svc.control, svc.rates, svc.confidence, svc.bound, svc.calibration, svc.control_method
     )
-    classes, positive = encode_labels(y, weight)
+    classes, codes = encode_classes(y, weight)
+    if svc.control is not None and len(classes) > 2:
+        raise DataError(
+            f"control is {svc.control!r}, but rates are of two classes, and there are "
+            f"{len(classes)}; leave control out, or fit one class against the rest."
+        )
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
+    if len(classes) > 2:
+        from bootprob.pair_training import learn_pairs  # which needs this module
+
+        table = prepare(svc, X, codes, weight)
+        return {"classes_": classes, **learn_pairs(svc, table, codes, weight, training_weight)}
+    positive = codes == 1
     shares = needed_shares(floors, LeftOut(positive, weight))
+    table = prepare(svc, X, codes, weight)
+    problem = table.problem(svc, np.where(positive, 1.0, -1.0), table.counts, training_weight)
+    training, gap = _train(svc, problem, weight, floors, shares, table.device)
+    return {
+        "classes_": classes,
+        **table.attributes(problem),
+        **describe(svc, table, training, positive, weight, floors, shares),
+        "control_gap_": gap,
+        "shared_draws_": None,
+        "pair_ensembles_": [],
+    }
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training table as the machines see it, and its bootstrap samples.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (n, p)
+        Standardised; with a feature map (n, D), mapped.
+    center, scale : ndarray, shape (p,)
+        What standardised them.
+    replicate_scale : ndarray, shape (B, p) or (p,)
+        As `bootstrap_scale_` of `BootstrapSVC`.
+    gamma : ndarray or None
+        Grid of γ.
+    counts : ndarray of int, shape (B, n)
+        The bootstrap samples.
+    redrawn : int
+    entropy : list of int
+        As returned by, and given to, `bootstrap_counts`.
+    feature_map : FeatureMap or None
+    feature_map_error : dict or None
+    device : torch.device
+    """
+
+    rows: Floats
+    center: Floats
+    scale: Floats
+    replicate_scale: Floats
+    gamma: Floats | None
+    counts: NDArray[np.unsignedinteger[Any]]
+    redrawn: int
+    entropy: list[int]
+    feature_map: FeatureMap | None
+    feature_map_error: dict[str, float] | None
+    device: torch.device
+
+    def problem(
+        self,
+        svc: BootstrapSVC,
+        y: NDArray[Any],
+        counts: NDArray[np.unsignedinteger[Any]],
+        training_weight: Floats,
+    ) -> Problem:
+        """What to train; counts may be those of several pairs of classes, one after the other."""
+        mapped, scale = self.feature_map is not None, self.replicate_scale
+        if scale.ndim > 1 and len(scale) < len(counts):
+            scale = np.tile(scale, (len(counts) // len(scale), 1))
+        return Problem(
+            self.rows,
+            y,
+            counts,
+            c_grid(svc.C),
+            kernel="linear" if mapped else svc.kernel,
+            gamma=None if mapped else self.gamma,
+            row_weight=training_weight,
+            scale=None if mapped else scale,
+        )
+
+    def attributes(self, problem: Problem) -> dict[str, Any]:
+        """Attributes of the fit that say how the table was prepared."""
+        C, gamma = problem.C_per_model, self.gamma
+        return {
+            "center_": self.center,
+            "scale_": self.scale,
+            "bootstrap_scale_": self.replicate_scale,
+            "entropy_": self.entropy,
+            "n_redrawn_": self.redrawn,
+            "C_": C,
+            "gamma_": None if gamma is None else np.repeat(gamma, len(C) // len(gamma)),
+            "feature_map_": None if self.feature_map is None else dict(self.feature_map.arrays),
+            "feature_map_error_": self.feature_map_error,
+            "device_": str(self.device),
+            "versions_": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
+            },
+        }
+
+
+def prepare(svc: BootstrapSVC, X: Floats, codes: NDArray[np.intp], weight: Floats) -> Prepared:
+    """Standardise a table, draw its bootstrap samples, and map it where that is asked for."""
     device = resolve_device(svc.device)
     center, scale = center_and_scale(X, weight)
     rows = (X - center) / scale
     gamma = _gammas(svc, X, rows, weight, device)
     random_state = check_random_state(svc.random_state)
     entropy = draw_entropy(random_state)
-    counts, redrawn = bootstrap_counts(positive, weight, range(svc.n_bootstraps), entropy)
+    counts, redrawn = bootstrap_counts(codes, weight, range(svc.n_bootstraps), entropy)
     if svc.standardize == "bootstrap" and svc.feature_map is None:
         replicate_scale = bootstrap_scale(rows, counts, weight)
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
@@ -96,93 +189,19 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
             svc.feature_map, seen[weight > 0], gamma[0], svc.n_components, random_state
         )
         rows = feature_map.transform(seen)
-    problem = Problem(
-        rows,
-        np.where(positive, 1.0, -1.0),
-        counts,
-        c_grid(svc.C),
-        kernel=svc.kernel if feature_map is None else "linear",
-        gamma=gamma if feature_map is None else None,
-        row_weight=training_weight,
-        scale=replicate_scale if feature_map is None else None,
+    return Prepared(
+        rows=rows,
+        center=center,
+        scale=scale,
+        replicate_scale=replicate_scale,
+        gamma=gamma,
+        counts=counts,
+        redrawn=redrawn,
+        entropy=entropy,
+        feature_map=feature_map,
+        feature_map_error=error,
+        device=device,
     )
-    training, gap = _train(svc, problem, weight, floors, shares, device)
-    # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
-    teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    weights = model_weights(
-        training,
-        positive,
-        teaching,
-        weighting=svc.weighting,
-        tolerance=svc.accuracy_tolerance,
-    )
-    scores = score_out_of_bag(
-        training.models,
-        rows,
-        counts,
-        positive,
-        teaching,
-        weights,
-        align=svc.calibration is not None,
-    )
-    with np.errstate(invalid="ignore"):
-        votes = training.votes @ weights / training.n_out_of_bag
-    ruled = control_ensemble(
-        svc.control,
-        floors,
-        shares,
-        scores,
-        votes,
-        LeftOut(positive, weight),
-        training.models,
-        rows,
-        counts,
-        weights,
-        calibrated=svc.calibration is not None,
-    )
-    n_votes = float(training.n_out_of_bag.mean())
-    kind, calibrator = _calibrate(svc.calibration, ruled, positive, teaching, n_votes)
-    if kind is None:
-        oob_proba = vote_shares_of_both(ruled.votes)
-    else:
-        calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
-        oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
-    C = problem.C_per_model
-    of_intervals = _of_intervals(ruled, training, positive, teaching, counts, svc.kernel)
-    model_scores = training.score_sums
-    model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
-    return {
-        "classes_": classes,
-        "y_": positive.astype(np.int64),
-        "sample_weight_": weight,
-        "center_": center,
-        "scale_": scale,
-        "bootstrap_scale_": replicate_scale,
-        "entropy_": entropy,
-        "n_redrawn_": redrawn,
-        "C_": C,
-        "gamma_": None if gamma is None else np.repeat(gamma, len(C) // len(gamma)),
-        "feature_map_": None if feature_map is None else dict(feature_map.arrays),
-        "feature_map_error_": error,
-        "weights_": weights,
-        "accuracy_": training.accuracy,
-        **_models(training.models, rows),
-        **_out_of_bag(ruled),
-        **of_intervals,
-        "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
-        "calibration_": kind,
-        "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
-        "oob_counts_": training.n_out_of_bag,
-        "oob_model_scores_": model_scores,
-        "oob_proba_": oob_proba,
-        "control_gap_": gap,
-        "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, ruled.shares),
-        "device_": str(device),
-        "versions_": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
-        },
-    }
 
 
 def _gammas(
@@ -246,94 +265,3 @@ def _train(
         verbose=svc.verbose,
     )
     return training, torch.cat(gaps).cpu().numpy() if gaps else None
-
-
-def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
-    return {
-        "intercept_": models.intercept.cpu().numpy(),
-        "coef_": None if models.coef is None else models.coef.cpu().numpy(),
-        "dual_coef_": None if models.dual_coef is None else models.dual_coef.cpu().numpy(),
-        "X_fit_": None if models.dual_coef is None else rows,
-        "certificates_": {
-            name: getattr(models, name).cpu().numpy()
-            for name in ("primal", "dual", "gap", "n_iter", "status")
-        },
-    }
-
-
-def _calibrate(
-    calibration: str | None,
-    ruled: Controlled,
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    n_votes: float,
-) -> tuple[str | None, Calibrator]:
-    """Name of the calibration, chosen if that is asked for, and the calibrator."""
-    scores = ruled.scores
-    if calibration is None or calibration == "sigmoid" or ruled.moved != 0:
-        return calibration and "sigmoid", scores.sigmoid
-    taught = np.isfinite(scores.mean) & (weight > 0)
-    known = scores.mean[taught], positive[taught], weight[taught]
-    logits = vote_logits(ruled.votes[taught], n_votes)
-    if calibration == "auto":
-        calibration = choose_calibration(known[0], logits, *known[1:])
-        if calibration == "sigmoid":
-            return calibration, scores.sigmoid
-    return calibration, CALIBRATORS[calibration].fit(*known, logits)
-
-
-def _lack_of_fit(
-    ruled: Controlled, rows: Floats, positive: NDArray[np.bool_], weight: Floats
-) -> dict[str, float]:
-    probability = ruled.scores.sigmoid.predict(ruled.scores.mean + ruled.moved)
-    return lack_of_fit(rows, positive, probability, weight)
-
-
-def _of_intervals(
-    ruled: Controlled,
-    training: EnsembleTraining,
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    counts: NDArray[np.unsignedinteger[Any]],
-    kernel: str,
-) -> dict[str, Any]:
-    scores, before = ruled.scores, ruled.scores.mean + ruled.moved
-    taught = np.isfinite(before) & (weight > 0)
-    alternatives, apart = Alternatives.none(), np.zeros(len(before))
-    if kernel == "rbf":
-        means = training.mean_scores(taught)
-        alternatives = Alternatives.fit(means, positive[taught], weight[taught])
-        logits = scores.sigmoid.slope * before[taught] + scores.sigmoid.intercept
-        apart[taught] = alternatives.variance(means[:, alternatives.models], logits)
-    true_logit = TrueLogit.fit(
-        before[taught],
-        mean_variance(scores.variance, scores.jackknife)[taught],
-        apart[taught],
-        positive[taught],
-        weight[taught],
-    )
-    return {
-        "oob_jackknife_variance_": scores.jackknife,
-        "oob_model_variance_": apart,
-        "alternatives_": dict(vars(alternatives)),
-        "counts_gram_": scores.gram,
-        "sigmoid_replicates_": sigmoid_replicates(scores.sigmoid, before, positive, weight, counts),
-        "true_logit_": true_logit.arrays(),
-    }
-
-
-def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
-    scores = ruled.scores
-    return {
-        "score_scale_": scores.scale,
-        "score_offset_": scores.offset,
-        "score_threshold_": ruled.moved,
-        "vote_thresholds_": ruled.vote_thresholds,
-        "oob_decision_function_": scores.mean,
-        "oob_score_variance_": scores.variance,
-        "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
-        "sigmoid_information_": scores.sigmoid.information,
-        "oob_vote_proba_": vote_shares_of_both(ruled.votes),
-        "sampled_rows_": scores.sampled_rows,
-        "sampled_scores_": scores.sampled_scores,
-    }

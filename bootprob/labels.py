@@ -1,4 +1,4 @@
-"""Two classes: their labels, and what each row of them weighs."""
+"""Classes: their labels, and what each row of them weighs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,52 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bootprob.exceptions import DataError
 
-__all__ = ["encode_labels", "weigh_classes"]
+__all__ = ["encode_classes", "encode_labels", "weigh_classes"]
 
 Floats = NDArray[np.float64]
+
+
+def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Find the classes, two or more.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels.
+    weight : ndarray, shape (n,)
+        Row weights; each class needs some.
+
+    Returns
+    -------
+    classes : ndarray, shape (K,)
+        Sorted.
+    codes : ndarray of int, shape (n,)
+        Position of each row's class among them.
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or `y` holds quantities, in scikit-learn's words.
+    DataError
+        If a class has no weight, or one of several a single row: no machine would leave it out.
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
+    sizes = np.bincount(codes[weight > 0], minlength=len(classes))
+    weighed = sizes > 0
+    if not weighed.all():
+        needed = "both classes need" if len(classes) == 2 else "every class needs"
+        raise DataError(
+            f"Class {classes[~weighed][0]} has no row with a positive sample_weight; {needed} some."
+        )
+    if len(classes) > 2 and sizes.min() == 1:
+        raise DataError(
+            f"Class {classes[sizes.argmin()]} has a single row; of several classes each needs two, "
+            "one to train on and one to leave out. Put rare classes together, or leave them out."
+        )
+    return classes, codes
 
 
 def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -40,21 +83,13 @@ def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArra
         If a class has no weight.
     """
     check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) > 2:
+    if len(np.unique(y)) > 2:
+        kind = type_of_target(y, input_name="y")
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
-    if len(classes) < 2:
-        raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
-    positive = codes == 1
-    for label, rows in zip(classes, (~positive, positive), strict=True):
-        if not (weight[rows] > 0).any():
-            raise DataError(
-                f"Class {label} has no row with a positive sample_weight; both classes need some."
-            )
-    return classes, positive
+    classes, codes = encode_classes(y, weight)
+    return classes, codes == 1
 
 
 def weigh_classes(
@@ -65,12 +100,13 @@ def weigh_classes(
 ) -> tuple[Floats, Floats]:
     """Row weights for accuracies and calibration, and those for training.
 
-    "balanced" weights are for training only; those of a dict are row weights like any other.
+    "balanced" weights, ``n / (K n_class)``, are for training only; those of a dict are row weights
+    like any other.
 
     Parameters
     ----------
     class_weight : "balanced", dict or None
-    classes : ndarray, shape (2,)
+    classes : ndarray, shape (K,)
     y : ndarray, shape (n,)
     weight : ndarray, shape (n,)
 
@@ -79,11 +115,12 @@ def weigh_classes(
     weight, training_weight : ndarray, shape (n,)
     """
     if class_weight == "balanced":
-        positive = y == classes[1]
-        masses = np.array([weight[~positive].sum(), weight[positive].sum()])
-        return weight, weight * (weight.sum() / (2 * masses))[positive.astype(int)]
+        codes = np.searchsorted(classes, y)
+        masses = np.array([weight[codes == code].sum() for code in range(len(classes))])
+        return weight, weight * (weight.sum() / (len(classes) * masses))[codes]
     factors = compute_class_weight(class_weight, classes=classes, y=y)
     if not (factors > 0).all():
-        raise DataError(f"class_weight gives {factors.tolist()}; both must be positive.")
+        every = "both" if len(classes) == 2 else "all"
+        raise DataError(f"class_weight gives {factors.tolist()}; {every} must be positive.")
     weight = weight * factors[np.searchsorted(classes, y)]
     return weight, weight

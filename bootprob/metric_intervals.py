@@ -115,6 +115,7 @@ def out_of_bag_intervals(
     >>> bool(0.97 < auc.lower < auc.value < auc.upper <= 1)
     True
     """
+    model._refuse_several("metrics with intervals")
     return metric_intervals(
         model.y_,
         out_of_bag_proba(model),

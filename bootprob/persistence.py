@@ -10,7 +10,8 @@ entry        what it holds
 ``protocol`` 1
 ``bootprob`` version of bootprob that wrote the file
 ``content``  ``kind`` (``"BootstrapSVC"`` or ``"TableModel"``), ``params``, ``values`` (fitted
-             attributes that are no arrays, among them the versions used for fitting),
+             attributes that are no arrays, among them the versions used for fitting, and of
+             several classes those of each pair under ``pair_ensembles_``),
              ``text_arrays``, ``shapes`` (dtype and shape of every tensor) and ``table``
              (preprocessing and target, or null)
 ``sha256``   checksum of ``content`` (keys sorted) and of all tensors in the order of their names
@@ -94,7 +95,9 @@ def save(model: BootstrapSVC | TableModel, path: str | os.PathLike[str]) -> None
         "kind": type(model).__name__,
         "params": encode(params),
         "values": encode(values),
-        "text_arrays": encode({name: a for name, a in arrays.items() if name not in numeric}),
+        "text_arrays": encode(
+            {name: arrays[name] for name in sorted(arrays.keys() - numeric.keys())}
+        ),
         "shapes": _shapes(numeric),
         "table": table,
     }

@@ -1,36 +1,25 @@
-"""What a fitted ensemble says of rows: probabilities, intervals, scores and votes."""
+"""What a fitted ensemble says of rows: probabilities, their intervals, and sets of classes."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bootprob import intervals
 from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid, VennAbers
-from bootprob.exceptions import DataError
-from bootprob.feature_map import FeatureMap
-from bootprob.grids import grid_of
+from bootprob.exceptions import DataError, LackOfFitWarning
+from bootprob.fitted_scores import FittedScores
 from bootprob.lack_of_fit import warn_of_lack_of_fit
-from bootprob.probabilities import Calibrated, both, both_intervals, shares
+from bootprob.probabilities import Calibrated, both, both_intervals
 from bootprob.probability_intervals import NEEDS_REPLICATES, ProbabilityIntervals
-from bootprob.resampling import bootstrap_counts
-from bootprob.scoring import (
-    NewRows,
-    model_scores,
-    replicate_scores,
-    restore_models,
-    vote_shares,
-)
 from bootprob.true_logit import TrueLogit
-from bootprob.weighting import accuracy_weights
-from bootprob_gpu import FittedBatch, resolve_device
 
 if TYPE_CHECKING:
     from bootprob.metric_intervals import Method, MetricInterval
@@ -40,64 +29,21 @@ __all__ = ["FittedEnsemble"]
 Floats = NDArray[np.float64]
 
 
-class FittedEnsemble:
+class FittedEnsemble(FittedScores):
     """Predictions of a trained ensemble; `BootstrapSVC` trains it and documents its attributes."""
 
-    accuracy_: Floats
-    accuracy_tolerance: float
-    alternatives_: dict[str, NDArray[Any]]
-    bootstrap_scale_: Floats
-    calibration: str | None
-    calibration_: str | None
-    calibrator_: dict[str, Floats]
-    center_: Floats
-    certificates_: dict[str, NDArray[Any]]
-    classes_: NDArray[Any]
-    coef_: Floats | None
-    control: str | None
-    counts_gram_: Floats
-    device: str
-    dtype: str
-    dual_coef_: Floats | None
-    entropy_: list[int]
-    feature_map_: dict[str, Floats] | None
-    gamma_: Floats | None
-    intercept_: Floats
-    interval: str
-    lack_of_fit_: dict[str, float] | None
-    memory_limit: int | None
-    oob_counts_: NDArray[np.int64]
-    oob_decision_function_: Floats
-    oob_jackknife_variance_: Floats
-    oob_model_scores_: Floats
-    oob_model_variance_: Floats
-    oob_proba_: Floats
-    oob_score_variance_: Floats
-    oob_vote_proba_: Floats
-    sample_weight_: Floats
-    scale_: Floats
-    score_offset_: Floats
-    score_scale_: Floats
-    score_threshold_: float
-    sigmoid_: tuple[float, float]
-    sigmoid_information_: Floats
-    sigmoid_replicates_: Floats
-    true_logit_: dict[str, Floats]
-    vote_thresholds_: Floats
-    weights_: Floats
-    X_fit_: Floats | None
-    y_: NDArray[np.int64]
-
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Classes of the higher probability, shape (m,); ties go to ``classes_[0]``.
+        """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
 
         Parameters
         ----------
         X : array_like, shape (m, p)
             Rows.
         """
-        check_is_fitted(self)
-        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+        probability = self.predict_proba(X)
+        if self._is_several:
+            return self.classes_[probability.argmax(axis=1)]
+        return self.classes_[(probability[:, 1] > 0.5).astype(int)]
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities: calibrated, or vote shares with ``calibration=None``.
@@ -106,6 +52,8 @@ class FittedEnsemble:
         half falls on the controlled decision, and `predict` keeps the rate. `calibrated_proba`
         gives the probabilities without that.
 
+        With several classes, those of the pairs, coupled (`coupling`).
+
         Parameters
         ----------
         X : array_like, shape (m, p)
@@ -113,10 +61,11 @@ class FittedEnsemble:
 
         Returns
         -------
-        ndarray, shape (m, 2)
+        ndarray, shape (m, K)
             In the order of `classes_`.
         """
-        check_is_fitted(self)
+        if (several := self._several()) is not None:
+            return several.predict_proba(self._checked(X))
         if self.calibration is None:
             return self.vote_proba(X)
         calibrated = self._calibrated()
@@ -133,7 +82,7 @@ class FittedEnsemble:
 
         Returns
         -------
-        ndarray, shape (m, 2)
+        ndarray, shape (m, K)
             In the order of `classes_`; those of `predict_proba` where nothing is controlled.
 
         Raises
@@ -151,43 +100,6 @@ class FittedEnsemble:
             return self.predict_proba(X)
         before_control = self.decision_function(X) + self.score_threshold_
         return both(self._calibrated().predict(before_control))
-
-    def vote_proba(self, X: ArrayLike) -> Floats:
-        """Weighted share of replicates that vote for each class, thesis (3.4).
-
-        A vote is for ``classes_[1]`` where the score is above `vote_thresholds_`, which are 0
-        unless a rate is controlled by them. This is the papers' estimate. It is a vote, not a
-        calibrated probability: it says how stable the classification is under resampling.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-            In the order of `classes_`; a score of exactly the threshold votes for
-            ``classes_[0]``.
-        """
-        check_is_fitted(self)
-        models = self._models(self.intercept_ - self.vote_thresholds_)
-        return shares(vote_shares(models, self._rows(X), self.weights_))
-
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Weighted mean score: over the models with `weights_`, then over the replicates.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Larger means more likely ``classes_[1]``.
-        """
-        return np.concatenate([scores.mean(axis=1) for scores in self._replicate_scores(X)])
 
     def proba_interval(
         self,
@@ -227,13 +139,16 @@ class FittedEnsemble:
 
         Returns
         -------
-        ndarray, shape (m, 2, 2)
-            Lower and upper bound for each class.
+        ndarray, shape (m, K, 2)
+            Lower and upper bound for each class; of several classes each by itself, from those of
+            the pairs (`bootprob.several_classes`).
 
         Raises
         ------
         DataError
-            For an unknown method or level, or a method that needs a calibration without one.
+            For an unknown method or level, or a method that needs a calibration without one. With
+            several classes, for methods that say nothing of errors which the pairs share:
+            "wald", "wilson" and "venn-abers".
 
         Warns
         -----
@@ -242,6 +157,14 @@ class FittedEnsemble:
         """
         method = self._checked_method(method)
         level = intervals.check_level(level)
+        if (several := self._several()) is not None:
+            rows = self._checked(X)
+            with warnings.catch_warnings():
+                # Once for all pairs is enough, and single ones err by chance.
+                warnings.simplefilter("ignore", LackOfFitWarning)
+                found = several.proba_interval(rows, level, method)
+            self._warn_of_doubts(method)
+            return found
         self._warn_of_doubts(method)
         if method in intervals.OF_VOTES:
             vote = self.vote_proba(X)[:, 1]
@@ -266,7 +189,15 @@ class FittedEnsemble:
         dict
             For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
             (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
+            Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
         """
+        if self._is_several:
+            probability = self.predict_proba(X)
+            return {
+                "probability": probability,
+                "probability_interval": self.proba_interval(X, level, method),
+                "label": self.classes_[probability.argmax(axis=1)],
+            }
         method = self._checked_method(method)
         level = intervals.check_level(level)
         self._warn_of_doubts(method)
@@ -301,7 +232,13 @@ class FittedEnsemble:
         -------
         ndarray, shape (n, 2, 2)
             NaN for a row without enough out-of-bag replicates.
+
+        Raises
+        ------
+        DataError
+            As for `proba_interval`, and with several classes.
         """
+        self._refuse_several("out-of-bag intervals")
         method = self._checked_method(method)
         level = intervals.check_level(level)
         if method in NEEDS_REPLICATES:
@@ -326,58 +263,6 @@ class FittedEnsemble:
                 intervals.of_votes(vote, self.oob_counts_, level, method, clip=clip)
             )
 
-    def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
-        """Bootstrap intervals for the score.
-
-        They describe how the score moves under resampling. An interval that excludes 0 says that
-        the side of the margin is stable; it says nothing of probabilities.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : {"basic", "percentile", "bca", "studentised"}, default "basic"
-            "basic": thesis (3.6), ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))``. "percentile":
-            ``(f*_(α/2), f*_(1−α/2))``. "bca": percentiles moved for bias and skewness.
-            "studentised": as wide as the standard error of the *mean* score says, by the
-            jackknife-after-bootstrap; the others have the width of a single replicate.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-
-        Raises
-        ------
-        DataError
-            For an unknown method or level.
-        """
-        level = intervals.check_level(level)
-        method = intervals.check_score_method(method)
-        counts = used = gram = None
-        if method in ("bca", "studentised"):
-            check_is_fitted(self)
-            counts, used = self.bootstrap_counts(), self.sample_weight_ > 0
-            if method == "studentised":
-                gram = intervals.after_bootstrap_gram(counts, used)
-
-        def of(scores: Floats) -> Floats:
-            if method == "basic":
-                return intervals.basic(scores, level)
-            if method == "percentile":
-                return intervals.percentile(scores, level)
-            assert counts is not None
-            assert used is not None
-            if method == "bca":
-                return intervals.bca(scores, level, intervals.acceleration(scores, counts, used))
-            assert gram is not None
-            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()))
-            return intervals.studentised(scores, level, np.sqrt(variance))
-
-        found = np.concatenate([of(scores) for scores in self._replicate_scores(X)])
-        return intervals.separated(found)
-
     def prediction_sets(
         self,
         X: ArrayLike,
@@ -399,6 +284,7 @@ class FittedEnsemble:
         """
         from bootprob.prediction_sets import prediction_sets
 
+        self._refuse_several("prediction sets")
         return prediction_sets(
             self,
             X,
@@ -418,90 +304,6 @@ class FittedEnsemble:
         from bootprob.metric_intervals import out_of_bag_intervals
 
         return out_of_bag_intervals(self, level, method, seed=seed)
-
-    def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
-        """Scores of rows under every model, some rows at a time.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        chunk_size : int, optional
-            Rows in a chunk; default what makes about 128 MiB.
-
-        Yields
-        ------
-        ndarray, shape (rows, R, B)
-            Raw scores: neither weighted nor scaled.
-        """
-        yield from model_scores(self._models(), self._rows(X), chunk_size)
-
-    def bootstrap_counts(self) -> NDArray[np.uint16]:
-        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
-        check_is_fitted(self)
-        counts, _ = bootstrap_counts(
-            self.y_ == 1, self.sample_weight_, range(self.n_replicates_), self.entropy_
-        )
-        return counts.astype(np.uint16)
-
-    @property
-    def n_replicates_(self) -> int:
-        """Number of bootstrap samples trained, B."""
-        return len(self.intercept_)
-
-    @property
-    def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
-        """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
-        return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
-
-    # -- scoring -------------------------------------------------------------------------------
-
-    def _rows(self, X: ArrayLike) -> NewRows:
-        """Rows on their way to the models, which copies nothing of float64 or float32."""
-        check_is_fitted(self)
-        X = np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
-        feature_map, mapped = self._feature_map(), None
-        if feature_map is not None:
-
-            def mapped(rows: Floats) -> Floats:
-                return feature_map.transform(rows / self.bootstrap_scale_)
-
-        return NewRows(X, self.center_, self.scale_, mapped)
-
-    def _feature_map(self) -> FeatureMap | None:
-        if self.feature_map_ is None:
-            return None
-        assert self.gamma_ is not None
-        return FeatureMap(self.gamma_[0], self.feature_map_)
-
-    def _models(self, intercept: Floats | None = None) -> FittedBatch:
-        """Restore the trained models on the device, with these intercepts or their own."""
-        check_is_fitted(self)
-        feature_map = self._feature_map()
-        scale, gamma = self.bootstrap_scale_, None
-        if feature_map is not None:
-            scale = np.ones(feature_map.n_components)
-        elif self.gamma_ is not None:
-            gamma = grid_of(self.gamma_)
-        return restore_models(
-            intercept=self.intercept_ if intercept is None else intercept,
-            coef=self.coef_,
-            dual_coef=self.dual_coef_,
-            rows=self.X_fit_,
-            scale=scale,
-            gamma=gamma,
-            certificates=self.certificates_,
-            device=resolve_device(self.device),
-            dtype=getattr(torch, self.dtype),
-            memory_limit=self.memory_limit,
-        )
-
-    def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
-        """Weighted scores of each replicate, aligned, in chunks (m, B)."""
-        for scores in replicate_scores(self._models(), self._rows(X), self.weights_):
-            yield scores / self.score_scale_ + self.score_offset_
-
-    # -- probabilities and intervals -----------------------------------------------------------
 
     def _calibrated(self) -> Calibrated:
         slope, intercept = self.sigmoid_

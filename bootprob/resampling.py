@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.exceptions import DataError
+
 __all__ = ["bootstrap_counts", "draw_entropy"]
+
+_LEAST_COMPLETE = 0.01  # share of samples in which every class occurs
 
 
 def draw_entropy(random_state: np.random.RandomState) -> list[int]:
@@ -17,7 +21,7 @@ def draw_entropy(random_state: np.random.RandomState) -> list[int]:
 
 
 def bootstrap_counts(
-    positive: NDArray[np.bool_],
+    labels: NDArray[np.bool_] | NDArray[np.integer[Any]],
     weight: NDArray[np.float64],
     replicates: range,
     entropy: Sequence[int],
@@ -30,8 +34,8 @@ def bootstrap_counts(
 
     Parameters
     ----------
-    positive : ndarray of bool, shape (n,)
-        Which rows belong to the positive class.
+    labels : ndarray of bool or of int from 0 on, shape (n,)
+        The class of each row: whether it is the positive one, or its number.
     weight : ndarray, shape (n,)
         Row weights, ≥ 0; each class has some weight.
     replicates : range
@@ -46,9 +50,17 @@ def bootstrap_counts(
         times.
     redrawn : int
         How many samples were thrown away for want of a class.
+
+    Raises
+    ------
+    DataError
+        If so many classes have so few rows that hardly a sample holds them all.
     """
-    n = len(positive)
-    usable = weight > 0
+    n = len(labels)
+    usable, codes = weight > 0, labels.astype(np.intp)
+    sizes = np.bincount(codes[usable])
+    present = sizes > 0
+    _check_chances(sizes[present], n)
     counts: NDArray[np.unsignedinteger[Any]] = np.empty((len(replicates), n), dtype=np.uint8)
     redrawn = 0
     for row, b in enumerate(replicates):
@@ -56,7 +68,7 @@ def bootstrap_counts(
         while True:
             drawn = np.bincount(generator.integers(0, n, n), minlength=n)
             inside = (drawn > 0) & usable
-            if positive[inside].any() and not positive[inside].all():
+            if np.bincount(codes[inside], minlength=len(present))[present].all():
                 break
             redrawn += 1
         # The draws of n rows hardly ever repeat one as much as 255 times; were they to, it would
@@ -65,3 +77,14 @@ def bootstrap_counts(
         counts = counts.astype(enough, copy=False)
         counts[row] = drawn
     return counts, redrawn
+
+
+def _check_chances(sizes: NDArray[np.intp], n: int) -> None:
+    """Refuse classes that would have samples drawn again for ever."""
+    complete = float(np.prod(1 - (1 - sizes / n) ** n))
+    if complete < _LEAST_COMPLETE:
+        raise DataError(
+            f"{len(sizes)} classes, of which the smallest has {sizes.min()} of {n} rows, occur "
+            f"together in one of {1 / complete:.3g} bootstrap samples; put rare classes together "
+            "or leave them out."
+        )

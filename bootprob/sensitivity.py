@@ -129,6 +129,12 @@ def probability_sensitivity(
     (2, 519)
     """
     check_is_fitted(model)
+    model._refuse_several("sensitivities")
+    if model.shared_draws_ is not None:
+        raise DataError(
+            "The model is one pair of several classes, trained with the weights and centre of the "
+            "whole table; fit it to its two classes alone."
+        )
     if model.calibration is None:
         raise DataError(
             "The model has calibration=None: its vote shares are steps, with derivative 0; fit it "

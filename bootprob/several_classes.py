@@ -41,12 +41,22 @@ from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level, separated
 from bootprob.row_blocks import row_blocks
 
-__all__ = ["PairEnsemble", "SeveralClasses", "couple_known", "coupled_interval", "replicate_logits"]
+__all__ = [
+    "CLOSEST",
+    "PairEnsemble",
+    "SeveralClasses",
+    "couple_known",
+    "coupled_interval",
+    "lack_of_fit_of_pairs",
+    "replicate_logits",
+]
 
 Floats = NDArray[np.float64]
 
+CLOSEST = 1e-15
+"""Of a probability to 0 and 1, where its logit is taken."""
+
 _NOT_COUPLED = (*OF_VOTES, "venn-abers")
-_CLOSEST = 1e-15  # of a probability to 0 and 1, where its logit is taken
 _AT_ONCE = 2**23  # numbers in the replicate logits of a block of rows
 
 
@@ -69,6 +79,9 @@ class PairEnsemble(Protocol):
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Probabilities of both classes, shape (m, 2)."""
+
+    def vote_proba(self, X: ArrayLike) -> Floats:
+        """Shares of votes for both classes, shape (m, 2)."""
 
     def proba_interval(
         self, X: ArrayLike, level: float = 0.95, method: str | None = None
@@ -140,9 +153,9 @@ def coupled_interval(
         region: each class by itself is covered with the pairs' confidence. For two classes they
         are the pair's own.
     """
-    second = second.clip(_CLOSEST, 1 - _CLOSEST)
-    p = couple(second, method).clip(_CLOSEST, 1 - _CLOSEST)
-    ends = logit(bounds.clip(_CLOSEST, 1 - _CLOSEST)) - logit(second)[..., None]
+    second = second.clip(CLOSEST, 1 - CLOSEST)
+    p = couple(second, method).clip(CLOSEST, 1 - CLOSEST)
+    ends = logit(bounds.clip(CLOSEST, 1 - CLOSEST)) - logit(second)[..., None]
     down, up = np.maximum(-ends[..., 0], 0.0), np.maximum(ends[..., 1], 0.0)
     found = np.empty((*p.shape, 2))
     for rows in row_blocks(len(p), 4 * second.shape[1] ** 2):
@@ -166,6 +179,34 @@ def _correlations(replicates: Floats) -> Floats:
     diagonal = np.arange(correlations.shape[1])
     correlations[:, diagonal, diagonal] = 1.0
     return correlations
+
+
+def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, float] | None:
+    """Whether residuals of neighbouring rows agree in any pair, beyond what so many tests find.
+
+    The p-values of the pairs are combined by R. Simes, Biometrika 73 (1986) 751–754. None of them
+    is below 0.001, so of many pairs one alone does not weigh.
+
+    Parameters
+    ----------
+    found : sequence of dict
+        What `bootprob.lack_of_fit.lack_of_fit` found of each pair; None without calibration.
+
+    Returns
+    -------
+    dict or None
+        "p_value", and the largest "statistic" and "n_rows" of a pair.
+    """
+    known = [each for each in found if each is not None]
+    if not known:
+        return None
+    p_values = np.sort([each["p_value"] for each in known])
+    simes = (len(known) / np.arange(1, len(known) + 1) * p_values).min()
+    return {
+        "p_value": float(simes),
+        "statistic": max(each["statistic"] for each in known),
+        "n_rows": max(each["n_rows"] for each in known),
+    }
 
 
 @dataclass(frozen=True)
@@ -224,6 +265,17 @@ class SeveralClasses:
             Rows.
         """
         second = [each.predict_proba(X)[:, 1] for each in self.ensembles]
+        return couple(np.stack(second, axis=1), self.coupling)
+
+    def vote_proba(self, X: ArrayLike) -> Floats:
+        """Coupled shares of votes, (3.4), shape (m, K).
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        """
+        second = [each.vote_proba(X)[:, 1] for each in self.ensembles]
         return couple(np.stack(second, axis=1), self.coupling)
 
     def proba_interval(

@@ -1,4 +1,4 @@
-"""A model of a table: preprocessing, the two classes and a fitted `BootstrapSVC`, kept together."""
+"""A model of a table: preprocessing, the classes and a fitted `BootstrapSVC`, kept together."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from bootprob.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.preprocessing import TablePreprocessor
@@ -39,7 +40,7 @@ class TableModel:
     target : Target
         The column predicted and the names of its classes.
     svc : BootstrapSVC
-        Fitted on 0 for the negative and 1 for the positive class.
+        Fitted on 0 for the negative and 1 for the positive class, or on the positions of several.
 
     Examples
     --------
@@ -63,6 +64,7 @@ class TableModel:
         target: str,
         positive: Label | None = None,
         *,
+        all_classes: bool = False,
         estimator: BootstrapSVC | None = None,
         **svc_params: Any,
     ) -> Self:
@@ -76,6 +78,8 @@ class TableModel:
             The column to predict.
         positive : bool, int, float or str, optional
             The value of the positive class; see `bootprob.target.Target.from_table`.
+        all_classes : bool, default False
+            Whether a target of more than two values has as many classes; otherwise there are two.
         estimator : BootstrapSVC, optional
             A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
         **svc_params
@@ -93,7 +97,7 @@ class TableModel:
         from bootprob.estimator import BootstrapSVC
 
         check_columns(frame)
-        classes, y = Target.from_table(frame, target, positive)
+        classes, y = Target.from_table(frame, target, positive, all_classes=all_classes)
         features = frame.loc[:, [str(name) != classes.name for name in frame.columns]]
         if features.shape[1] == 0:
             raise DataError(f"The table has no column beside the target {classes.name!r}.")
@@ -104,9 +108,14 @@ class TableModel:
         return cls(preprocessor, classes, svc)
 
     def predict(
-        self, frame: pd.DataFrame, level: float = 0.95, *, progress: bool = False
+        self,
+        frame: pd.DataFrame,
+        level: float = 0.95,
+        *,
+        sets: float | None = None,
+        progress: bool = False,
     ) -> pd.DataFrame:
-        """Probability and score of the positive class, with intervals, for every row.
+        """Probabilities of every row, with intervals.
 
         Parameters
         ----------
@@ -114,6 +123,9 @@ class TableModel:
             The columns fitted on, in any order; others, the target included, are ignored.
         level : float
             Nominal level of the intervals, between 0 and 1.
+        sets : float, optional
+            Nominal confidence of sets of classes that cannot be excluded, between 0 and 1; see
+            `BootstrapSVC.prediction_sets`. For two classes.
         progress : bool
             Show a progress bar.
 
@@ -121,21 +133,28 @@ class TableModel:
         -------
         DataFrame (m, 7)
             ``probability``, ``probability_lower``, ``probability_upper``, ``label``, ``score``,
-            ``score_lower`` and ``score_upper``, with the index of `frame`. Positive scores
-            speak for the positive class.
+            ``score_lower`` and ``score_upper``, with the index of `frame`, of the positive class;
+            positive scores speak for it. With `sets` also ``set``: the classes of the set, joined
+            by `` | ``, and empty where the row is like those of no class.
+
+            Of several classes ``p_X``, ``low_X`` and ``high_X`` for each class X, and ``label``.
 
         Raises
         ------
         DataError
-            Columns are missing or hold values that cannot be used, or `level` is no level.
+            Columns are missing or hold values that cannot be used, a level is no level, or sets
+            of several classes are wanted.
         """
         level = check_level(level)
+        if sets is not None:
+            sets = check_level(sets)
+            self._check_two_classes()
         X = self.preprocessor.transform(frame)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
             for start in range(0, len(X), _ROWS_AT_ONCE):
                 block = X[start : start + _ROWS_AT_ONCE]
-                parts.append(self._predict_matrix(block, level))
+                parts.append(self._predict_matrix(block, level, sets))
                 advance(len(block))
         return pd.concat(parts, ignore_index=True).set_axis(frame.index, axis=0)
 
@@ -151,13 +170,27 @@ class TableModel:
             For people to read, in reports; it shares its arrays with `svc`.
         """
         named = copy(self.svc)
-        named.classes_ = np.array([self.target.negative, self.target.positive])
+        named.classes_ = np.array(self.target.labels)
         return named
 
-    def _predict_matrix(self, X: np.ndarray, level: float) -> pd.DataFrame:
+    def _check_two_classes(self) -> None:
+        if len(self.target.labels) > 2:
+            raise DataError(
+                f"The model has {len(self.target.labels)} classes, and sets are of two; leave them "
+                "out, or fit one class against the rest by naming it as the positive value."
+            )
+
+    def _predict_matrix(self, X: np.ndarray, level: float, sets: float | None) -> pd.DataFrame:
         found = self.svc.summarize(X, level=level)
-        names = np.array([self.target.negative, self.target.positive])
-        return pd.DataFrame(
+        names = np.array(self.target.labels)
+        if len(names) > 2:
+            columns = {}
+            for k, name in enumerate(self.target.labels):
+                columns[f"p_{level_text(name)}"] = found["probability"][:, k]
+                columns[f"low_{level_text(name)}"] = found["probability_interval"][:, k, 0]
+                columns[f"high_{level_text(name)}"] = found["probability_interval"][:, k, 1]
+            return pd.DataFrame(columns | {"label": names[found["label"]]})
+        predicted = pd.DataFrame(
             {
                 "probability": found["probability"],
                 "probability_lower": found["probability_interval"][:, 0],
@@ -168,3 +201,11 @@ class TableModel:
                 "score_upper": found["score_interval"][:, 1],
             }
         )
+        if sets is not None:
+            inside = self.svc.prediction_sets(X, sets)
+            texts = [level_text(name) for name in self.target.labels]
+            predicted["set"] = [
+                " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)
+                for row in inside
+            ]
+        return predicted

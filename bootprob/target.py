@@ -1,8 +1,8 @@
-"""Two classes from the column that is to be predicted."""
+"""Classes from the column that is to be predicted: two, or as many as it has values."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Self
 
@@ -17,37 +17,63 @@ __all__ = ["Label", "Target"]
 _LEAST_SHARE = 0.05  # of the rows, in the largest class, lest "the rest" be nearly everything
 
 Label = bool | int | float | str
+_OF_TWO = ("negative", "positive", "n_negative", "n_positive")  # as stored
 
 
 @dataclass(frozen=True)
 class Target:
-    """The column to predict and what its two classes are called.
+    """The column to predict and what its classes are called.
 
     Attributes
     ----------
     name : str
         The column.
-    negative, positive : bool, int, float or str
-        The classes. Where several values were put together, they are called ``not X``.
-    n_negative, n_positive : int
+    labels : tuple of bool, int, float or str
+        The classes: of two, the negative and the positive one, and where several values were put
+        together, they are called ``not X``; else all values in order.
+    counts : tuple of int
         Rows of each class in the table fitted on.
     """
 
     name: str
-    negative: Label
-    positive: Label
-    n_negative: int
-    n_positive: int
+    labels: tuple[Label, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def negative(self) -> Label:
+        """The negative class; a DataError if there are more than two."""
+        return self._of_two(self.labels)[0]
+
+    @property
+    def positive(self) -> Label:
+        """The positive class; a DataError if there are more than two."""
+        return self._of_two(self.labels)[1]
+
+    @property
+    def n_negative(self) -> int:
+        """Rows of the negative class; a DataError if there are more than two."""
+        return self._of_two(self.counts)[0]
+
+    @property
+    def n_positive(self) -> int:
+        """Rows of the positive class; a DataError if there are more than two."""
+        return self._of_two(self.counts)[1]
 
     @classmethod
     def from_table(
-        cls, frame: pd.DataFrame, name: str, positive: Label | None = None
+        cls,
+        frame: pd.DataFrame,
+        name: str,
+        positive: Label | None = None,
+        *,
+        all_classes: bool = False,
     ) -> tuple[Self, np.ndarray]:
-        """Make two classes of a column.
+        """Make classes of a column.
 
         - Two values: the larger in order is positive, or the one given.
-        - More values: `positive` against the rest; without it, the most frequent value against
-          the rest, and the most frequent is the negative class (thesis, 3.3.1).
+        - More values: with `all_classes` each is a class. Else `positive` against the rest;
+          without it, the most frequent value against the rest, and the most frequent is the
+          negative class (thesis, 3.3.1).
 
         Parameters
         ----------
@@ -58,20 +84,28 @@ class Target:
         positive : bool, int, float or str, optional
             The positive value. Text is understood as the column's kind: ``"1"`` finds 1, 1.0
             and True.
+        all_classes : bool, default False
+            Whether more than two values are as many classes.
 
         Returns
         -------
         Target
         ndarray (n,) of int
-            1 for the positive class, 0 for the negative one.
+            Position of each row's class among the labels: of two classes 1 for the positive one.
 
         Raises
         ------
         DataError
             No such column, missing values, fewer than two values, dates, a positive value that
             does not occur, or, without one, more than two values of which none is a main class
-            (in 5 % of the rows).
+            (in 5 % of the rows). With `all_classes`, quantities, a value that occurs once, or a
+            positive value beside it.
         """
+        if all_classes and positive is not None:
+            raise DataError(
+                f"all_classes makes each value a class, and {positive!r} was given as the positive "
+                "one, against the rest; leave one of the two out."
+            )
         column = _find(frame, name)
         values, codes = _values(column, name)
         counts = np.bincount(codes, minlength=len(values))
@@ -80,6 +114,9 @@ class Target:
                 f"The target column {name!r} has one value only, {values[0]!r}; "
                 "two classes are needed."
             )
+        if all_classes and len(values) > 2:
+            _refuse_single_rows(values, counts, name)
+            return cls(str(name), tuple(values), tuple(counts.tolist())), codes.astype(np.int64)
         if positive is not None:
             singled_out = _position(values, positive, name)
         elif len(values) == 2:
@@ -95,11 +132,13 @@ class Target:
             one, rest = level_text(one), f"not {level_text(one)}"
         y = (is_one == one_is_positive).astype(np.int64)
         labels = (rest, one) if one_is_positive else (one, rest)
-        return cls(str(name), *labels, int((y == 0).sum()), int((y == 1).sum())), y
+        return cls(str(name), labels, (int((y == 0).sum()), int((y == 1).sum()))), y
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values that JSON can hold."""
-        return asdict(self)
+        if len(self.labels) > 2:
+            return {"name": self.name, "labels": list(self.labels), "counts": list(self.counts)}
+        return {"name": self.name} | {name: getattr(self, name) for name in _OF_TWO}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
@@ -110,24 +149,44 @@ class Target:
         DataError
             `stored` is not what `to_dict` returns.
         """
-        types: dict[str, Any] = {
-            "name": str,
-            "negative": Label,
-            "positive": Label,
-            "n_negative": int,
-            "n_positive": int,
-        }
-        if not isinstance(stored, dict) or stored.keys() != types.keys():
-            raise DataError("The stored target is damaged.")
-        if not all(isinstance(stored[key], kind) for key, kind in types.items()):
-            raise DataError("The stored target is damaged.")
-        return cls(**stored)
+        damaged = DataError("The stored target is damaged.")
+        if not isinstance(stored, dict) or not isinstance(stored.get("name"), str):
+            raise damaged
+        if stored.keys() == {"name", *_OF_TWO}:
+            labels, counts = (
+                tuple(stored[f"{before}{name}"] for name in ("negative", "positive"))
+                for before in ("", "n_")
+            )
+        elif stored.keys() == {"name", "labels", "counts"} and all(
+            isinstance(stored[name], list) and len(stored[name]) > 2
+            for name in ("labels", "counts")
+        ):
+            labels, counts = tuple(stored["labels"]), tuple(stored["counts"])
+        else:
+            raise damaged
+        plain = all(isinstance(each, Label) for each in labels)
+        if len(labels) != len(counts) or not plain or not all(type(n) is int for n in counts):
+            raise damaged
+        return cls(stored["name"], labels, counts)
 
     def __str__(self) -> str:
+        if len(self.labels) > 2:
+            shown = ", ".join(
+                f"{a} ({n} rows)" for a, n in zip(self.labels, self.counts, strict=True)
+            )
+            return f"{self.name}: {len(self.labels)} classes, {shown}"
         return (
             f"{self.name}: positive = {self.positive} ({self.n_positive} rows), "
             f"negative = {self.negative} ({self.n_negative} rows)"
         )
+
+    def _of_two(self, each: tuple[Any, ...]) -> tuple[Any, ...]:
+        if len(self.labels) > 2:
+            raise DataError(
+                f"The model of {self.name!r} has {len(self.labels)} classes, none of them the "
+                "positive one; fit one class against the rest by naming it as the positive value."
+            )
+        return each
 
 
 def _find(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -194,4 +253,18 @@ def _refuse_quantities(values: list[Label], counts: np.ndarray, name: str) -> No
             f"The target column {name!r} has {len(values)} different values, such as "
             f"{values[0]!r}, and no main class; name the positive value, or make a column with "
             "two values of it first."
+        )
+
+
+def _refuse_single_rows(values: list[Label], counts: np.ndarray, name: str) -> None:
+    fractions = any(isinstance(value, float) and not value.is_integer() for value in values)
+    if fractions or counts.min() == 1:
+        what = (
+            "fractions"
+            if fractions
+            else f"values that occur once, such as {values[counts.argmin()]!r}"
+        )
+        raise DataError(
+            f"The target column {name!r} has {len(values)} different values, and {what}; a class "
+            "needs two rows at least. Put rare values together first, or name one positive value."
         )

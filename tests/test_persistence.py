@@ -95,6 +95,127 @@ def test_round_trip(tmp_path: Path, params: dict[str, Any]) -> None:
     assert (tmp_path / "again.model").read_bytes() == (tmp_path / "m.model").read_bytes()
 
 
+def _three_classes(n: int = 90, p: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    X, y = _rows(n, p)
+    return X, np.array(["pear", "apple", "fig"])[y + (X[:, 1] > 0.4)]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"kernel": "rbf", "gamma": [0.1, 1.0]},
+        {"kernel": "rbf", "feature_map": "nystroem", "n_components": 60, "gamma": 0.01},
+        {"calibration": "isotonic", "coupling": "hastie-tibshirani"},
+        {"calibration": None, "interval": "wald"},
+    ],
+)
+def test_round_trip_of_several_classes(tmp_path: Path, params: dict[str, Any]) -> None:
+    X, y = _three_classes()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = BootstrapSVC(**QUICK | params).fit(frame, y)
+    save(model, tmp_path / "m.model")
+    loaded = load(tmp_path / "m.model")
+    assert isinstance(loaded, BootstrapSVC)
+    assert vars(loaded).keys() == vars(model).keys()
+    assert loaded.predict(frame).tolist() == model.predict(frame).tolist()
+    names = ["predict_proba", "vote_proba", "decision_function"]
+    if model.calibration is not None:
+        names.append("proba_interval")
+    for name in names:
+        assert getattr(loaded, name)(frame).tobytes() == getattr(model, name)(frame).tobytes()
+    for name in ("oob_proba_", "oob_vote_proba_", "oob_decision_function_", "y_"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    for pair, of_before in zip(loaded.pair_ensembles_, model.pair_ensembles_, strict=True):
+        assert vars(pair).keys() == vars(of_before).keys()
+        np.testing.assert_array_equal(pair.bootstrap_counts(), of_before.bootstrap_counts())
+        np.testing.assert_array_equal(pair.oob_proba_, of_before.oob_proba_)
+        assert pair.center_ is loaded.center_
+    save(loaded, tmp_path / "again.model")
+    assert (tmp_path / "again.model").read_bytes() == (tmp_path / "m.model").read_bytes()
+
+
+def test_what_pairs_share_is_stored_once(tmp_path: Path) -> None:
+    X, y = _three_classes(60, 300)
+    model = BootstrapSVC(**QUICK).fit(X, y)
+    save(model, tmp_path / "m.model")
+    arrays = tensors_of((tmp_path / "m.model").read_bytes())
+    assert sum(array.shape == (60, 300) for array in arrays.values()) == 1
+    assert sum(name.endswith("bootstrap_scale_") for name in arrays) == 1
+    pair = model.pair_ensembles_[2]
+    save(pair, tmp_path / "pair.model")
+    alone = load(tmp_path / "pair.model")
+    np.testing.assert_array_equal(alone.bootstrap_counts(), pair.bootstrap_counts())
+    assert alone.proba_interval(X).tobytes() == pair.proba_interval(X).tobytes()
+
+
+def _one_pair_less(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    content["values"]["pair_ensembles_"].pop()
+
+
+def _labels_that_skip(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    arrays["y_"] = np.where(arrays["y_"] == 1, 0, arrays["y_"])
+
+
+def _no_intercepts(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    del arrays["pair_ensembles_.1.intercept_"]
+
+
+def _a_pair_more(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    arrays["pair_ensembles_.3.intercept_"] = arrays["pair_ensembles_.1.intercept_"]
+
+
+def _replicates_that_differ(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    for name in [name for name in arrays if name.startswith("pair_ensembles_.0.")]:
+        of_replicates = [axis for axis, size in enumerate(arrays[name].shape) if size == 12]
+        for axis in of_replicates:
+            arrays[name] = arrays[name].take(range(11), axis=axis)
+
+
+def _a_pair_of_text(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    content["values"]["pair_ensembles_"][1] = "pair"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (_one_pair_less, "there are 2 pairs of 3 classes"),
+        (_a_pair_of_text, "there are 3 pairs of 3 classes"),
+        (_labels_that_skip, "y_ does not number the classes"),
+        (_no_intercepts, "arrays are missing or unknown: intercept_"),
+        (_a_pair_more, r"arrays are unknown: pair_ensembles_\.3\.intercept_"),
+        (_replicates_that_differ, "bootstrap_scale_ has the shape|intercept_ has the shape|B is"),
+    ],
+)
+def test_pairs_that_are_no_whole_model(
+    tmp_path: Path,
+    change: Callable[[dict[str, Any], dict[str, np.ndarray]], None],
+    message: str,
+) -> None:
+    model = BootstrapSVC(**QUICK).fit(*_three_classes())
+    path = tmp_path / "m.model"
+    save(model, path)
+    _rewrite(path.read_bytes(), path, change)
+    _refused(path, message)
+
+
+def test_files_of_two_classes_from_before_there_were_several(tmp_path: Path) -> None:
+    X, y = _rows()
+    model = BootstrapSVC(**QUICK).fit(X, y)
+    path = tmp_path / "m.model"
+    save(model, path)
+
+    def before(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        del content["params"]["coupling"]
+        assert not [name for name in arrays if "shared" in name or "pair" in name]
+        assert not [name for name in content["values"] if "shared" in name or "pair" in name]
+
+    _rewrite(path.read_bytes(), path, before)
+    loaded = load(path)
+    assert loaded.coupling == "wu-lin-weng"
+    assert loaded.proba_interval(X).tobytes() == model.proba_interval(X).tobytes()
+
+
 @pytest.mark.parametrize("classes", [["no", "yes"], [3, 7], [-1.0, 2.0], [False, True]], ids=str)
 def test_class_labels_keep_their_types(tmp_path: Path, classes: list[Any]) -> None:
     X, y = _rows()
@@ -156,6 +277,44 @@ def test_predictions_of_a_table_model(table_model: TableModel) -> None:
     assert (predicted["probability"] <= predicted["probability_upper"]).all()
     wider = table_model.predict(new, level=0.95)
     assert (wider["score_upper"] > predicted["score_upper"]).all()
+
+
+def test_sets_of_a_table_model(table_model: TableModel) -> None:
+    new = credit_table(40, seed=1).drop(columns="risk")
+    predicted = table_model.predict(new, sets=0.8)
+    pd.testing.assert_frame_equal(predicted.drop(columns="set"), table_model.predict(new))
+    X = table_model.preprocessor.transform(new)
+    names = {(True, True): "good | bad", (True, False): "good", (False, True): "bad"}
+    inside = table_model.svc.prediction_sets(X, 0.8)
+    assert predicted["set"].tolist() == [names.get(tuple(row), "") for row in inside]
+    assert predicted["set"].nunique() > 1
+    with pytest.raises(DataError, match="give a number between 0 and 1"):
+        table_model.predict(new, sets=80)
+
+
+def test_a_table_model_of_several_classes(tmp_path: Path) -> None:
+    table, new = credit_table(80), credit_table(40, seed=1).drop(columns="purpose")
+    model = TableModel.fit(table, "purpose", all_classes=True, **QUICK)
+    assert model.target.labels == ("car", "other", "radio", "school")
+    assert str(model.target).startswith("purpose: 4 classes, car (")
+    predicted = model.predict(new, level=0.8)
+    X = model.preprocessor.transform(new)
+    p, bounds = model.svc.predict_proba(X), model.svc.proba_interval(X, 0.8)
+    assert len(predicted.columns) == 13
+    for k, name in enumerate(model.target.labels):
+        np.testing.assert_array_equal(predicted[f"p_{name}"], p[:, k])
+        np.testing.assert_array_equal(predicted[[f"low_{name}", f"high_{name}"]], bounds[:, k])
+    assert predicted["label"].tolist() == np.array(model.target.labels)[p.argmax(1)].tolist()
+    assert model.svc_with_class_names().classes_.tolist() == list(model.target.labels)
+    save(model, tmp_path / "m.model")
+    loaded = load(tmp_path / "m.model")
+    assert isinstance(loaded, TableModel)
+    assert loaded.target == model.target
+    pd.testing.assert_frame_equal(loaded.predict(new, 0.8), predicted, check_exact=True)
+    with pytest.raises(DataError, match="has 4 classes, and sets are of two"):
+        model.predict(new, sets=0.9)
+    with pytest.raises(DataError, match="has 4 classes, none of them the positive one"):
+        _ = model.target.positive
 
 
 @pytest.mark.parametrize("level", [95, 0.0, float("nan"), "0.95", None])

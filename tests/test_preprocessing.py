@@ -281,6 +281,57 @@ def test_targets_that_are_refused(values: object, positive: object, message: str
         _target(values, positive)
 
 
+@pytest.mark.parametrize(
+    ("values", "labels", "y"),
+    [
+        (list("bcabca"), ("a", "b", "c"), [1, 2, 0, 1, 2, 0]),
+        ([3, 1, 2, 1, 2, 3], (1, 2, 3), [2, 0, 1, 0, 1, 2]),
+        (["b", "a", "b"], ("a", "b"), [1, 0, 1]),  # two are two, however often
+    ],
+)
+def test_all_classes(values: list[object], labels: tuple[object, ...], y: list[int]) -> None:
+    frame = pd.DataFrame({"y": values})
+    target, codes = Target.from_table(frame, "y", all_classes=True)
+    assert target.labels == labels
+    assert target.counts == tuple(np.bincount(y).tolist())
+    assert codes.tolist() == y
+    assert Target.from_dict(json.loads(json.dumps(target.to_dict()))) == target
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "message"),
+    [
+        ([1.5, 2.5, 2.5, 1.5, 3.5], None, "'y' has 3 different values, and fractions; a class"),
+        (
+            list("aabbc"),
+            None,
+            "'y' has 3 different values, and values that occur once, such as 'c'",
+        ),
+        (list("aabbcc"), "a", "makes each value a class, and 'a' was given as the positive one"),
+        (list("aa"), None, "one value only"),
+    ],
+)
+def test_all_classes_that_are_refused(values: object, positive: object, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Target.from_table(pd.DataFrame({"y": values}), "y", positive, all_classes=True)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"name": "y", "labels": ["a", "b"], "counts": [1, 2]},
+        {"name": "y", "labels": ["a", "b", "c"], "counts": [1, 2]},
+        {"name": "y", "labels": ["a", "b", None], "counts": [1, 2, 3]},
+        {"name": "y", "labels": "abc", "counts": [1, 2, 3]},
+        {"name": "y", "labels": ["a", "b", "c"], "counts": [1, 2, "3"]},
+        {"name": 1, "labels": ["a", "b", "c"], "counts": [1, 2, 3]},
+    ],
+)
+def test_stored_targets_that_are_damaged(stored: dict[str, object]) -> None:
+    with pytest.raises(DataError, match="The stored target is damaged"):
+        Target.from_dict(stored)
+
+
 def test_a_target_that_is_not_there() -> None:
     with pytest.raises(DataError, match=r"no column 'Risk'. Did you mean 'risk'\?"):
         Target.from_table(credit_table(), "Risk")

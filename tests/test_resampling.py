@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from bootprob.exceptions import DataError
 from bootprob.resampling import bootstrap_counts, draw_entropy
 
 POSITIVE = np.arange(40) % 2 == 0
@@ -77,3 +78,17 @@ def test_a_row_drawn_more_than_255_times_is_counted_in_full(monkeypatch, often):
     counts, _ = bootstrap_counts(positive, np.ones(often + 9), range(2), [7])
     assert counts[:, 1:3].tolist() == [[often, 9], [often, 9]]
     assert counts.dtype == np.min_scalar_type(often)
+
+
+def test_every_class_of_several_occurs_in_every_sample(rng):
+    codes = np.repeat([0, 1, 2], [3, 5, 20])
+    counts, redrawn = bootstrap_counts(codes, np.ones(28), range(500), [int(rng.integers(2**32))])
+    present = np.stack([counts[:, codes == code].sum(axis=1) for code in range(3)])
+    assert (present > 0).all()
+    missing = np.prod(1 - (1 - np.array([3, 5, 20]) / 28) ** 28)  # but for their dependence
+    assert 0.5 < (redrawn + 1) / (500 * (1 / missing - 1)) < 2
+
+
+def test_samples_that_hardly_ever_hold_every_class_are_refused():
+    with pytest.raises(DataError, match=r"20 classes, of which the smallest has 1 of 20 rows"):
+        bootstrap_counts(np.arange(20), np.ones(20), range(2), [0])

@@ -80,6 +80,7 @@ def report_content(
         raise DataError("A report needs at least one fitted model, got none.")
     for model in models.values():
         check_is_fitted(model)
+        model._refuse_several("reports")
     first = next(iter(models.values()))
     for label, model in models.items():
         if not (

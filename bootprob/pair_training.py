@@ -1,0 +1,171 @@
+"""Ensembles of all pairs of several classes, trained in one batch on shared bootstrap samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import clone
+
+from bootprob.coupling import class_pairs
+from bootprob.ensemble import train_ensemble
+from bootprob.progress import progress_bar
+from bootprob.several_classes import CLOSEST, couple_known, lack_of_fit_of_pairs
+from bootprob.trained_ensemble import describe
+from bootprob_gpu import FittedBatch, iter_fit
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+    from bootprob.fitting import Prepared
+
+__all__ = ["learn_pairs", "shared_draws"]
+
+Floats = NDArray[np.float64]
+
+_OF_ROWS = (
+    "y_",
+    "sample_weight_",
+    "oob_decision_function_",
+    "oob_score_variance_",
+    "oob_jackknife_variance_",
+    "oob_model_variance_",
+    "oob_model_scores_",
+    "oob_vote_proba_",
+    "oob_proba_",
+    "oob_counts_",
+)
+
+
+def learn_pairs(
+    svc: BootstrapSVC,
+    table: Prepared,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    training_weight: Floats,
+) -> dict[str, Any]:
+    """Train, calibrate and couple the ensembles of all pairs of classes.
+
+    All replicates of all pairs stand in one batch of the engine. Replicate b of every pair is the
+    same bootstrap sample of the whole table, less the rows of other classes; these are scored all
+    the same, so every row has out-of-bag scores by every pair.
+
+    Parameters
+    ----------
+    svc : BootstrapSVC
+        Its parameters are read.
+    table : Prepared
+        All rows and the bootstrap samples.
+    codes : ndarray of int, shape (n,)
+        Classes, numbered from 0.
+    weight, training_weight : ndarray, shape (n,)
+        Row weights for calibration, and for training.
+
+    Returns
+    -------
+    dict
+        Attributes of the fit of several classes. `pair_ensembles_` are fitted to the rows of each
+        pair, as the classes 0 and 1, in the order of `class_pairs`.
+    """
+    pairs = class_pairs(int(codes.max()) + 1)
+    inside = np.stack([np.isin(codes, pair) for pair in pairs])
+    B = len(table.counts)
+    labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
+    counts = np.concatenate([table.counts * rows for rows in inside])
+    problem = table.problem(svc, np.repeat(labels, B, axis=0), counts, training_weight)
+    blocks = iter_fit(
+        problem,
+        tol=svc.tol,
+        device=table.device,
+        dtype=getattr(torch, svc.dtype),
+        memory_limit=svc.memory_limit,
+    )
+    description = f"{svc.kernel} SVMs of {len(pairs)} pairs"
+    ensembles: list[BootstrapSVC] = []
+    proba, votes = [], []
+    prepared = table.attributes(problem)
+    with progress_bar(description, len(counts), shown=svc.verbose > 0) as advance:
+        stream = _by_pair(blocks, B, advance)
+        for (_, j), own in zip(pairs, inside, strict=True):
+            # The counts of the whole sample: a row that another pair drew is not out of bag.
+            y = np.where(codes == j, 1.0, -1.0)
+            alone = table.problem(svc, y, table.counts, training_weight)
+            training = train_ensemble(
+                alone, weight * own, next(stream), device=table.device, description="", verbose=0
+            )
+            found = describe(svc, table, training, codes == j, weight * own, own=own)
+            proba.append(found["oob_proba_"][:, 1])
+            votes.append(found["oob_vote_proba_"][:, 1])
+            attributes = _of_own_rows(found, own) | {
+                "classes_": np.array([0, 1]),
+                **prepared,
+                "control_gap_": None,
+                "shared_draws_": shared_draws(codes, weight, own),
+                "pair_ensembles_": [],
+                "n_features_in_": len(table.center),
+            }
+            ensemble = clone(svc).set_params(verbose=0)
+            for name, value in attributes.items():
+                setattr(ensemble, name, value)
+            ensembles.append(ensemble)
+    oob_proba = couple_known(np.stack(proba, axis=1), svc.coupling)
+    return {
+        **prepared,
+        "pair_ensembles_": ensembles,
+        "shared_draws_": None,
+        "X_fit_": None if ensembles[0].dual_coef_ is None else table.rows,
+        "y_": codes.astype(np.int64),
+        "sample_weight_": weight,
+        "oob_counts_": training.n_out_of_bag,
+        "oob_proba_": oob_proba,
+        "oob_vote_proba_": couple_known(np.stack(votes, axis=1), svc.coupling),
+        "oob_decision_function_": logit(oob_proba.clip(CLOSEST, 1 - CLOSEST)),
+        "controlled_rates_": [],
+        "lack_of_fit_": lack_of_fit_of_pairs([each.lack_of_fit_ for each in ensembles]),
+    }
+
+
+def shared_draws(
+    codes: NDArray[np.integer[Any]], weight: Floats, own: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
+    """What the bootstrap samples of a pair are drawn from: those of the whole table."""
+    return {"classes": codes, "weight": weight, "rows": np.flatnonzero(own)}
+
+
+def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any]:
+    """Attributes without the rows of other classes, whose dual coefficients are 0."""
+    kept = {**found, **{name: found[name][own] for name in _OF_ROWS}}
+    kept["sampled_rows_"] = np.searchsorted(np.flatnonzero(own), found["sampled_rows_"])
+    if found["dual_coef_"] is not None:
+        kept["dual_coef_"] = np.ascontiguousarray(found["dual_coef_"][..., own])
+        kept["X_fit_"] = found["X_fit_"][own]
+    return kept
+
+
+def _by_pair(
+    blocks: Iterator[FittedBatch], B: int, advance: Callable[[int], None]
+) -> Iterator[Iterator[FittedBatch]]:
+    """The blocks of a batch, cut where a pair ends; each pair's before the next one's."""
+    waiting: list[FittedBatch] = []
+
+    def of_pair(first: int) -> Iterator[FittedBatch]:
+        done = first
+        while done < first + B:
+            block = waiting.pop() if waiting else next(blocks)
+            stop = block.replicates.stop
+            if stop > first + B:
+                size = first + B - block.replicates.start
+                waiting.append(block.take(slice(size, None)))
+                block = block.take(slice(0, size))
+            done = min(stop, first + B)
+            block.replicates = slice(block.replicates.start - first, done - first)
+            yield block
+            advance(block.replicates.stop - block.replicates.start)
+
+    first = 0
+    while True:
+        yield of_pair(first)
+        first += B
