@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 gpu-check clean
+.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -44,6 +44,9 @@ tables-3: $(TESTABLE)  ## the thesis's tables 3.4 to 3.7 likewise, and the time 
 		wisconsin housing heart australian leukemia banknote
 	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py $(TABLES_3_LARGE) german careval
 	$(BIN)/python gpu/benchmarks/tables_3_4_to_3_7.py --ctrl2-times
+
+calibration: $(COMPARABLE)  ## probabilities beside scikit-learn's and venn-abers' calibrators
+	$(BIN)/python gpu/benchmarks/calibration_comparison.py
 
 tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of its paper
 	$(BIN)/python gpu/benchmarks/tables_3_2_and_3_3.py $(TABLES_3_2)

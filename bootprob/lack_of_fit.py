@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import pdist, squareform
 
 from bootprob.exceptions import LackOfFitWarning
 
@@ -21,6 +21,7 @@ SIGNIFICANT = 0.01
 
 _ROWS = 1000
 _DRAWS = 999
+_AT_ONCE = 111  # draws, which bounds memory
 _BANDWIDTHS = (1.0, 4.0, 16.0)  # γ in units of the inverse median squared distance
 
 
@@ -60,28 +61,44 @@ def lack_of_fit(
     found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(n)}
     if n < 10:
         return found
-    distance = cdist(rows[known], rows[known], "sqeuclidean")
-    median = float(np.median(distance[np.triu_indices(n, 1)]))
+    distance = pdist(rows[known], "sqeuclidean")  # of each pair once
+    median = float(np.median(distance))
     if median == 0:
         return found
     p = probability[known]
     scale = np.sqrt(weight[known] / weight[known].mean())
-    # Always the same draws: the test is part of the model and must not depend on its seed.
-    drawn = np.random.default_rng(0).uniform(size=(n, _DRAWS)) < p[:, None]
-    residuals = scale[:, None] * (np.column_stack([positive[known], drawn]) - p[:, None])
     spread = np.square(scale) * p * (1 - p)
     largest = np.full(_DRAWS + 1, -np.inf)
     for bandwidth in _BANDWIDTHS:
-        gram = np.exp(distance * (-bandwidth / median))
-        np.fill_diagonal(gram, 0.0)
+        # Zero on the diagonal, which is left out of T.
+        gram = squareform(np.exp(distance * (-bandwidth / median)))
         deviation = np.sqrt(2 * spread @ np.square(gram) @ spread)
         if deviation > 0:
-            statistic = np.einsum("nd,nd->d", residuals, gram @ residuals) / deviation
+            statistic = _statistics(gram, positive[known], p, scale) / deviation
             largest = np.maximum(largest, statistic)
     if np.isfinite(largest).all():
         found["statistic"] = float(largest[0])
         found["p_value"] = float((largest >= largest[0]).mean())
     return found
+
+
+def _statistics(
+    gram: Floats, positive: NDArray[np.bool_], p: Floats, scale: Floats
+) -> NDArray[np.float64]:
+    """T of the labels and of labels drawn from the probabilities, shape (1 + draws,).
+
+    Always the same draws: the test is part of the model and must not depend on its seed.
+    """
+    generator = np.random.default_rng(0)
+    found = []
+    for start in range(0, _DRAWS, _AT_ONCE):
+        size = (min(_AT_ONCE, _DRAWS - start), len(p))
+        labels = generator.uniform(size=size) < p
+        if start == 0:
+            labels = np.vstack([positive, labels])
+        residuals = scale * (labels - p)
+        found.append(np.einsum("dn,dn->d", residuals, residuals @ gram))
+    return np.concatenate(found)
 
 
 def warn_of_lack_of_fit(found: Mapping[str, Any]) -> None:

@@ -110,3 +110,17 @@ def test_rates_are_controlled_with_the_sigmoid_alone(data, kind):
         svc.score_threshold_, svc.score_offset_ = moved, svc.score_offset_ - moved
         odds = free / (1 - free) * factor[0]
         np.testing.assert_allclose(np.column_stack([lower, upper]), odds / (1 + odds), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_rows_that_were_never_out_of_bag_have_no_probability(data, kind):
+    X, y = data
+    svc = BootstrapSVC(C=[1.0], n_bootstraps=2, calibration=kind, random_state=0)
+    svc.fit(X[:40], y[:40])
+    never = svc.oob_counts_ == 0
+    assert 0 < never.sum() < 40
+    assert np.isnan(svc.oob_proba_[never]).all()
+    assert np.isfinite(svc.oob_proba_[~never]).all()
+    assert np.isfinite(svc.predict_proba(X)).all()
+    for method in ("corrected", "normal", "jackknife", "venn-abers"):
+        assert np.isnan(svc.oob_proba_interval(method=method)[never]).all(), method

@@ -68,4 +68,5 @@ class Beta:
 def _log_odds_parts(sigmoid: Floats, scores: Floats) -> Floats:
     """``ln s`` and ``−ln(1 − s)``, shape (2, ...), exact where s rounds to 0 or 1."""
     logit = sigmoid[0] * scores + sigmoid[1]
-    return np.stack([-np.logaddexp(0.0, -logit), np.logaddexp(0.0, logit)])
+    with np.errstate(invalid="ignore"):  # NaN stays NaN
+        return np.stack([-np.logaddexp(0.0, -logit), np.logaddexp(0.0, logit)])

@@ -53,11 +53,12 @@ class VennAbers:
         return cls(distinct, with_one_more(mass, gain, 0.0), with_one_more(mass, gain, 1.0))
 
     def bounds(self, scores: Floats) -> Floats:
-        """``(p₀, p₁)``, shape (m, 2)."""
+        """``(p₀, p₁)``, shape (m, 2); NaN where the score is."""
         left = np.searchsorted(self.scores, scores, side="left")
         right = np.searchsorted(self.scores, scores, side="right")
         position = left + right  # odd at a calibration score, even between two
-        return np.stack([self.lower[position], self.upper[position]], axis=-1)
+        pair = np.stack([self.lower[position], self.upper[position]], axis=-1)
+        return np.where(np.isnan(scores)[..., None], np.nan, pair)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """``p₁ / (1 − p₀ + p₁)``, which has the least worst regret in log-loss."""

@@ -76,7 +76,7 @@ def _answers(model: BootstrapSVC, source: Table, rows: np.ndarray) -> dict[str, 
     return {
         "probabilities": model.predict_proba(X),
         "ends of normal intervals": model.proba_interval(X, method="normal"),
-        "ends of replicate intervals": model.proba_interval(X, method="replicate"),
+        "ends of percentile intervals": model.proba_interval(X, method="percentile"),
         "vote shares": model.vote_proba(X),
         "out-of-bag probabilities": model.oob_proba_,
     }
