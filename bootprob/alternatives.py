@@ -8,8 +8,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration import Sigmoid
-
 __all__ = ["Alternatives"]
 
 Floats = NDArray[np.float64]
@@ -45,7 +43,9 @@ class Alternatives:
         return cls(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
 
     @classmethod
-    def fit(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
+    def among(
+        cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats, sigmoids: Floats
+    ) -> Self:
         """Find them by out-of-bag mean scores.
 
         Parameters
@@ -55,10 +55,10 @@ class Alternatives:
         positive : ndarray of bool, shape (n,)
         weight : ndarray, shape (n,)
             Row weights, of mean 1.
+        sigmoids : ndarray, shape (R, 2)
+            From `bootprob.weighting.model_sigmoids`.
         """
-        sigmoids = [Sigmoid.fit(column, positive, weight) for column in scores.T]
-        slopes = np.array([sigmoid.slope for sigmoid in sigmoids])
-        intercepts = np.array([sigmoid.intercept for sigmoid in sigmoids])
+        slopes, intercepts = sigmoids.T
         logits = slopes * scores + intercepts
         losses = weight[:, None] * np.logaddexp(0.0, np.where(positive[:, None], -logits, logits))
         behind = losses - losses[:, [losses.sum(axis=0).argmin()]]

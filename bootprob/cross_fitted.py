@@ -46,18 +46,16 @@ def cross_fitted_proba(model: FittedEnsemble) -> Floats:
     """
     if model.calibration_ is None:
         return model.oob_vote_proba_[:, 1].copy()
-    scores = model.oob_decision_function_ + model.score_threshold_
-    used = model.sample_weight_ > 0
-    known = np.isfinite(scores) & used
-    probability = np.full(len(scores), np.nan)
+    known, scores, positive, weight = model._taught()
+    probability = np.full(len(known), np.nan)
     if np.count_nonzero(known) < 2:  # a row alone teaches nothing of itself
         return probability
     probability[known] = cross_fitted(
         CALIBRATORS[model.calibration_],
-        scores[known],
+        scores,
         vote_logits(model.oob_vote_proba_[known, 1], float(model.oob_counts_.mean())),
-        model.y_[known] == 1,
-        model.sample_weight_[known] / model.sample_weight_[used].mean(),
+        positive,
+        weight,
     )
     return probability
 

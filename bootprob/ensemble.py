@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob.exceptions import DataError
 from bootprob.progress import progress_bar
 from bootprob.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch, Problem
@@ -50,6 +51,16 @@ class EnsembleTraining:
     votes: NDArray[np.int32]
     score_sums: Floats
     n_out_of_bag: NDArray[np.int64]
+
+    def taught(self, weight: Floats) -> NDArray[np.bool_]:
+        """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
+        found = (self.n_out_of_bag > 0) & (weight > 0)
+        if not found.any():
+            raise DataError(
+                f"No row was ever out of bag in {len(self.accuracy)} bootstrap samples; give more "
+                "rows or raise n_bootstraps."
+            )
+        return found
 
     def mean_scores(self, rows: NDArray[np.bool_]) -> Floats:
         """Mean out-of-bag scores, shape (rows.sum(), R), of rows that were ever out of bag."""

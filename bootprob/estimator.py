@@ -75,7 +75,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         rows of a class, as `sample_weight` does: the probabilities are those of a population in
         which the classes occur that much more often.
     calibration : str or None, default "sigmoid"
-        How `predict_proba` turns out-of-bag scores into probabilities: "sigmoid" (Platt's, of the
+        How `predict_proba` turns out-of-bag scores into probabilities: "sigmoid" (of the
         mean score), "sigmoid-votes" (of the logit of the vote share), "sigmoid-both", "isotonic",
         "beta" or "venn-abers"; "auto" chooses by out-of-bag log-loss, and takes another than the
         sigmoid only if it is better by more than chance (see `calibration_`). None reports the
@@ -205,7 +205,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Its Fisher information.
     sigmoid_replicates_ : ndarray, shape (B, 2)
         What resampling the rows does to it.
-    true_logit_ : dict of ndarray
+    true_logit_ : ndarray, shape (4,)
         What the interval "corrected" is made of: `bootprob.true_logit.TrueLogit`.
     alternatives_ : dict of ndarray
         RBF models of the grid that do as well as the best as far as the data tell:

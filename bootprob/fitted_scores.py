@@ -80,7 +80,7 @@ class FittedScores:
     sigmoid_: tuple[float, float]
     sigmoid_information_: Floats
     sigmoid_replicates_: Floats
-    true_logit_: dict[str, Floats]
+    true_logit_: Floats
     vote_thresholds_: Floats
     weights_: Floats
     X_fit_: Floats | None

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.decision_rates import exact_interval
-from bootprob.metric_bounds import auc_score_interval, bca, concordance, percentiles, unseen_share
+from bootprob.intervals import percentile
+from bootprob.metric_bounds import auc_score_interval, bca, concordance, unseen_share
 from bootprob.metrics import ROW_LOSSES, SHARE_OF
 from bootprob.rates import effective_rows
 
@@ -71,7 +72,7 @@ class MeasuredRows:
         if method == "bca":
             lower, upper = bca(estimate, replicates, self._influence(name, estimate), self.level)
         else:
-            lower, upper = percentiles(replicates, self.level)
+            lower, upper = map(float, percentile(replicates, self.level))
         if method == "basic":
             lower, upper = 2 * estimate - upper, 2 * estimate - lower
         return max(lower, 0.0), upper if name == "log_loss" else min(upper, 1.0)

@@ -12,7 +12,6 @@ __all__ = [
     "bca",
     "calibration_error_interval",
     "concordance",
-    "percentiles",
     "unseen_share",
 ]
 
@@ -48,12 +47,6 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     # With a handful of rows the transformation would turn round.
     ranks = norm.cdf(z0 + z / np.maximum(1 - acceleration * z, 0.1))
     lower, upper = np.quantile(replicates, ranks)
-    return float(lower), float(upper)
-
-
-def percentiles(replicates: Floats, level: float) -> Bounds:
-    """Interval between the percentiles of bootstrap replicates, shape (b,)."""
-    lower, upper = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2])
     return float(lower), float(upper)
 
 

@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import Sigmoid
-from bootprob.ensemble import EnsembleTraining
-from bootprob.exceptions import DataError
 from bootprob.intervals import counts_gram, jackknife_variance
 from bootprob.row_blocks import row_blocks
 from bootprob.scoring import replicate_scores
-from bootprob.weighting import accuracy_weights, log_loss_weights
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagScores", "model_weights", "score_out_of_bag"]
+__all__ = ["OutOfBagScores", "score_out_of_bag"]
 
 Floats = NDArray[np.float64]
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
@@ -71,42 +68,6 @@ class OutOfBagScores:
             mean=self.mean - by,
             sampled_scores=self.sampled_scores - by,
         )
-
-
-def model_weights(
-    training: EnsembleTraining,
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    *,
-    weighting: str,
-    tolerance: float,
-) -> Floats:
-    """Weights of the R models of the grid, by out-of-bag accuracy (3.3) or log-loss, shape (R,).
-
-    Parameters
-    ----------
-    training : EnsembleTraining
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,)
-        Row weights of mean 1.
-    weighting : {"accuracy", "log_loss"}
-    tolerance : float
-        ε of (3.3).
-
-    Raises
-    ------
-    DataError
-        If no row of weight was ever out of bag.
-    """
-    usable = (training.n_out_of_bag > 0) & (weight > 0)
-    if not usable.any():
-        raise DataError(
-            f"No row was ever out of bag in {len(training.accuracy)} bootstrap samples; give more "
-            "rows or raise n_bootstraps."
-        )
-    if weighting == "accuracy":
-        return accuracy_weights(np.nanmean(training.accuracy, axis=0), tolerance)
-    return log_loss_weights(training.mean_scores(usable), positive[usable], weight[usable])
 
 
 def score_out_of_bag(

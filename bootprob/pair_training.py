@@ -15,6 +15,7 @@ from bootprob.coupling import class_pairs
 from bootprob.ensemble import train_ensemble
 from bootprob.progress import progress_bar
 from bootprob.several_classes import CLOSEST, couple_known, lack_of_fit_of_pairs
+from bootprob.state_layout import ARRAYS
 from bootprob.trained_ensemble import describe
 from bootprob_gpu import FittedBatch, iter_fit
 
@@ -26,18 +27,10 @@ __all__ = ["learn_pairs", "shared_draws"]
 
 Floats = NDArray[np.float64]
 
-_OF_ROWS = (
-    "y_",
-    "sample_weight_",
-    "oob_decision_function_",
-    "oob_score_variance_",
-    "oob_jackknife_variance_",
-    "oob_model_variance_",
-    "oob_model_scores_",
-    "oob_vote_proba_",
-    "oob_proba_",
-    "oob_counts_",
-)
+# Attributes of a row each; X_fit_ goes with dual_coef_.
+_OF_ROWS = [
+    name for name, array in ARRAYS.items() if array.shapes[0][0] == "n" and name != "X_fit_"
+]
 
 
 def learn_pairs(

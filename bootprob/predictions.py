@@ -316,28 +316,35 @@ class FittedEnsemble(FittedScores):
         )
 
     def _intervals(self) -> ProbabilityIntervals:
-        used = self.sample_weight_ > 0
-
-        def venn_abers() -> VennAbers:
-            scores = self.oob_decision_function_ + self.score_threshold_
-            taught = np.isfinite(scores) & used
-            weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
-            return VennAbers.fit(scores[taught], self.y_[taught] == 1, weight)
-
         counts = cache(self.bootstrap_counts)  # drawn once for all rows, if at all
 
         def accelerations(replicates: Floats) -> Floats:
-            return intervals.acceleration(replicates, counts(), used)
+            return intervals.acceleration(replicates, counts(), self.sample_weight_ > 0)
 
+        calibrated = self._calibrated()
         return ProbabilityIntervals(
-            self._calibrated(),
-            TrueLogit.restore(**self.true_logit_),
+            calibrated,
+            TrueLogit(calibrated.sigmoid, *self.true_logit_.tolist()),
             Alternatives(**self.alternatives_),
             self.sigmoid_replicates_,
             self.counts_gram_,
-            venn_abers,
+            cache(lambda: VennAbers.fit(*self._taught()[1:])),
             accelerations,
         )
+
+    def _taught(self) -> tuple[NDArray[np.bool_], Floats, NDArray[np.bool_], Floats]:
+        """Which training rows the calibrator was fitted to; their scores, labels and weights."""
+        scores, used = self.oob_decision_function_ + self.score_threshold_, self.sample_weight_ > 0
+        taught = np.isfinite(scores) & used
+        weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
+        return taught, scores[taught], self.y_[taught] == 1, weight
+
+    def _alternative_scores(self, X: ArrayLike) -> Floats:
+        """Mean scores of rows under the models of `alternatives_`, shape (m, k)."""
+        chosen = self.alternatives_["models"]
+        if len(chosen) == 0:
+            return np.zeros((np.shape(X)[0], 0))
+        return np.concatenate([part[:, chosen].mean(axis=2) for part in self.bootstrap_scores(X)])
 
     def _parts(
         self, X: ArrayLike, level: float, method: str | None
@@ -348,12 +355,7 @@ class FittedEnsemble(FittedScores):
         """
         made = self._intervals()
         votes = self.vote_proba(X)[:, 1] if made.calibrated.needs_votes else None
-        others = np.zeros((0, 0))
-        if method == "corrected" and len(made.alternatives.models):
-            chosen = made.alternatives.models
-            others = np.concatenate(
-                [part[:, chosen].mean(axis=2) for part in self.bootstrap_scores(X)]
-            )
+        others = self._alternative_scores(X) if method == "corrected" else np.zeros((0, 0))
         done = 0
         for scores in self._replicate_scores(X):
             mean, basic = scores.mean(axis=1), intervals.basic(scores, level)

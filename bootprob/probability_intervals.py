@@ -142,8 +142,8 @@ class ProbabilityIntervals:
             half = self.true_logit.half_width(
                 before, mean_variance(spread, jackknife), apart, level
             )
-            # Of scores that nearly separate the classes Platt's targets say less than the labels:
-            # the reported probability always lies within.
+            # The correction may move far scores by more than the width: the reported probability
+            # always lies within.
             reported = self._sigmoid_logit(mean)
             bounds = np.stack(
                 [np.minimum(center - half, reported), np.maximum(center + half, reported)], axis=-1
@@ -154,8 +154,7 @@ class ProbabilityIntervals:
         return self._probabilities(bounds, mean, probability)
 
     def _sigmoid_logit(self, mean: Floats) -> Floats:
-        sigmoid = self.calibrated.sigmoid
-        return sigmoid.slope * (mean + self.calibrated.threshold) + sigmoid.intercept
+        return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)
 
     def _probabilities(self, bounds: Floats, mean: Floats, probability: Floats) -> Floats:
         """From the sigmoid's logits to probabilities around the one that is reported."""
@@ -195,6 +194,6 @@ def logit_normal(scores: Floats, variance: Floats, sigmoid: Sigmoid, level: floa
         Bounds of the logit.
     """
     total = sigmoid.slope**2 * variance + sigmoid.logit_variance(scores)
-    center = sigmoid.slope * scores + sigmoid.intercept
+    center = sigmoid.logit(scores)
     half = intervals.normal_quantile(level) * np.sqrt(total)
     return np.stack([center - half, center + half], axis=-1)

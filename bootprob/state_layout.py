@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
+__all__ = ["ARRAYS", "SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ ARRAYS = {
     "sampled_scores_": Array("f", ("kB",)),
     "y_": Array("iu", ("n",)),
     "sample_weight_": Array("f", ("n",)),
+    "true_logit_": Array("f", ("4",)),
 }
 # In the order in which the engine's Certificate takes them.
 _CERTIFICATES = {
@@ -77,7 +78,6 @@ FEATURE_MAPS = {
         "phases": Array("f", ("D",), absent="missing"),
     },
 }
-_TRUE_LOGIT = {"values": Array("f", ("6",)), "information": Array("f", ("22",))}
 _ALTERNATIVES = {
     "models": Array("i", ("a",)),
     "slopes": Array("f", ("a",)),
@@ -98,7 +98,6 @@ _SHARED_DRAWS = {
 }
 PARTS = {
     "certificates_": _CERTIFICATES,
-    "true_logit_": _TRUE_LOGIT,
     "alternatives_": _ALTERNATIVES,
     "calibrator_": _CALIBRATOR_ARRAYS,
     "feature_map_": FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"],

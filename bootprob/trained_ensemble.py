@@ -19,13 +19,14 @@ from bootprob.calibration import (
 from bootprob.control import Controlled, control_ensemble, rates_reached
 from bootprob.ensemble import EnsembleTraining
 from bootprob.lack_of_fit import lack_of_fit
-from bootprob.out_of_bag import model_weights, score_out_of_bag
+from bootprob.out_of_bag import score_out_of_bag
 from bootprob.probabilities import Calibrated, both
 from bootprob.probabilities import shares as vote_shares_of_both
 from bootprob.probability_intervals import mean_variance
 from bootprob.rates import RateFloor
 from bootprob.thresholds import LeftOut
 from bootprob.true_logit import TrueLogit
+from bootprob.weighting import accuracy_weights, log_loss_weights, model_sigmoids
 from bootprob_gpu import FittedBatch
 
 if TYPE_CHECKING:
@@ -77,13 +78,7 @@ def describe(
     rows, counts = table.rows, table.counts
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    weights = model_weights(
-        training,
-        positive,
-        teaching,
-        weighting=svc.weighting,
-        tolerance=svc.accuracy_tolerance,
-    )
+    weights, sigmoids = _weigh(svc, training, positive, teaching)
     scores = score_out_of_bag(
         training.models,
         rows,
@@ -109,13 +104,15 @@ def describe(
         calibrated=svc.calibration is not None,
     )
     n_votes = float(training.n_out_of_bag[own].mean())
-    kind, calibrator = _calibrate(svc.calibration, ruled, positive, teaching, n_votes)
+    # What control moves is the sigmoid, whatever "auto" would choose.
+    asked = "sigmoid" if svc.control and svc.calibration else svc.calibration
+    kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
     if kind is None:
         oob_proba = vote_shares_of_both(ruled.votes)
     else:
         calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
         oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
-    of_intervals = _of_intervals(ruled, training, positive, teaching, counts, svc.kernel)
+    of_intervals = _of_intervals(ruled, training, sigmoids, positive, teaching, counts)
     model_scores = training.score_sums
     model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
     return {
@@ -134,6 +131,26 @@ def describe(
         "oob_proba_": oob_proba,
         "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, ruled.shares),
     }
+
+
+def _weigh(
+    svc: BootstrapSVC, training: EnsembleTraining, positive: NDArray[np.bool_], weight: Floats
+) -> tuple[Floats, Floats | None]:
+    """Weights of the models of the grid (R,), and their sigmoids (R, 2) where anything needs them.
+
+    The linear kernel has no alternatives, and accuracies no sigmoids.
+    """
+    taught = training.taught(weight)
+    sigmoids = weights = None
+    if svc.weighting == "log_loss" or svc.kernel == "rbf":
+        known = training.mean_scores(taught), positive[taught], weight[taught]
+        sigmoids = model_sigmoids(*known)
+        if svc.weighting == "log_loss":
+            weights = log_loss_weights(*known, sigmoids)
+    if weights is None:
+        accuracy = np.nanmean(training.accuracy, axis=0)
+        weights = accuracy_weights(accuracy, svc.accuracy_tolerance)
+    return weights, sigmoids if svc.kernel == "rbf" else None
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
@@ -158,8 +175,8 @@ def _calibrate(
 ) -> tuple[str | None, Calibrator]:
     """Name of the calibration, chosen if that is asked for, and the calibrator."""
     scores = ruled.scores
-    if calibration is None or calibration == "sigmoid" or ruled.moved != 0:
-        return calibration and "sigmoid", scores.sigmoid
+    if calibration is None or calibration == "sigmoid":
+        return calibration, scores.sigmoid
     taught = np.isfinite(scores.mean) & (weight > 0)
     known = scores.mean[taught], positive[taught], weight[taught]
     logits = vote_logits(ruled.votes[taught], n_votes)
@@ -180,24 +197,24 @@ def _lack_of_fit(
 def _of_intervals(
     ruled: Controlled,
     training: EnsembleTraining,
+    sigmoids: Floats | None,
     positive: NDArray[np.bool_],
     weight: Floats,
     counts: NDArray[np.unsignedinteger[Any]],
-    kernel: str,
 ) -> dict[str, Any]:
     scores, before = ruled.scores, ruled.scores.mean + ruled.moved
-    taught = np.isfinite(before) & (weight > 0)
+    taught = training.taught(weight)
     alternatives, apart = Alternatives.none(), np.zeros(len(before))
-    if kernel == "rbf":
+    if sigmoids is not None:
         means = training.mean_scores(taught)
-        alternatives = Alternatives.fit(means, positive[taught], weight[taught])
-        logits = scores.sigmoid.slope * before[taught] + scores.sigmoid.intercept
+        alternatives = Alternatives.among(means, positive[taught], weight[taught], sigmoids)
+        logits = scores.sigmoid.logit(before[taught])
         apart[taught] = alternatives.variance(means[:, alternatives.models], logits)
     true_logit = TrueLogit.fit(
+        scores.sigmoid,
         before[taught],
         mean_variance(scores.variance, scores.jackknife)[taught],
         apart[taught],
-        positive[taught],
         weight[taught],
     )
     return {
@@ -206,7 +223,7 @@ def _of_intervals(
         "alternatives_": dict(vars(alternatives)),
         "counts_gram_": scores.gram,
         "sigmoid_replicates_": sigmoid_replicates(scores.sigmoid, before, positive, weight, counts),
-        "true_logit_": true_logit.arrays(),
+        "true_logit_": true_logit.parameters(),
     }
 
 

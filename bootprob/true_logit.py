@@ -28,7 +28,7 @@ class TrueLogit:
     the truth of one row: mean scores f̄ = s + e err, by some variance v, and logits of a noisy
     score are drawn towards their mean (attenuation; R. Carroll, D. Ruppert, L. Stefanski,
     C. Crainiceanu, "Measurement Error in Nonlinear Models", 2006, chapters 3 and 4). With the
-    sigmoid ``l = a f̄ + c``, of maximum likelihood, and the reliability ``λ = 1 − v / Var f̄``:
+    sigmoid ``l = a f̄ + c`` and the reliability ``λ = 1 − v / Var f̄``:
 
     - the spread of the true logit around its mean given the score is ``τ² = a² v / λ``, and the
       mean is ``s(l) = l − (1 − 2 expit l) τ² / 2`` to second order, as ``expit l`` is the mean of
@@ -43,8 +43,7 @@ class TrueLogit:
     Attributes
     ----------
     sigmoid : Sigmoid
-        To the labels themselves, without Platt's targets: those would draw rare probabilities
-        up to ``1 / (N₋ + 2)``. Platt's where scores separate the classes.
+        Of the mean out-of-bag scores.
     reliability : float
         λ, at least one half.
     spread : float
@@ -63,28 +62,22 @@ class TrueLogit:
 
     @classmethod
     def fit(
-        cls,
-        scores: Floats,
-        variance: Floats,
-        other: Floats,
-        positive: NDArray[np.bool_],
-        weight: Floats,
+        cls, sigmoid: Sigmoid, scores: Floats, variance: Floats, other: Floats, weight: Floats
     ) -> Self:
         """Fit to out-of-bag mean scores.
 
         Parameters
         ----------
+        sigmoid : Sigmoid
         scores : ndarray, shape (n,)
             Mean out-of-bag scores.
         variance : ndarray, shape (n,)
             Their variances; NaN where unknown.
         other : ndarray, shape (n,)
             Further variance, of the logits.
-        positive : ndarray of bool, shape (n,)
         weight : ndarray, shape (n,)
             Row weights of mean 1, positive.
         """
-        sigmoid = Sigmoid.of_labels(scores, positive, weight)
         known = np.isfinite(variance)
         if sigmoid.slope > 0:
             variance = variance + other / sigmoid.slope**2
@@ -102,23 +95,9 @@ class TrueLogit:
         mean = float(np.average(found._mean_logit(scores), weights=weight))
         return cls(sigmoid, found.reliability, found.spread, mean, found.degrees_of_freedom)
 
-    def arrays(self) -> dict[str, Floats]:
-        """All of it as arrays, for a fitted model to store; `restore` takes them."""
-        values = [
-            self.sigmoid.slope,
-            self.sigmoid.intercept,
-            self.reliability,
-            self.spread,
-            self.center,
-            self.degrees_of_freedom,
-        ]
-        return {"values": np.array(values), "information": self.sigmoid.information}
-
-    @classmethod
-    def restore(cls, values: Floats, information: Floats) -> Self:
-        """Make it of what `arrays` returned."""
-        slope, intercept, *others = (float(value) for value in values)
-        return cls(Sigmoid(slope, intercept, information), *others)
+    def parameters(self) -> Floats:
+        """All but the sigmoid, in the order above, for a fitted model to store; shape (4,)."""
+        return np.array([self.reliability, self.spread, self.center, self.degrees_of_freedom])
 
     def logit(self, scores: Floats) -> Floats:
         """Corrected logit of mean scores, same shape."""
@@ -141,5 +120,5 @@ class TrueLogit:
         return quantile * np.sqrt(total) / self.reliability
 
     def _mean_logit(self, scores: Floats) -> Floats:
-        logit = self.sigmoid.slope * scores + self.sigmoid.intercept
+        logit = self.sigmoid.logit(scores)
         return logit - (1 - 2 * expit(logit)) * self.spread / 2

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import brier_score_loss, log_loss
@@ -19,12 +18,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "gpu" / "benchmarks"))
 import calibration_comparison as comparison
 import calibration_document as document
 import calibration_methods
-from calibration_candidates import fit_jeffreys
 from calibration_losses import LOSSES, compare, summarise
 from calibration_methods import (
     CALIBRATED,
     OURS,
-    OURS_AND_CANDIDATES,
     PEERS,
     OutOfBag,
     ScoreAsProbability,
@@ -53,7 +50,7 @@ def test_one_training_gives_what_a_training_for_each_calibration_gives(rng, kern
     new = rng.normal(size=(7, 3))
     options = {"kernel": kernel, "n_bootstraps": 15, "random_state": 3, "class_weight": None}
     found, chosen = OutOfBag.of_ensemble(X, positive, new, **options).probabilities()
-    assert set(found) == set(OURS_AND_CANDIDATES)
+    assert set(found) == set(OURS)
     for calibration in OURS:
         model = BootstrapSVC(calibration=calibration, **options).fit(X, positive)
         np.testing.assert_allclose(
@@ -130,51 +127,6 @@ def _bounds(svc, X, positive, new, proper, asked):
         fitted.decision_function(X[asked]), positive[asked], np.ones(len(asked))
     )
     return calibrator.bounds(fitted.decision_function(new)).T
-
-
-def penalised_likelihood(parameters, columns, positive, weight):
-    design = np.vstack([columns, np.ones(columns.shape[1])])
-    p = expit(parameters @ design)
-    likelihood = weight @ np.log(np.where(positive, p, 1 - p))
-    return likelihood + np.linalg.slogdet(design @ np.diag(weight * p * (1 - p)) @ design.T)[1] / 2
-
-
-@pytest.mark.parametrize("apart", [0.5, 6.0])  # of 6 deviations the scores are separated
-def test_jeffreys_prior_has_no_better_parameters(rng, apart):
-    positive = np.arange(40) < 15
-    weight = rng.integers(1, 4, size=40).astype(float)
-    found = np.zeros(3)
-    while not (found[:-1] > 0).all():  # a slope held at 0 has a prior of its own
-        columns = rng.normal(size=(2, 40)) + apart * positive
-        found = fit_jeffreys(columns, positive, weight)
-        assert (found[:-1] >= 0).all()
-    best = penalised_likelihood(found, columns, positive, weight)
-    for _ in range(200):
-        other = found * (1 + 0.1 * rng.normal(size=3)) + 1e-3 * rng.normal(size=3)
-        if (other[:-1] >= 0).all():
-            assert penalised_likelihood(other, columns, positive, weight) <= best + 1e-7
-    repeated = fit_jeffreys(
-        np.repeat(columns, weight.astype(int), axis=1),
-        np.repeat(positive, weight.astype(int)),
-        np.ones(int(weight.sum())),
-    )
-    np.testing.assert_allclose(repeated, found, rtol=1e-5)
-    scaled = fit_jeffreys(columns * [[1e6], [1e-6]] + 3, positive, weight)
-    logits = found @ np.vstack([columns, weight * 0 + 1])
-    np.testing.assert_allclose(
-        scaled @ np.vstack([columns * [[1e6], [1e-6]] + 3, weight * 0 + 1]), logits, rtol=1e-4
-    )
-
-
-def test_jeffreys_prior_without_slope_is_half_a_row_of_each_class(rng):
-    positive = rng.random(30) < 0.3
-    positive[0] = True
-    k = positive.sum()
-    expected = np.log((k + 0.5) / (30 - k + 0.5))
-    constant = fit_jeffreys(np.full((1, 30), 7.0), positive, np.ones(30))
-    np.testing.assert_allclose(constant, [0, expected], atol=1e-8)
-    wrong_way = np.where(positive, -1.0, 1.0)[None]
-    np.testing.assert_allclose(fit_jeffreys(wrong_way, positive, np.ones(30)), constant, atol=1e-8)
 
 
 def test_squeezed_scores_keep_their_order(rng):
@@ -406,7 +358,7 @@ def test_document_compares_with_the_best_peer_of_each_table(calls, quick_choice,
             for x in text.splitlines()
             if x.startswith(f"| {name} |") and f"{means[peer]:.4f}" in x
         )
-        assert len(losses.split(" | ")) == 1 + len(OURS_AND_CANDIDATES) + len(PEERS)
+        assert len(losses.split(" | ")) == 1 + len(OURS) + len(PEERS)
     assert found["zoo"]["linear"]["log-loss"]["means"]["isotonic, pooled"] == [0, 0, 0]
     verdicts = document.unlike(found, "linear", "log-loss", "sigmoid")
     assert verdicts[-1] == ["zoo"] or "zoo" in verdicts[-1]

@@ -1,9 +1,12 @@
 """Jackknife variances from Gram matrices, against their sums over training rows."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from bootprob import intervals
+from bootprob.row_blocks import row_blocks
 
 
 @pytest.fixture
@@ -84,7 +87,8 @@ def test_blocks_change_nothing(drawn, monkeypatch):
         intervals.after_bootstrap_gram(counts, used),
         intervals.acceleration(scores, counts, used),
     )
-    monkeypatch.setattr("bootprob.intervals.jackknife._AT_ONCE", 3 * len(counts))
+    by_three = functools.partial(row_blocks, at_once=3 * len(counts))
+    monkeypatch.setattr("bootprob.intervals.jackknife.row_blocks", by_three)
     parts = (
         intervals.counts_gram(counts, used),
         intervals.after_bootstrap_gram(counts, used),

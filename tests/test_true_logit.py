@@ -11,6 +11,7 @@ from bootprob.calibration import Sigmoid
 from bootprob.intervals import OF_PROBABILITIES
 from bootprob.lack_of_fit import lack_of_fit, warn_of_lack_of_fit
 from bootprob.true_logit import TrueLogit
+from bootprob.weighting import model_sigmoids
 
 
 def test_true_logits_are_found_behind_noise(rng):
@@ -22,15 +23,15 @@ def test_true_logits_are_found_behind_noise(rng):
         scores = 2 * (truth + noise * rng.normal(size=n)) + 5  # in units of their own
         positive = rng.uniform(size=n) < expit(truth)
         variance = np.full(n, 4 * noise**2)
-        found = TrueLogit.fit(scores, variance, np.zeros(n), positive, np.ones(n))
+        sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
+        found = TrueLogit.fit(sigmoid, scores, variance, np.zeros(n), np.ones(n))
         assert found.reliability == pytest.approx(1.5**2 / (1.5**2 + noise**2), abs=0.02)
-        # Rows of one truth: their corrected logits are centred on it, Platt's are drawn inwards.
+        # Of rows of one truth the corrected logits are centred on it, the sigmoid's drawn inwards.
         for low, high in ((-1.7, -1.3), (-0.2, 0.2), (1.3, 1.7)):
             rows = (truth - base > 1.5 * low) & (truth - base < 1.5 * high)
             error = (found.logit(scores[rows]) - truth[rows]).mean()
             assert abs(error) < 0.3  # to second order only
         far = truth - base > 2.5
-        sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
         plain = sigmoid.slope * scores[far] + sigmoid.intercept - truth[far]
         assert plain.mean() < -0.3
         half = found.half_width(scores, variance, np.zeros(n), 0.95)
@@ -40,9 +41,10 @@ def test_true_logits_are_found_behind_noise(rng):
 def test_noise_on_the_logit_counts_as_that_of_the_scores(rng):
     scores = rng.normal(size=500)
     positive, weight = rng.uniform(size=500) < expit(2 * scores), np.ones(500)
-    known = TrueLogit.fit(scores, np.full(500, 0.1), np.zeros(500), positive, weight)
-    other = np.full(500, 0.1 * known.sigmoid.slope**2)
-    again = TrueLogit.fit(scores, np.zeros(500), other, positive, weight)
+    sigmoid = Sigmoid.fit(scores, positive, weight)
+    known = TrueLogit.fit(sigmoid, scores, np.full(500, 0.1), np.zeros(500), weight)
+    other = np.full(500, 0.1 * sigmoid.slope**2)
+    again = TrueLogit.fit(sigmoid, scores, np.zeros(500), other, weight)
     np.testing.assert_allclose(again.logit(scores), known.logit(scores))
     np.testing.assert_allclose(
         again.half_width(scores, np.zeros(500), other, 0.9),
@@ -56,7 +58,8 @@ def test_few_events_and_few_rows_make_wider_intervals(rng):
     for positives in (6, 150):
         positive = np.zeros(300, dtype=bool)
         positive[np.argsort(scores + rng.normal(size=300))[-positives:]] = True
-        found = TrueLogit.fit(scores, np.full(300, 0.01), np.zeros(300), positive, np.ones(300))
+        sigmoid = Sigmoid.fit(scores, positive, np.ones(300))
+        found = TrueLogit.fit(sigmoid, scores, np.full(300, 0.01), np.zeros(300), np.ones(300))
         halves.append(found.half_width(zero, zero, zero, 0.95)[0])
     assert halves[0] > 2 * halves[1]
     assert found.degrees_of_freedom == 298
@@ -74,7 +77,8 @@ def test_ugly_scores(rng, case):
     positive[:2] = True, False
     variance = np.full(n, 10.0 if case == "all noise variance" else 0.1)
     variance[-1] = np.nan  # a row with one replicate out of bag
-    found = TrueLogit.fit(scores, variance, np.zeros(n), positive, np.ones(n))
+    sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
+    found = TrueLogit.fit(sigmoid, scores, variance, np.zeros(n), np.ones(n))
     assert 0.5 <= found.reliability <= 1
     asked = np.array([-50.0, 0.0, 50.0])
     assert np.isfinite(found.logit(asked)).all()
@@ -88,22 +92,24 @@ def test_alternatives_are_the_models_as_good_as_the_best(rng):
     truth = rng.normal(size=n) * 2
     positive = rng.uniform(size=n) < expit(truth)
     scores = np.column_stack(
-        [truth, 3 * truth + 0.05 * rng.normal(size=n), rng.normal(size=n), -truth]
+        [truth, 3 * truth + 2 * rng.normal(size=n), rng.normal(size=n), -truth]
     )
-    found = Alternatives.fit(scores, positive, np.ones(n))
-    assert found.models.tolist() == [0, 1]
+    known = scores, positive, np.ones(n)
+    found = Alternatives.among(*known, model_sigmoids(*known))
+    assert found.models.tolist() in ([0], [1], [0, 1])  # two standard errors: one time in twenty
     for k, r in enumerate(found.models):
-        sigmoid = Sigmoid.fit(scores[:, r], positive, np.ones(n))
+        sigmoid = Sigmoid.fit(scores[:, r], *known[1:])
         assert (found.slopes[k], found.intercepts[k]) == (sigmoid.slope, sigmoid.intercept)
-    logits = found.slopes * scores[:, :2] + found.intercepts
+    scores = scores[:, found.models]
+    logits = found.slopes * scores + found.intercepts
     expected = np.square(logits - truth[:, None]).mean(axis=1)
-    np.testing.assert_allclose(found.variance(scores[:, :2], truth), expected)
+    np.testing.assert_allclose(found.variance(scores, truth), expected)
     assert not Alternatives.none().variance(np.zeros((3, 0)), np.ones(3)).any()
 
 
 def test_rbf_intervals_hold_what_other_models_of_the_grid_say(rng):
     X = rng.normal(size=(120, 2))
-    y = rng.uniform(size=120) < expit(3 * np.sin(2 * X[:, 0]))
+    y = rng.uniform(size=120) < expit(X[:, 0])
     model = BootstrapSVC(
         kernel="rbf", C=[0.1, 1, 10], gamma=[0.1, 1.0], n_bootstraps=30, random_state=0
     ).fit(X, y)
@@ -116,6 +122,7 @@ def test_rbf_intervals_hold_what_other_models_of_the_grid_say(rng):
     assert np.diff(wide).mean() > np.diff(narrow).mean()
 
 
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")  # two labels are wrong
 @pytest.mark.parametrize("kind", ["sigmoid", "sigmoid-both", "isotonic", "venn-abers"])
 def test_no_interval_has_width_0(rng, kind):
     """Constant columns, ties, rows far out and a class that scores separate."""

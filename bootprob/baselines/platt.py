@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bootprob.baselines.inner_cross_validation import CrossValidated, cross_validate, inner_folds
 from bootprob.baselines.single_machine import SingleMachine, train_machine
-from bootprob.calibration import Sigmoid
+from bootprob.calibration.logistic import fit_logistic, platt_targets
 from bootprob.exceptions import DataError
 from bootprob.probabilities import both
 from bootprob.standardization import center_and_scale
@@ -195,9 +195,11 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         scores = (
             found.scores if self.scores == "cross-validated" else self._score_rows(rows[outside])
         )
-        sigmoid = Sigmoid.fit(scores, positive[outside], np.ones(len(outside)))
+        weight = np.ones(len(outside))
+        targets = platt_targets(positive[outside], weight)
+        (slope,), intercept = fit_logistic(scores[None], targets, weight, jeffreys=False)
         self.C_, self.cv_accuracy_ = found.C, found.accuracy
-        self.sigmoid_ = (sigmoid.slope, sigmoid.intercept)
+        self.sigmoid_ = (float(slope), intercept)
         self.sigmoid_rows_, self.sigmoid_scores_ = outside, scores
         return self
 

@@ -22,7 +22,8 @@ class Beta:
     """``logit p = a ln s − b ln(1 − s) + c`` with the probability s of a sigmoid, a, b ≥ 0.
 
     M. Kull, T. Silva Filho, P. Flach, "Beta calibration", AISTATS 2017. With a = b it is the
-    sigmoid again; otherwise the logit is steeper on one side than on the other.
+    sigmoid again; otherwise the logit is steeper on one side than on the other, and may be very
+    steep where only one class is: Platt's targets keep that in bounds.
 
     Attributes
     ----------
@@ -49,7 +50,10 @@ class Beta:
         sigmoid = Sigmoid.fit(scores, positive, weight)
         parameters = np.array([sigmoid.slope, sigmoid.intercept])
         slopes, c = fit_logistic(
-            _log_odds_parts(parameters, scores), platt_targets(positive, weight), weight
+            _log_odds_parts(parameters, scores),
+            platt_targets(positive, weight),
+            weight,
+            jeffreys=False,
         )
         return cls(parameters, np.array([*slopes, c]))
 

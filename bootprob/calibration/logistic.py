@@ -14,6 +14,7 @@ __all__ = ["fit_logistic", "information", "platt_targets"]
 Floats = NDArray[np.float64]
 
 _CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
+_SAME = 1e-9  # least eigenvalue of a correlation matrix whose columns differ by more than that
 
 
 def platt_targets(positive: NDArray[np.bool_], weight: Floats) -> Floats:
@@ -25,20 +26,30 @@ def platt_targets(positive: NDArray[np.bool_], weight: Floats) -> Floats:
     return np.where(positive, (mass_positive + 1) / (mass_positive + 2), 1 / (mass_negative + 2))
 
 
-def fit_logistic(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floats, float]:
-    """Maximum likelihood of ``logit p = slopes · columns + intercept`` with ``slopes ≥ 0``.
+def fit_logistic(
+    columns: Floats, targets: Floats, weight: Floats, *, jeffreys: bool = True
+) -> tuple[Floats, float]:
+    """Fit ``logit p = slopes · columns + intercept`` with ``slopes ≥ 0``.
 
-    Of all choices of columns whose unconstrained slopes are positive the likeliest is taken,
-    which is the constrained optimum: the problem is convex. Columns without spread get slope 0.
+    Maximises the log-likelihood plus Jeffreys' prior, ``½ log det I`` with I the Fisher
+    information of the parameters. It takes the first-order bias out of the logits, and keeps them
+    finite where the columns separate the classes. D. Firth, Biometrika 80 (1993) 27–38;
+    G. Heinze, M. Schemper, Statistics in Medicine 21 (2002) 2409–2419.
+
+    Of the largest choices of columns whose unconstrained slopes are positive the likeliest is
+    taken; without the prior that is the constrained optimum. Columns without spread get slope 0,
+    and of columns that say the same all but one.
 
     Parameters
     ----------
     columns : ndarray, shape (k, n)
         A few of them: all subsets are tried.
     targets : ndarray, shape (n,)
-        Between 0 and 1.
+        Labels 0 and 1, or in between.
     weight : ndarray, shape (n,)
         Row weights; they count as if rows were repeated.
+    jeffreys : bool, default=True
+        Whether to add the prior. Without it targets must not be 0 or 1 throughout.
 
     Returns
     -------
@@ -53,14 +64,16 @@ def fit_logistic(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floa
         fits = []
         for chosen in map(list, combinations(usable, size)):
             unit = deviation[chosen] / spread[chosen, None]
-            fits.append((*_free_fit(unit, targets, weight), chosen))
+            if np.linalg.eigvalsh(unit @ (unit * weight).T)[0] < _SAME * weight.sum():
+                continue
+            fits.append((*_free_fit(unit, targets, weight, jeffreys=jeffreys), chosen))
         allowed = [fit for fit in fits if (fit[1][:-1] >= 0).all()]
         if allowed:
             _, parameters, chosen = min(allowed, key=lambda fit: fit[0])
             slopes = np.zeros(len(columns))
             slopes[chosen] = parameters[:-1] / spread[chosen]
             return slopes, float(parameters[-1] - slopes @ center)
-    return np.zeros(len(columns)), _base(targets, weight)
+    return np.zeros(len(columns)), _base(targets, weight, jeffreys=jeffreys)
 
 
 def information(columns: Floats, logit: Floats, weight: Floats) -> Floats:
@@ -70,27 +83,39 @@ def information(columns: Floats, logit: Floats, weight: Floats) -> Floats:
     return (design * (weight * p * (1 - p))) @ design.T
 
 
-def _free_fit(unit: Floats, targets: Floats, weight: Floats) -> tuple[float, Floats]:
+def _free_fit(
+    unit: Floats, targets: Floats, weight: Floats, *, jeffreys: bool
+) -> tuple[float, Floats]:
     """Loss and parameters, intercept last, without constraint."""
     design = np.vstack([unit, np.ones_like(targets)])
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         logit = parameters @ design
+        p = expit(logit)
         value = float(weight @ (np.logaddexp(0.0, logit) - targets * logit))
-        return value, design @ (weight * (expit(logit) - targets))
+        gradient = weight * (p - targets)
+        if jeffreys:
+            spread = weight * p * (1 - p)
+            matrix = (design * spread) @ design.T
+            value -= float(np.linalg.slogdet(matrix)[1]) / 2
+            solved = np.linalg.pinv(matrix, hermitian=True) @ design
+            gradient += spread * (design * solved).sum(axis=0) * (p - 0.5)  # spread: leverages
+        return value, design @ gradient
 
     def hessian(parameters: Floats) -> Floats:
+        # Of the likelihood alone: the prior's is of smaller order.
         p = expit(parameters @ design)
         return (design * (weight * p * (1 - p))) @ design.T + 1e-12 * np.eye(len(design))
 
     start = np.zeros(len(design))
-    start[-1] = _base(targets, weight)
+    start[-1] = _base(targets, weight, jeffreys=jeffreys)
     found = minimize(
         loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-8}
     )
     return float(found.fun), found.x
 
 
-def _base(targets: Floats, weight: Floats) -> float:
-    mass = weight @ targets
-    return float(np.log(mass / (weight.sum() - mass)))
+def _base(targets: Floats, weight: Floats, *, jeffreys: bool) -> float:
+    """Logit of the base rate; with the prior of an intercept alone, half a row more per class."""
+    mass, half = weight @ targets, 0.5 if jeffreys else 0.0
+    return float(np.log((mass + half) / (weight.sum() - mass + half)))

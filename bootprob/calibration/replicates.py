@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.row_blocks import row_blocks
 
 __all__ = ["sigmoid_replicates"]
 
 Floats = NDArray[np.float64]
-
-_AT_ONCE = 2**18  # numbers of a block of counts as floats
 
 
 def sigmoid_replicates(
@@ -45,11 +44,9 @@ def sigmoid_replicates(
     # Five sums over the rows of each replicate: the two of the gradient, three of the information.
     columns = np.stack([residual * m, residual, mass * m * m, mass * m, mass], axis=1)
     sums = np.zeros((len(counts), 5))
-    step = max(1, _AT_ONCE // len(counts))
-    for start in range(0, len(used), step):
-        block = slice(start, start + step)
+    for block in row_blocks(len(used), len(counts)):
         sums += counts[:, used[block]].astype(np.float64) @ columns[block]
-    gradient = sums[:, :2] - sums[:, :2].mean(axis=0)  # Platt's targets leave a rest at θ
+    gradient = sums[:, :2] - sums[:, :2].mean(axis=0)  # the prior leaves a rest at θ
     information = sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
     steps = np.einsum("bij,bj->bi", np.linalg.pinv(information, hermitian=True), gradient)
     found = np.array([sigmoid.slope, sigmoid.intercept]) + steps

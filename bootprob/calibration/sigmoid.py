@@ -1,4 +1,4 @@
-"""Platt's sigmoid on the mean score."""
+"""A sigmoid on the mean score."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bootprob.calibration.logistic import fit_logistic, information, platt_targets
+from bootprob.calibration.logistic import fit_logistic, information
 
 __all__ = ["Sigmoid"]
 
@@ -20,9 +20,10 @@ Floats = NDArray[np.float64]
 class Sigmoid:
     """``logit p = slope · score + intercept``, with its Fisher information.
 
-    J. Platt, "Probabilistic outputs for support vector machines", 1999, with the targets
-    ``(N₊ + 1)/(N₊ + 2)`` and ``1/(N₋ + 2)`` that keep the fit finite on separable scores;
-    numerics after H.-T. Lin, C.-J. Lin, R. Weng, Machine Learning 68 (2007) 267–276.
+    The form is that of J. Platt, "Probabilistic outputs for support vector machines", 1999. What
+    keeps the fit finite on separable scores is Jeffreys' prior (`fit_logistic`). Platt's targets
+    do it by moving every row towards the other class, however far from it, so that no probability
+    is surer than ``1 / (N + 2)`` and small ones are biased; `bootprob.baselines.PlattSVC` has them.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class Sigmoid:
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit by maximum likelihood on out-of-bag quantities.
+        """Fit to out-of-bag quantities.
 
         Parameters
         ----------
@@ -59,19 +60,6 @@ class Sigmoid:
         vote_logits : ndarray, shape (n,), optional
             Logits of the vote shares; calibrators of scores alone do without.
         """
-        slopes, intercept = fit_logistic(scores[None], platt_targets(positive, weight), weight)
-        return cls._with_information(float(slopes[0]), intercept, scores, weight)
-
-    @classmethod
-    def of_labels(cls, scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Self:
-        """Fit to the labels themselves, unless the scores separate the classes or one is missing.
-
-        Platt's targets keep probabilities off 0 and 1 at the price of a bias that small
-        probabilities feel; parameters as for `fit`.
-        """
-        lowest = scores[positive].min(initial=np.inf)
-        if lowest >= scores[~positive].max(initial=-np.inf):
-            return cls.fit(scores, positive, weight)
         slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
         return cls._with_information(float(slopes[0]), intercept, scores, weight)
 
@@ -93,9 +81,13 @@ class Sigmoid:
         """
         return self._with_information(self.slope, 0.0, scores, weight)
 
+    def logit(self, scores: Floats) -> Floats:
+        """Logits of the probabilities, same shape as `scores`."""
+        return self.slope * scores + self.intercept
+
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""
-        return expit(self.slope * scores + self.intercept)
+        return expit(self.logit(scores))
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Derivative of the probability by the score, same shape as `scores`."""

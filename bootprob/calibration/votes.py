@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bootprob.calibration.logistic import fit_logistic, platt_targets
+from bootprob.calibration.logistic import fit_logistic
 
 __all__ = ["ScoreAndVoteSigmoid", "VoteSigmoid", "vote_logits"]
 
@@ -57,7 +57,7 @@ class ScoreAndVoteSigmoid:
         """Fit on out-of-bag scores and votes; parameters as for `Sigmoid.fit`."""
         assert vote_logits is not None
         slopes, c = fit_logistic(
-            np.stack([scores, vote_logits]), platt_targets(positive, weight), weight
+            np.stack([scores, vote_logits]), positive.astype(np.float64), weight
         )
         return cls(np.array([*slopes, c]))
 
@@ -86,5 +86,5 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
     ) -> Self:
         """Fit on out-of-bag votes; parameters as for `Sigmoid.fit`."""
         assert vote_logits is not None
-        (b,), c = fit_logistic(vote_logits[None], platt_targets(positive, weight), weight)
+        (b,), c = fit_logistic(vote_logits[None], positive.astype(np.float64), weight)
         return cls(np.array([0.0, b, c]))

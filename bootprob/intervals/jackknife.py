@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.row_blocks import row_blocks
+
 __all__ = [
     "acceleration",
     "after_bootstrap_gram",
@@ -18,8 +20,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.unsignedinteger[Any]]
-
-_AT_ONCE = 2**18  # numbers of a block of counts as floats
 
 
 def counts_gram(counts: Counts, used: NDArray[np.bool_]) -> Floats:
@@ -131,6 +131,5 @@ def acceleration(scores: Floats, counts: Counts, used: NDArray[np.bool_]) -> Flo
 
 def _blocks(counts: Counts, used: NDArray[np.bool_]) -> Iterator[Floats]:
     rows = np.flatnonzero(used)
-    step = max(1, _AT_ONCE // len(counts))
-    for start in range(0, len(rows), step):
-        yield counts[:, rows[start : start + step]].astype(np.float64)
+    for block in row_blocks(len(rows), len(counts)):
+        yield counts[:, rows[block]].astype(np.float64)

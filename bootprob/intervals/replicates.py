@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def percentile(replicates: Floats, level: float) -> Floats:
-    """Percentiles of the replicates, shape (n, 2), for replicates of shape (n, B)."""
+    """Percentiles of the replicates, shape (n, 2), for replicates of shape (n, B); (2,) of (B,)."""
     tail = (1 - level) / 2
     return np.quantile(replicates, [tail, 1 - tail], axis=-1).T
 

@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from calibration_candidates import CANDIDATES
 from calibration_document import main as write_document
 from calibration_losses import summarise
-from calibration_methods import AUTO, OURS_AND_CANDIDATES, PEERS, OutOfBag, of_peers
+from calibration_methods import AUTO, OURS, PEERS, OutOfBag, of_peers
 from calibration_store import Store
 from datasets import FOLDER, LOADERS, at_hand
 from environment import ROOT
@@ -59,7 +58,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 GROUPS = ("ours", "peers", *VARIANTS)
 """What is trained in one go."""
 
-OF_VARIANTS = ("sigmoid", "sigmoid-both", AUTO, *CANDIDATES)
+OF_VARIANTS = ("sigmoid", "sigmoid-both", AUTO)
 """Calibrations of which a variant's losses are kept."""
 
 WITH_VARIANTS = ("wisconsin", "german", "australian", "housing", "hepatitis", "parkinsons", "pima")
@@ -193,7 +192,7 @@ def _methods(group: str) -> list[str]:
     """Names of a group's methods among all others."""
     if group in VARIANTS:
         return [f"{group}: {method}" for method in OF_VARIANTS]
-    return list(OURS_AND_CANDIDATES if group == "ours" else PEERS)
+    return list(OURS if group == "ours" else PEERS)
 
 
 def _rows(X: Floats, positive: Mask, given: Mapping[str, int]) -> tuple[Floats, Mask]:

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import documents
 import numpy as np
-from calibration_candidates import CANDIDATES
 from calibration_losses import LOSSES, Comparison, compare
-from calibration_methods import OURS, OURS_AND_CANDIDATES, PEERS
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from calibration_methods import OURS, PEERS
 from study_results import DOCS, load
 from tables import figures, markdown
 
@@ -42,17 +41,10 @@ def main(docs: Path = DOCS) -> Path:
     Path
         The document.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["figures"] = figures
     results = load(docs / "results" / "calibration.json")
     found = results.get("data sets", {})
-    text = environment.get_template("calibration.md.jinja").render(
+    text = documents.render(
+        "calibration.md.jinja",
         results=results,
         found=found,
         kernels={k: title for k, title in KERNELS.items() if any(_compared(found, k))},
@@ -63,7 +55,7 @@ def main(docs: Path = DOCS) -> Path:
         side_loss="log-loss",
         losses=losses,
         differences=differences,
-        shown=(OURS[0], "sigmoid-both", "auto", *CANDIDATES),
+        shown=(OURS[0], "sigmoid-both", "auto"),
         against_peers=against_peers,
         variants=variants,
         choices=choices,
@@ -81,13 +73,13 @@ def losses(found: dict[str, Entry], kernel: str, loss: str) -> str:
     lines = []
     for name, _, cell in _compared(found, kernel):
         line = [name]
-        for methods in (OURS_AND_CANDIDATES, PEERS):
+        for methods in (OURS, PEERS):
             means = {method: _mean(cell, loss, method) for method in methods}
             least = min(f"{value:.4f}" for value in means.values())
             shown = (f"{value:.4f}" for value in means.values())
             line += [f"**{value}**" if value == least else value for value in shown]
         lines.append(line)
-    return markdown(["", *(f"`{m}`" for m in OURS_AND_CANDIDATES), *PEERS], lines)
+    return markdown(["", *(f"`{m}`" for m in OURS), *PEERS], lines)
 
 
 def differences(found: dict[str, Entry], kernel: str, methods: tuple[str, ...]) -> str:
@@ -111,7 +103,7 @@ def against_peers(found: dict[str, Entry], kernel: str, loss: str) -> str:
         for name, of in opponents.items()
     }
     lines = []
-    for method in OURS_AND_CANDIDATES:
+    for method in OURS:
         own = float(np.mean([_mean(cell, loss, method) for *_, cell in cells]))
         ratio = own / means["best peer"] if means["best peer"] > 0 else np.inf
         line = [f"`{method}`", f"{own:.4f}", f"{ratio:.3f}"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from calibration_candidates import CANDIDATES
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,7 +23,6 @@ __all__ = [
     "AUTO",
     "CALIBRATED",
     "OURS",
-    "OURS_AND_CANDIDATES",
     "PEERS",
     "VENN_ABERS",
     "OutOfBag",
@@ -39,8 +37,6 @@ Mask = NDArray[np.bool_]
 AUTO = "auto"
 OURS = (*CALIBRATORS, AUTO)
 """Calibrations of `BootstrapSVC`."""
-
-OURS_AND_CANDIDATES = (*OURS, *CANDIDATES)
 
 CALIBRATED = {
     f"{method}, {'ensemble' if ensemble else 'pooled'}": {"method": method, "ensemble": ensemble}
@@ -111,7 +107,7 @@ class OutOfBag:
         Returns
         -------
         probabilities : dict of ndarray, shape (m,)
-            By a key of `OURS_AND_CANDIDATES`.
+            By a name of `OURS`.
         chosen : str
             What "auto" takes.
         """
@@ -121,7 +117,7 @@ class OutOfBag:
         new = self.new_scores, vote_logits(self.new_votes, self.n_votes)
         found = {
             name: calibrator.fit(scores, positive, weight, logits).predict(*new)
-            for name, calibrator in (CALIBRATORS | CANDIDATES).items()
+            for name, calibrator in CALIBRATORS.items()
         }
         chosen = choose_calibration(scores, logits, positive, weight)
         return found | {AUTO: found[chosen]}, chosen

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import documents
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load", "main", "missing", "render"]
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
 LIMIT = "true model's Fisher interval"
 DEFAULT = "corrected"
 PROMISED = (0.93, 0.97)
@@ -43,15 +42,8 @@ def load(folder: Path) -> list[Case]:
 
 def render(cases: list[Case], versions: dict[str, str]) -> str:
     """Text of docs/coverage.md."""
-    templates = Environment(
-        loader=FileSystemLoader(HERE),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # Markdown
-    )
-    return templates.get_template("coverage.md.jinja").render(
+    return documents.render(
+        "coverage.md.jinja",
         cases=cases,
         missing=missing(cases),
         versions=versions,

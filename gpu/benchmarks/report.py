@@ -13,11 +13,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import documents
 import matplotlib as mpl
 import tables
 from gpu_results import FOLDER, newest
 from growth import slopes
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter
 
@@ -63,17 +63,13 @@ def render(results: dict[str, Any], gpu: dict[str, Any] | None) -> str:
     gpu : dict or None
         Of `gpu_results.newest`.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["figures"] = tables.figures
-    template = environment.get_template("benchmarks.md.jinja")
-    return template.render(
-        results=results, peers=_notes(results), growth=_growth(results), gpu=gpu, tables=tables
+    return documents.render(
+        "benchmarks.md.jinja",
+        results=results,
+        peers=_notes(results),
+        growth=_growth(results),
+        gpu=gpu,
+        tables=tables,
     )
 
 

@@ -12,8 +12,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import documents
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from studies_probabilities import DATA_SETS, best_C_errors, differences, errors, measured_with
 from study_results import DOCS, load
 from tables import figures, markdown
@@ -52,14 +52,6 @@ def main(docs: Path = DOCS) -> Path:
     Path
         The document.
     """
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["figures"] = figures
     studies = {
         name: load(docs / "results" / file)
         for name, file in (
@@ -68,7 +60,8 @@ def main(docs: Path = DOCS) -> Path:
             ("chapter3", "tables_3_4_to_3_7.json"),
         )
     }
-    text = environment.get_template("studies.md.jinja").render(
+    text = documents.render(
+        "studies.md.jinja",
         **studies,
         columns=COLUMNS,
         data_sets={

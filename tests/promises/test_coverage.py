@@ -115,11 +115,7 @@ def _bounds(model, new):
     """What `proba_interval` says by every method and at every level, in one pass."""
     scores = np.concatenate(list(model._replicate_scores(new)))
     made, votes = model._intervals(), model.vote_proba(new)[:, 1]
-    chosen = made.alternatives.models
-    others = np.zeros((len(new), 0))
-    if len(chosen):
-        parts = [part[:, chosen].mean(axis=2) for part in model.bootstrap_scores(new)]
-        others = np.concatenate(parts)
+    others = model._alternative_scores(new)
     p = model.predict_proba(new)[:, 1]
     found = {}
     for level in LEVELS:
