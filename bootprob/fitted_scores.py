@@ -18,6 +18,7 @@ from bootprob.feature_map import FeatureMap
 from bootprob.grids import grid_of
 from bootprob.probabilities import shares
 from bootprob.resampling import bootstrap_counts
+from bootprob.score_moments import PrincipalReplicates, ScoreMoments, average_models
 from bootprob.scoring import (
     NewRows,
     model_scores,
@@ -127,7 +128,12 @@ class FittedScores:
         """
         if (several := self._several()) is not None:
             return logit(several.predict_proba(self._checked(X)).clip(CLOSEST, 1 - CLOSEST))
-        return np.concatenate([scores.mean(axis=1) for scores in self._replicate_scores(X)])
+        models = average_models(self._models(), self.score_scale_)
+        if models is None:
+            parts = [scores.mean(axis=1) for scores in self._replicate_scores(X)]
+            return np.concatenate(parts)
+        scores = replicate_scores(models, self._rows(X), self.weights_)
+        return np.concatenate(list(scores))[:, 0] + self.score_offset_.mean()
 
     def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
         """Bootstrap intervals for the score.
@@ -291,6 +297,18 @@ class FittedScores:
             dtype=getattr(torch, self.dtype),
             memory_limit=self.memory_limit,
         )
+
+    def _moments(self, X: ArrayLike) -> Iterator[ScoreMoments]:
+        """Mean and variances of the replicate scores of rows, some at a time."""
+        models = self._models()
+        if models.coef is None or models.coef.shape[2] >= self.n_replicates_:
+            for scores in self._replicate_scores(X):
+                yield ScoreMoments.of(scores, self.counts_gram_)
+            return
+        principal = PrincipalReplicates(
+            models, self.weights_, self.score_scale_, self.score_offset_, self.counts_gram_
+        )
+        yield from principal.moments(self._rows(X))
 
     def _replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
         """Weighted scores of each replicate, aligned, in chunks (m, B)."""

@@ -13,6 +13,7 @@ from bootprob import intervals
 from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.probabilities import Calibrated
+from bootprob.score_moments import ScoreMoments
 from bootprob.true_logit import TrueLogit
 
 __all__ = ["NEEDS_REPLICATES", "ProbabilityIntervals", "logit_normal", "mean_variance"]
@@ -82,23 +83,17 @@ class ProbabilityIntervals:
         scores : ndarray, shape (m, B)
             Replicate scores.
         other : ndarray, shape (m, k)
-            Mean scores of the alternatives; read for "corrected" only.
+            Mean scores of the alternatives.
         probability : ndarray, shape (m,)
             Reported probabilities.
         level, method
             See `BootstrapSVC.proba_interval`.
         """
-        mean = scores.mean(axis=1)
         if method not in NEEDS_REPLICATES:
-            spread = jackknife = np.zeros(len(scores))
-            if method != "venn-abers":
-                spread = scores.var(axis=1, ddof=1)
-            if method in ("corrected", "jackknife"):
-                jackknife = intervals.jackknife_variance(scores, self.gram)
-            apart = np.zeros(len(scores))
-            if method == "corrected":
-                apart = self.alternatives.variance(other, self._sigmoid_logit(mean))
-            return self.of_moments(mean, spread, jackknife, apart, probability, level, method)
+            moments = ScoreMoments.of(scores, self.gram)
+            apart = self.model_variance(other, moments.mean)
+            return self.of_moments(moments, apart, probability, level, method)
+        mean = scores.mean(axis=1)
         slopes, intercepts = self.sigmoid_replicates.T
         replicates = slopes * (scores + self.calibrated.threshold) + intercepts
         center = self._sigmoid_logit(mean)
@@ -113,26 +108,24 @@ class ProbabilityIntervals:
 
     def of_moments(
         self,
-        mean: Floats,
-        spread: Floats,
-        jackknife: Floats,
+        moments: ScoreMoments,
         apart: Floats,
         probability: Floats,
         level: float,
         method: str,
     ) -> Floats:
-        """Intervals (n, 2) by a method that needs the moments of the replicate scores alone.
+        """Intervals (m, 2) by a method that needs the moments of the replicate scores alone.
 
         Parameters
         ----------
-        mean, spread, jackknife : ndarray, shape (n,)
-            Mean and variance of the replicate scores, and the variance of the mean by the
-            infinitesimal jackknife.
-        apart : ndarray, shape (n,)
-            Variance of the logit by `Alternatives.variance`.
+        moments : ScoreMoments
+            Of m rows.
+        apart : ndarray, shape (m,)
+            From `model_variance`; read for "corrected" only.
         probability, level, method
             As for `of_replicates`.
         """
+        mean = moments.mean
         before = mean + self.calibrated.threshold
         if method == "venn-abers":
             pair = logit(np.clip(self.venn_abers().bounds(before), _CLOSEST, 1 - _CLOSEST))
@@ -140,7 +133,7 @@ class ProbabilityIntervals:
         if method == "corrected":
             center = self.true_logit.logit(before)
             half = self.true_logit.half_width(
-                before, mean_variance(spread, jackknife), apart, level
+                before, mean_variance(moments.spread, moments.jackknife), apart, level
             )
             # The correction may move far scores by more than the width: the reported probability
             # always lies within.
@@ -149,9 +142,23 @@ class ProbabilityIntervals:
                 [np.minimum(center - half, reported), np.maximum(center + half, reported)], axis=-1
             )
         else:
-            variance = jackknife if method == "jackknife" else spread
+            variance = moments.jackknife if method == "jackknife" else moments.spread
             bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
         return self._probabilities(bounds, mean, probability)
+
+    def model_variance(self, other: Floats, mean: Floats) -> Floats:
+        """Variance of the logits by `Alternatives.variance`, shape (m,).
+
+        Parameters
+        ----------
+        other : ndarray, shape (m, k)
+            Mean scores of the alternatives; k = 0 leaves them out.
+        mean : ndarray, shape (m,)
+            Mean scores of the ensemble.
+        """
+        if other.shape[1] == 0:
+            return np.zeros(len(mean))
+        return self.alternatives.variance(other, self._sigmoid_logit(mean))
 
     def _sigmoid_logit(self, mean: Floats) -> Floats:
         return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)

@@ -91,7 +91,7 @@ def draw_by_case(cases: list[Case]) -> Figure:
     coverage.set_xlim(0.75, 1.0)
     coverage.set_xlabel("coverage of nominal 95 %")
     for h, case in zip(heights, cases, strict=True):
-        if not case["within reach"]:
+        if case["within reach"] is False:
             coverage.annotate(
                 f"{case['coverage'][DEFAULT]['0.95']:.2f}, warned", (0.755, h), fontsize=7,
                 va="center", color=_INK,
@@ -113,7 +113,7 @@ def draw_by_case(cases: list[Case]) -> Figure:
 
 def draw_by_probability(cases: list[Case]) -> Figure:
     """Coverage as a function of the true probability, one panel for each truth, at n = 500."""
-    shown = [case for case in cases if case["n"] == 500 and case["within reach"]]
+    shown = [case for case in cases if case["n"] == 500 and case["within reach"] is not False]
     columns = 3
     rows = -(-len(shown) // columns)
     figure = _figure(8.4, 1.9 * rows)
