@@ -16,6 +16,12 @@ from bootprob.coupling import class_pairs
 from bootprob.estimator import BootstrapSVC
 from bootprob.pair_training import shared_draws
 from bootprob.state_layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
+from bootprob.state_values import (
+    check_classes,
+    check_parameters,
+    check_settings,
+    check_two_classes,
+)
 
 __all__ = ["join_state", "split_state"]
 
@@ -91,8 +97,6 @@ def join_state(
     svc = _join(params, own, values, SEVERAL_CLASSES)
     codes, stored = svc.y_, list(values[_PAIRS])
     pairs = class_pairs(len(svc.classes_))
-    if not np.array_equal(np.unique(codes), np.arange(len(svc.classes_))):
-        raise ValueError("y_ does not number the classes")
     if len(stored) != len(pairs) or not all(isinstance(each, dict) for each in stored):
         raise ValueError(f"there are {len(stored)} pairs of {len(svc.classes_)} classes")
     svc.pair_ensembles_ = []
@@ -143,6 +147,7 @@ def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], di
         if name in values and values[name] is None:
             del values[name]
     _check(arrays, values | ({_PAIRS: []} if several else {}), layout)
+    check_parameters(svc, arrays, values)
     return arrays, values
 
 
@@ -152,8 +157,7 @@ def _join(
     _check(arrays, values, layout)
     svc = BootstrapSVC(**params)
     svc._validate_params()
-    if (svc.kernel == "rbf") != ("gamma_" in arrays):
-        raise ValueError("the kernel does not fit gamma_")
+    check_parameters(svc, arrays, values)
     svc.pair_ensembles_, svc.shared_draws_ = [], None
     for name, array in layout.arrays.items():
         if name in arrays:
@@ -172,6 +176,8 @@ def _join(
 
 def _check(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout) -> None:
     layout.check(arrays, values)
+    check_settings(values)
+    check_classes(arrays)
     if layout is SEVERAL_CLASSES:
         return
     kind = values.get("calibration_", "sigmoid")
@@ -186,6 +192,12 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout
         raise ValueError("either coef_ or dual_coef_ must be there")
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
         raise ValueError("dual_coef_ and X_fit_ belong together")
+    mapped = any(name.startswith("feature_map_.") for name in arrays)
+    if mapped and "gamma_" not in arrays:
+        raise ValueError("a feature map needs gamma_")
+    if "gamma_" in arrays and not mapped and "coef_" in arrays:
+        raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
+    check_two_classes(arrays, values)
 
 
 def _fields_of(kind: str) -> set[str]:

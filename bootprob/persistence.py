@@ -2,7 +2,8 @@
 
 The file is a safetensors file: the arrays as they lie in memory and, in its header under the name
 ``bootprob``, everything else as JSON. Loading reads numbers and text and executes nothing, so a
-model from a stranger can be opened safely. Protocol 1:
+model from a stranger can be opened safely; what is promised of that is in docs/model_files.md.
+Protocol 1:
 
 ===========  =====================================================================================
 entry        what it holds
@@ -20,34 +21,23 @@ entry        what it holds
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.estimator import BootstrapSVC
 from bootprob.exceptions import ModelFileError
-from bootprob.files import replace_when_complete
 from bootprob.fitted_state import join_state, split_state
-from bootprob.preprocessing import TablePreprocessor
+from bootprob.model_file import PROTOCOL, describe_error, read_model_file, write_model_file
+from bootprob.stored_tables import table_of, table_to_dict
 from bootprob.stored_values import decode, encode
 from bootprob.tables import TableModel
-from bootprob.target import Target
 from bootprob_gpu import InputError, resolve_device
 
 __all__ = ["PROTOCOL", "load", "save"]
 
-PROTOCOL = 1
-"""Number of the file layout that `save` writes and `load` reads."""
-
-_ENTRY = "bootprob"
 _ENTRIES = {"kind", "params", "values", "text_arrays", "shapes", "table"}
 _KINDS = ("BootstrapSVC", "TableModel")
 
@@ -69,17 +59,17 @@ def save(model: BootstrapSVC | TableModel, path: str | os.PathLike[str]) -> None
     ------
     sklearn.exceptions.NotFittedError
         The model is not fitted.
-    TypeError
-        The model is of another type or a parameter cannot be stored.
+    TypeError, ValueError
+        The model is of another type, a parameter cannot be stored, or a fitted attribute is not
+        what a fit leaves.
+    ModelFileError
+        There are more classes or names than a file may have.
     OSError
         The disk is full or the folder cannot be written.
     """
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel can be saved, not {type(model).__name__}.")
     svc = model.svc if isinstance(model, TableModel) else model
-    table = None
-    if isinstance(model, TableModel):
-        table = {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
     check_is_fitted(svc)
     params = svc.get_params(deep=False)
     if isinstance(params["random_state"], (np.random.RandomState, np.random.Generator)):
@@ -98,18 +88,9 @@ def save(model: BootstrapSVC | TableModel, path: str | os.PathLike[str]) -> None
         "text_arrays": encode(
             {name: arrays[name] for name in sorted(arrays.keys() - numeric.keys())}
         ),
-        "shapes": _shapes(numeric),
-        "table": table,
+        "table": table_to_dict(model) if isinstance(model, TableModel) else None,
     }
-    header = {
-        "protocol": PROTOCOL,
-        "bootprob": version("bootprob"),
-        "content": content,
-        "sha256": _checksum(content, numeric),
-    }
-    data = to_bytes(numeric, metadata={_ENTRY: json.dumps(header, allow_nan=False)})
-    with replace_when_complete(path) as file:
-        file.write(data)
+    write_model_file(path, content, numeric)
 
 
 def load(path: str | os.PathLike[str]) -> BootstrapSVC | TableModel:
@@ -131,91 +112,47 @@ def load(path: str | os.PathLike[str]) -> BootstrapSVC | TableModel:
     Raises
     ------
     ModelFileError
-        The file is missing, damaged, no bootprob model or of another protocol.
+        The file is missing, damaged, no bootprob model, of another protocol, or larger than half
+        of the memory that is free.
     """
-    content, arrays = _read(path)
+    content, arrays = read_model_file(path)
     try:
+        _check_entries(content)
         params = decode(content["params"])
+        if not isinstance(params, dict):
+            raise TypeError("params are no entries")
         params["device"] = _device_here(params["device"])
         texts, values = decode(content["text_arrays"]), decode(content["values"])
+        if not isinstance(values, dict) or not isinstance(texts, dict):
+            raise TypeError("values and text_arrays are no entries")
+        if not all(isinstance(array, np.ndarray) for array in texts.values()):
+            raise TypeError("text_arrays are no arrays")
+        if names := texts.keys() & arrays.keys():
+            raise ValueError(f"{', '.join(sorted(names))} is there twice")
         svc = join_state(params, arrays | texts, values)
-        if content["kind"] == "BootstrapSVC":
-            return svc
-        table = content["table"]
-        preprocessor = TablePreprocessor.from_dict(table["preprocessor"])
-        if len(preprocessor.get_feature_names_out()) != svc.n_features_in_:
-            raise ValueError("the preprocessing does not fit the ensemble")
-        return TableModel(preprocessor, Target.from_dict(table["target"]), svc)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} is damaged: {_first_line(error)}.") from error
+        return svc if content["table"] is None else table_of(content["table"], svc)
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise ModelFileError(f"{path} is damaged: {describe_error(error)}.") from error
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Read and check everything that can be checked without knowing the model."""
-    if not Path(path).exists():
-        raise ModelFileError(f"There is no file {path}.")
-    if not Path(path).is_file():
-        raise ModelFileError(f"{path} is not a file.")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if _ENTRY not in metadata:
-                raise ModelFileError(f"{path} is no bootprob model.")
-            header = json.loads(metadata[_ENTRY])
-            _check_protocol(path, header)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        content = header["content"]
-        intact = header["sha256"] == _checksum(content, arrays)
-    except PermissionError:
-        raise ModelFileError(f"{path} cannot be read: permission denied.") from None
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {_first_line(error)}.") from error
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is no bootprob model or is damaged.") from error
-    if not intact:
-        raise ModelFileError(f"{path} is damaged: its contents do not match its checksum.")
-    if not isinstance(content, dict) or content.keys() != _ENTRIES:
-        raise ModelFileError(f"{path} is damaged: entries are missing or unknown.")
+def _check_entries(content: dict[str, Any]) -> None:
+    if content.keys() != _ENTRIES:
+        raise ValueError("entries are missing or unknown")
     for name in ("params", "values", "text_arrays"):
         if not isinstance(content[name], dict):
-            raise ModelFileError(f"{path} is damaged: {name} are no entries.")
+            raise TypeError(f"{name} are no entries")
     if content["kind"] not in _KINDS:
-        raise ModelFileError(f"{path} holds a {content['kind']!r}, which is none of {_KINDS}.")
-    if content["shapes"] != _shapes(arrays):
-        raise ModelFileError(f"{path} is damaged: arrays are missing or have another shape.")
-    return content, arrays
+        raise ValueError(f"it holds a {content['kind']!r}, which is none of {_KINDS}")
+    if (content["kind"] == "TableModel") != (content["table"] is not None):
+        raise ValueError("kind and table do not fit each other")
 
 
-def _device_here(device: str) -> str:
+def _device_here(device: Any) -> str:
     """Return the device a model was fitted for, or "auto" where this machine lacks it."""
+    if not isinstance(device, str):
+        raise TypeError("device is no text")
     try:
         resolve_device(device)
     except InputError:
         return "auto"
     return device
-
-
-def _check_protocol(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
-    if header["protocol"] != PROTOCOL:
-        raise ModelFileError(
-            f"{path} was written by bootprob {header['bootprob']} with protocol "
-            f"{header['protocol']}; this is {version('bootprob')}, which reads protocol "
-            f"{PROTOCOL}. Use that version or fit the model again."
-        )
-
-
-def _shapes(arrays: dict[str, np.ndarray]) -> dict[str, list[Any]]:
-    return {name: [array.dtype.name, *array.shape] for name, array in sorted(arrays.items())}
-
-
-def _checksum(content: Any, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
-    for name in sorted(arrays):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(arrays[name]).data)
-    return digest.hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    text = f"no entry {error}" if isinstance(error, KeyError) else str(error)
-    return (text.strip().splitlines() or [type(error).__name__])[0].rstrip(".")

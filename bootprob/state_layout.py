@@ -1,4 +1,4 @@
-"""What the state of a fitted `BootstrapSVC` is made of: names, types and shapes."""
+"""What the state of a fitted `BootstrapSVC` is made of: names, types, shapes and ranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,20 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ARRAYS", "SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
+__all__ = ["ARRAYS", "LARGEST", "SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
+
+LARGEST = 1e100
+"""What numbers of a model may be at most; the inverse is the least scale. Products of two of them,
+and of a row within a million standard deviations, are far from overflow."""
+
+_DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
+_MAY_BE_EMPTY = "kam"
+_RANGES = {
+    "finite": (-LARGEST, LARGEST),
+    "positive": (1 / LARGEST, LARGEST),
+    "not negative": (0.0, LARGEST),
+    "a share": (-1e-9, 1 + 1e-9),  # sums of weights round
+}
 
 
 @dataclass(frozen=True)
@@ -17,56 +30,58 @@ class Array:
     `shapes` are words, a letter for each axis: n rows, p columns, D columns that the models know
     (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m or q
     steps of a calibrator, a alternatives, K classes, N rows of a table that a pair of classes
-    shares its draws with; a digit is a length. A letter stands for the same number in all arrays.
+    shares its draws with; a digit is a length. A letter stands for the same number in all arrays,
+    which only for k, a and m may be 0.
     """
 
     kinds: str
     shapes: tuple[str, ...]
+    numbers: str = "finite"  # or another of the ranges above; "or NaN" after it; "any" of all
     absent: str = ""  # "None" or "missing": what the attribute is where a model has no such array
 
 
 ARRAYS = {
     "classes_": Array("biufUO", ("2",)),
     "feature_names_in_": Array("O", ("p",), absent="missing"),
-    "C_": Array("f", ("R",)),
-    "gamma_": Array("f", ("R",), absent="None"),
-    "accuracy_": Array("f", ("BR",)),
-    "weights_": Array("f", ("R",)),
+    "C_": Array("f", ("R",), "positive"),
+    "gamma_": Array("f", ("R",), "not negative", absent="None"),
+    "accuracy_": Array("f", ("BR",), "a share or NaN"),
+    "weights_": Array("f", ("R",), "a share"),
     "vote_thresholds_": Array("f", ("R",)),
-    "control_gap_": Array("f", ("BR",), absent="None"),
+    "control_gap_": Array("f", ("BR",), "any", absent="None"),
     "intercept_": Array("f", ("BR",)),
     "coef_": Array("f", ("BRD",), absent="None"),
     "dual_coef_": Array("f", ("BRn",), absent="None"),
     "X_fit_": Array("f", ("nD",), absent="None"),
     "center_": Array("f", ("p",)),
-    "scale_": Array("f", ("p",)),
-    "bootstrap_scale_": Array("f", ("Bp", "p")),
-    "score_scale_": Array("f", ("B",)),
+    "scale_": Array("f", ("p",), "positive"),
+    "bootstrap_scale_": Array("f", ("Bp", "p"), "positive"),
+    "score_scale_": Array("f", ("B",), "positive"),
     "score_offset_": Array("f", ("B",)),
-    "oob_decision_function_": Array("f", ("n",)),
-    "oob_score_variance_": Array("f", ("n",)),
+    "oob_decision_function_": Array("f", ("n",), "finite or NaN"),
+    "oob_score_variance_": Array("f", ("n",), "not negative or NaN"),
     "oob_model_scores_": Array("f", ("nR",)),
-    "oob_vote_proba_": Array("f", ("n2",)),
-    "oob_proba_": Array("f", ("n2",)),
-    "oob_counts_": Array("iu", ("n",)),
+    "oob_vote_proba_": Array("f", ("n2",), "a share or NaN"),
+    "oob_proba_": Array("f", ("n2",), "a share or NaN"),
+    "oob_counts_": Array("i", ("n",), "not negative"),
     "sigmoid_information_": Array("f", ("22",)),
     "sigmoid_replicates_": Array("f", ("B2",)),
-    "oob_jackknife_variance_": Array("f", ("n",)),
-    "oob_model_variance_": Array("f", ("n",)),
+    "oob_jackknife_variance_": Array("f", ("n",), "not negative or NaN"),
+    "oob_model_variance_": Array("f", ("n",), "not negative or NaN"),
     "counts_gram_": Array("f", ("BB",)),
-    "sampled_rows_": Array("iu", ("k",)),
-    "sampled_scores_": Array("f", ("kB",)),
-    "y_": Array("iu", ("n",)),
-    "sample_weight_": Array("f", ("n",)),
+    "sampled_rows_": Array("i", ("k",), "not negative"),
+    "sampled_scores_": Array("f", ("kB",), "finite or NaN"),
+    "y_": Array("i", ("n",), "not negative"),
+    "sample_weight_": Array("f", ("n",), "not negative"),
     "true_logit_": Array("f", ("4",)),
 }
 # In the order in which the engine's Certificate takes them.
 _CERTIFICATES = {
-    "primal": Array("f", ("BR",)),
-    "dual": Array("f", ("BR",)),
-    "gap": Array("f", ("BR",)),
-    "n_iter": Array("iu", ("BR",)),
-    "status": Array("iu", ("BR",)),
+    "primal": Array("f", ("BR",), "any"),
+    "dual": Array("f", ("BR",), "any"),
+    "gap": Array("f", ("BR",), "any"),
+    "n_iter": Array("i", ("BR",), "not negative"),
+    "status": Array("i", ("BR",), "not negative"),
 }
 FEATURE_MAPS = {
     "nystroem": {
@@ -79,7 +94,7 @@ FEATURE_MAPS = {
     },
 }
 _ALTERNATIVES = {
-    "models": Array("i", ("a",)),
+    "models": Array("i", ("a",), "not negative"),
     "slopes": Array("f", ("a",)),
     "intercepts": Array("f", ("a",)),
 }
@@ -87,14 +102,14 @@ _CALIBRATOR_ARRAYS = {
     "coefficients": Array("f", ("3",), absent="missing"),
     "sigmoid": Array("f", ("2",), absent="missing"),
     "scores": Array("f", ("m",), absent="missing"),
-    "probabilities": Array("f", ("m",), absent="missing"),
-    "lower": Array("f", ("q",), absent="missing"),
-    "upper": Array("f", ("q",), absent="missing"),
+    "probabilities": Array("f", ("m",), "a share", absent="missing"),
+    "lower": Array("f", ("q",), "a share", absent="missing"),
+    "upper": Array("f", ("q",), "a share", absent="missing"),
 }
 _SHARED_DRAWS = {
-    "classes": Array("iu", ("N",), absent="missing"),
-    "weight": Array("f", ("N",), absent="missing"),
-    "rows": Array("iu", ("n",), absent="missing"),
+    "classes": Array("i", ("N",), "not negative", absent="missing"),
+    "weight": Array("f", ("N",), "not negative", absent="missing"),
+    "rows": Array("i", ("n",), "not negative", absent="missing"),
 }
 PARTS = {
     "certificates_": _CERTIFICATES,
@@ -126,9 +141,9 @@ OPTIONAL_VALUES: dict[str, type] = {
 _PREPARED = ("C_", "gamma_", "center_", "scale_", "bootstrap_scale_")
 OF_SEVERAL = {
     "classes_": Array("biufUO", ("K",)),
-    "oob_proba_": Array("f", ("nK",)),
-    "oob_vote_proba_": Array("f", ("nK",)),
-    "oob_decision_function_": Array("f", ("nK",)),
+    "oob_proba_": Array("f", ("nK",), "a share or NaN"),
+    "oob_vote_proba_": Array("f", ("nK",), "a share or NaN"),
+    "oob_decision_function_": Array("f", ("nK",), "finite or NaN"),
 } | {
     name: ARRAYS[name]
     for name in (
@@ -196,6 +211,8 @@ class Layout:
         if bool(mapped) != ("feature_map_error_" in values):
             raise TypeError("feature_map_ and feature_map_error_ belong together")
         lengths = {"p": values["n_features_in_"]}
+        if type(lengths["p"]) is not int or lengths["p"] < 1:
+            raise TypeError("n_features_in_ is no number of columns")
         if not mapped:
             lengths["D"] = lengths["p"]
         for name in sorted(arrays):
@@ -218,7 +235,8 @@ def names_in(whole: str, arrays: dict[str, np.ndarray]) -> set[str]:
 
 def _check_array(name: str, array: np.ndarray, wanted: Array, lengths: dict[str, int]) -> None:
     """Compare with the layout; letters seen for the first time enter `lengths`."""
-    if array.dtype.kind not in wanted.kinds:
+    dtype = _DTYPES.get(wanted.kinds)
+    if array.dtype.kind not in wanted.kinds or (dtype and array.dtype != dtype):
         raise TypeError(f"{name} has the dtype {array.dtype}")
     for shape in wanted.shapes:
         if len(shape) == array.ndim:
@@ -226,5 +244,21 @@ def _check_array(name: str, array: np.ndarray, wanted: Array, lengths: dict[str,
                 expected = int(axis) if axis.isdigit() else lengths.setdefault(axis, length)
                 if length != expected:
                     raise ValueError(f"{name} has the shape {array.shape}; {axis} is {expected}")
-            return
-    raise ValueError(f"{name} has {array.ndim} axes")
+                if length == 0 and axis not in _MAY_BE_EMPTY:
+                    raise ValueError(f"{name} is empty")
+            break
+    else:
+        raise ValueError(f"{name} has {array.ndim} axes")
+    if wanted.kinds in _DTYPES and wanted.numbers != "any":
+        _check_numbers(name, array, wanted.numbers)
+
+
+def _check_numbers(name: str, array: np.ndarray, wanted: str) -> None:
+    kind, _, or_nan = wanted.partition(" or ")
+    lowest, highest = _RANGES[kind]
+    if array.size == 0 or (or_nan and np.isnan(array).all()):
+        return
+    # NaN passes through min and max, and then no comparison holds.
+    least, most = (np.nanmin, np.nanmax) if or_nan else (np.min, np.max)
+    if not (lowest <= least(array) and most(array) <= highest):
+        raise ValueError(f"{name} has numbers that are not {kind}{' or NaN' * bool(or_nan)}")

@@ -2,17 +2,40 @@
 
 JSON has no tuples, no NaN, no arrays and only text as keys. Such values become an object with
 one key that starts with ``$``; all others stay as they are. Nothing here imports or calls what a
-file names.
+file names, and nothing takes more memory than a file's length and the limits here allow.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from typing import Any
+import re
+from typing import Any, NoReturn
 
 import numpy as np
 
-__all__ = ["decode", "encode"]
+__all__ = ["ARRAY_BYTES", "CONTAINERS", "DEPTH", "DIGITS", "ENTRIES", "decode", "encode", "parse"]
+
+DEPTH = 50
+"""Lists and objects within each other that `parse` accepts."""
+
+CONTAINERS = 200_000
+"""Lists and objects that `parse` accepts in all."""
+
+ENTRIES = 750_000
+"""Commas and colons outside of text that `parse` accepts."""
+
+DIGITS = 1_000
+"""Digits of a number that `parse` accepts; reading takes a time that grows as their square."""
+
+ARRAY_BYTES = 2**26
+"""Bytes of all arrays in JSON together: names and classes, as numbers are stored elsewhere."""
+
+_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_DTYPE = re.compile(r"[<|>]([biuf][0-9]{1,2}|U[0-9]{1,8}|O)")
+_LONG = re.compile(rf"[0-9]{{{DIGITS + 1}}}")
+_LARGE = re.compile(r"[eE][+]?[0-9]{3}|[0-9]{300}")  # may be beyond 1.8e308
+_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def encode(value: Any) -> Any:
@@ -77,36 +100,132 @@ def decode(stored: Any) -> Any:
 
     Raises
     ------
-    ValueError
-        `stored` does not come from `encode`.
+    TypeError, ValueError, OverflowError
+        `stored` does not come from `encode`, or its arrays take more than `ARRAY_BYTES`.
 
     Examples
     --------
     >>> decode(encode({1: (0.5, float("inf"))}))
     {1: (0.5, inf)}
     """
+    return _decode(stored, [ARRAY_BYTES])
+
+
+def parse(text: str) -> Any:
+    """Read JSON from a stranger.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    None, bool, int, float, str, list or dict
+
+    Raises
+    ------
+    ValueError
+        The text is no JSON, or beyond `DEPTH`, `CONTAINERS`, `ENTRIES` or `DIGITS`, or has an
+        object with the same name twice, a number that is not finite, or half a character.
+
+    Examples
+    --------
+    >>> parse('{"a": [1e999]}')
+    Traceback (most recent call last):
+        ...
+    ValueError: 1e999 is not finite
+    """
+    skeleton = _TEXT.sub("", text)
+    _check_extent(skeleton)
+    found = json.loads(
+        text,
+        object_pairs_hook=_distinct,
+        parse_float=_finite if _LARGE.search(skeleton) else None,  # calling it is slow
+        parse_constant=_refuse,
+    )
+    if "\\u" in text:  # lone surrogates, which nothing could print or write again
+        json.dumps(found, ensure_ascii=False).encode()
+    return found
+
+
+def _check_extent(skeleton: str) -> None:
+    """Refuse JSON, all text taken out of it, that is too long or too deep."""
+    brackets = re.sub(r"[^\[\]{}]++", "", skeleton)
+    if brackets.count("[") + brackets.count("{") > CONTAINERS:
+        raise ValueError(f"there are more than {CONTAINERS} lists and objects")
+    if skeleton.count(",") + skeleton.count(":") > ENTRIES:
+        raise ValueError(f"there are more than {ENTRIES} entries")
+    if _LONG.search(skeleton):
+        raise ValueError(f"a number has more than {DIGITS} digits")
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket in "[{" else -1
+        if depth > DEPTH:
+            raise ValueError(f"lists and objects are more than {DEPTH} deep")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has the same name twice")
+    return found
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits} is not finite")
+    return value
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _decode(stored: Any, left: list[int]) -> Any:
+    """`decode`, with the bytes that arrays may still take as the one entry of `left`."""
     if isinstance(stored, list):
-        return [decode(item) for item in stored]
+        return [_decode(item, left) for item in stored]
     if not isinstance(stored, dict):
         return stored
     match stored:
-        case {"$tuple": list(items)}:
-            return tuple(decode(item) for item in items)
-        case {"$float": str(text)}:
+        case {"$tuple": list(items), **others} if not others:
+            return tuple(_decode(item, left) for item in items)
+        case {"$float": str(text), **others} if not others and text in _NOT_FINITE:
             return float(text)
-        case {"$dict": list(pairs)}:
-            return {decode(key): decode(item) for key, item in pairs}
-        case {"$array": list(cells), "dtype": str(dtype), "shape": list(shape)}:
-            return np.array(decode(cells), dtype=_plain_dtype(dtype)).reshape(shape)
-        case {"$scalar": item, "dtype": str(dtype)}:
-            return _plain_dtype(dtype).type(decode(item))
-    if any(key.startswith("$") for key in stored):
-        raise ValueError(f"{next(iter(stored))!r} is no known mark")
-    return {key: decode(item) for key, item in stored.items()}
+        case {"$dict": list(pairs), **others} if not others:
+            return {_decode(key, left): _decode(item, left) for key, item in pairs}
+        case {"$array": list(cells), "dtype": str(name), "shape": list(shape)} if len(stored) == 3:
+            return _array(_decode(cells, left), _plain_dtype(name), shape, left)
+        case {"$scalar": item, "dtype": str(name)} if len(stored) == 2:
+            return _scalar(_decode(item, left), _plain_dtype(name))
+    if mark := next((key for key in stored if key.startswith("$")), None):
+        raise ValueError(f"{mark!r} is no known mark")
+    return {key: _decode(item, left) for key, item in stored.items()}
+
+
+def _array(cells: list[Any], dtype: np.dtype, shape: list[Any], left: list[int]) -> np.ndarray:
+    if not all(type(length) is int and length >= 0 for length in shape):
+        raise ValueError("a shape is no list of lengths")
+    if len(cells) != math.prod(shape):
+        raise ValueError(f"{len(cells)} cells do not fill the shape {shape}")
+    if not all(cell is None or isinstance(cell, bool | int | float | str) for cell in cells):
+        raise TypeError("the cells of an array are no plain values")
+    if dtype.kind == "U" and not all(isinstance(cell, str) for cell in cells):
+        raise TypeError("the cells of an array of text are no text")
+    left[0] -= dtype.itemsize * len(cells)
+    if left[0] < 0:
+        raise ValueError(f"arrays take more than {ARRAY_BYTES} bytes")
+    return np.array(cells, dtype=dtype).reshape(shape)
+
+
+def _scalar(item: Any, dtype: np.dtype) -> Any:
+    if not isinstance(item, bool | int | float | str):
+        raise TypeError("a number is no plain value")
+    return dtype.type(item)
 
 
 def _plain_dtype(name: str) -> np.dtype:
-    dtype = np.dtype(name)
-    if dtype.kind not in "biufUO":
-        raise ValueError(f"{name!r} is no plain dtype")
-    return dtype
+    if not _DTYPE.fullmatch(name) or np.dtype(name).str != name:
+        raise ValueError(f"{name[:20]!r} is no plain dtype")
+    return np.dtype(name)

@@ -263,8 +263,8 @@ def test_predictions_of_a_table_model(table_model: TableModel) -> None:
     assert predicted.index.equals(new.index)
     X = table_model.preprocessor.transform(new)
     svc = table_model.svc
-    np.testing.assert_array_equal(predicted["probability"], svc.predict_proba(X)[:, 1])
-    np.testing.assert_array_equal(predicted["score"], svc.decision_function(X))
+    np.testing.assert_allclose(predicted["probability"], svc.predict_proba(X)[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(predicted["score"], svc.decision_function(X), rtol=1e-12)
     for name, bounds in (
         ("probability", svc.proba_interval(X, level=0.8)[:, 1]),
         ("score", svc.score_interval(X, level=0.8)),

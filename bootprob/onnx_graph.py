@@ -1,0 +1,155 @@
+"""ONNX graphs, a node at a time. Needs the package onnx (the extra ``onnx``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike
+from onnx import TensorProto, helper, numpy_helper
+
+__all__ = ["OPSET", "PREFIX", "Graph"]
+
+OPSET = 18
+"""Version of the operators; those of ``ai.onnx.ml`` are of version 3."""
+
+PREFIX = "bootprob:"
+"""Begins the names of all values inside a graph, so that inputs may be called as columns are."""
+
+_IR_VERSION = 8  # the file format that belongs to the operators
+
+
+class Graph:
+    """Nodes and constants of a graph under construction; values are known by their names.
+
+    Parameters
+    ----------
+    outer : Graph, optional
+        The graph that this one is the body of a loop in; its values may be used.
+    """
+
+    def __init__(self, outer: Graph | None = None) -> None:
+        self._root: Graph = self if outer is None else outer._root
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._n_names = 0
+        self.n_bytes = 0  # of all constants
+
+    def constant(self, values: ArrayLike) -> str:
+        """Add an array: numbers as they are, text as ONNX has it."""
+        name, array = self._name(), np.asarray(values)
+        self._root.n_bytes += array.nbytes
+        if array.dtype.kind in "UO":
+            made = numpy_helper.from_array(array.astype(object), name)
+        else:
+            made = numpy_helper.from_array(np.asarray(array, order="C"), name)
+        self._root._constants.append(made)
+        return name
+
+    def add(self, operator: str, *inputs: str | ArrayLike, **attributes: Any) -> str:
+        """Add a node with one output and return its name; arrays among the inputs are constants."""
+        output = self._name()
+        self._node(operator, inputs, [output], **attributes)
+        return output
+
+    def product(self, left: str, right: str, width: int) -> str:
+        """Add a product of matrices (m, width) and (width, n).
+
+        onnxruntime 1.31 puts a constant of one entry that multiplies or divides one of them into
+        the product, as float32: "Mul" is the product of a column with a row, and keeps float64.
+        """
+        return self.add("Mul" if width == 1 else "MatMul", left, right)
+
+    def sum_over(
+        self,
+        scanned: Sequence[ArrayLike],
+        start: Sequence[str],
+        body: Callable[..., Sequence[str]],
+    ) -> list[str]:
+        """Add up what `body` gives for each entry of the first axis of arrays.
+
+        Parameters
+        ----------
+        scanned : sequence of array_like
+            Arrays of the same length.
+        start : sequence of str
+            What to add to; float64, of shape (m, 1).
+        body : callable
+            Takes a graph and the names of an entry of each array, and returns as many names of
+            what is to be added as there are in `start`.
+        """
+        inner = Graph(self)
+        sums = [inner._name() for _ in start]
+        arrays = [np.asarray(array) for array in scanned]
+        entries = [inner._name() for _ in arrays]
+        added = body(inner, *entries)
+        new = [inner.add("Add", *each) for each in zip(sums, added, strict=True)]
+        shape: list[int | str] = ["rows", 1]
+        graph = helper.make_graph(
+            inner._nodes,
+            "body",
+            [
+                *(helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in sums),
+                *(
+                    helper.make_tensor_value_info(name, TensorProto.DOUBLE, array.shape[1:])
+                    for name, array in zip(entries, arrays, strict=True)
+                ),
+            ],
+            [helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in new],
+        )
+        outputs = [self._name() for _ in start]
+        inputs = [*start, *map(self.constant, arrays)]
+        self._node("Scan", inputs, outputs, body=graph, num_scan_inputs=len(arrays))
+        return outputs
+
+    def model(
+        self,
+        inputs: Sequence[tuple[str, int, Sequence[int | str]]],
+        outputs: Sequence[tuple[str, str, int, Sequence[int | str]]],
+        *,
+        description: str,
+        properties: dict[str, str],
+        producer_version: str,
+    ) -> onnx.ModelProto:
+        """Make a checked model.
+
+        Parameters
+        ----------
+        inputs : sequence of (name, element type, shape)
+        outputs : sequence of (name, value in the graph, element type, shape)
+        description, properties, producer_version
+            What a person may want to know of it.
+        """
+        for name, value, _, _ in outputs:
+            self._nodes.append(helper.make_node("Identity", [value], [name]))
+        graph = helper.make_graph(
+            self._nodes,
+            "bootprob",
+            [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+            [helper.make_tensor_value_info(name, kind, shape) for name, _, kind, shape in outputs],
+            self._constants,
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", 3)],
+            ir_version=_IR_VERSION,
+            producer_name="bootprob",
+            producer_version=producer_version,
+            doc_string=description,
+        )
+        helper.set_model_props(model, properties)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def _node(
+        self, operator: str, inputs: Sequence[Any], outputs: list[str], **attributes: Any
+    ) -> None:
+        names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
+        domain = "ai.onnx.ml" if operator == "LabelEncoder" else ""
+        self._nodes.append(helper.make_node(operator, names, outputs, domain=domain, **attributes))
+
+    def _name(self) -> str:
+        self._root._n_names += 1
+        return f"{PREFIX}{self._root._n_names}"

@@ -1,0 +1,79 @@
+"""What a `TableModel` stores beside its ensemble: preprocessing and target, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bootprob.columns import as_levels, level_text
+from bootprob.estimator import BootstrapSVC
+from bootprob.preprocessing import TablePreprocessor
+from bootprob.tables import TableModel
+from bootprob.target import Target
+
+__all__ = ["table_of", "table_to_dict"]
+
+
+def table_to_dict(model: TableModel) -> dict[str, Any]:
+    """Preprocessing and target of a model, as values that JSON can hold."""
+    return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
+
+
+def table_of(stored: Any, svc: BootstrapSVC) -> TableModel:
+    """Make a model of a table of what `table_to_dict` returned and its ensemble.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        `stored` is something else or does not fit the ensemble.
+    """
+    if not isinstance(stored, dict) or stored.keys() != {"preprocessor", "target"}:
+        raise TypeError("the table has other entries than preprocessor and target")
+    target = Target.from_dict(stored["target"])
+    texts = {level_text(label) for label in target.labels}
+    if len(texts) < len(target.labels) or any(label != label for label in target.labels):
+        raise ValueError("the labels of the target are not distinct")
+    if not np.array_equal(svc.classes_, np.arange(len(target.labels))):
+        raise ValueError("the target does not fit the ensemble")
+    _check_columns(stored["preprocessor"], svc.n_features_in_)
+    return TableModel(TablePreprocessor.from_dict(stored["preprocessor"]), target, svc)
+
+
+def _check_columns(stored: Any, n_features: int) -> None:
+    """Check the columns, before scikit-learn is given them: it would be slow to find out."""
+    if not isinstance(stored, dict) or not isinstance(stored.get("columns"), list):
+        raise TypeError("the stored preprocessing is damaged")
+    names, n_found = [], 0
+    for column in stored["columns"]:
+        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+            raise TypeError("a column of the stored preprocessing is damaged")
+        names.append(column["name"])
+        if column.get("kind") == "number":
+            n_found += 1
+            continue
+        levels = column.get("levels")
+        if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+            raise TypeError("a column of the stored preprocessing has no levels")
+        n_found += len(levels)
+        if len(set(levels)) < len(levels) or not all(levels):
+            raise ValueError("levels of the stored preprocessing are not distinct")
+        if column["kind"] not in ("boolean", "text"):
+            raise ValueError("a column of the stored preprocessing is of no kind")
+        if as_levels(pd.Series(levels, dtype=object), column["kind"]).tolist() != levels:
+            raise ValueError("levels of the stored preprocessing are no levels of a column")
+    if n_found != n_features or not names:
+        raise ValueError("the preprocessing does not fit the ensemble")
+    if len(set(names)) < len(names):
+        raise ValueError("columns of the stored preprocessing have the same name")
+    before = stored.get("feature_names_in")
+    if not isinstance(before, list) or not all(isinstance(name, str) for name in before):
+        raise TypeError("the names of the stored preprocessing are no texts")
+    if not set(names) <= set(before):
+        raise ValueError("the columns of the stored preprocessing are not among its names")
+    notes, dropped = stored.get("notes"), stored.get("dropped")
+    if not isinstance(notes, list) or not isinstance(dropped, dict):
+        raise TypeError("the notes of the stored preprocessing are damaged")
+    if not all(isinstance(text, str) for text in (*notes, *dropped.values())):
+        raise TypeError("the notes of the stored preprocessing are no texts")
