@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-from markupsafe import Markup
-
-from bootprob.exceptions import DataError
-from bootprob.files import check_output, replace_when_complete
-from bootprob.report import figures, wording
+from bootprob.report import figures, scored_figures
 from bootprob.report.content import report_content
-from bootprob.report.svg import COLORS
+from bootprob.report.model_card import model_card
+from bootprob.report.page import check_page, render, write_page
+from bootprob.report.scored import scored_content
 from bootprob.report.trade_off import trade_off
 
 if TYPE_CHECKING:
+    from bootprob.costs import CostMatrix
     from bootprob.estimator import BootstrapSVC
     from bootprob.held_out import HeldOut
+    from bootprob.tables import TableModel
 
-__all__ = ["write_report"]
+__all__ = ["model_card", "write_report", "write_scored_report"]
 
 
 def write_report(
@@ -32,7 +29,7 @@ def write_report(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Write a self-contained report on fitted models, and its numbers beside it.
 
     The page needs no network and runs no script; it holds row numbers, labels, scores and
@@ -55,6 +52,11 @@ def write_report(
         Rows with known labels that took no part in training; the models are measured on them
         too.
 
+    Returns
+    -------
+    dict
+        The numbers, of which `bootprob.report.model_card.card_of` makes a model card.
+
     Raises
     ------
     DataError
@@ -63,28 +65,13 @@ def write_report(
     sklearn.exceptions.NotFittedError
         If a model is not fitted.
     """
-    page = check_output(path)
-    numbers = page.with_suffix(".json")
-    if numbers == page:
-        raise DataError(f"{path} is where the numbers would go; end the name in .html.")
-    check_output(numbers)
+    page, numbers = check_page(path)
     content = report_content(models, title=title, command=command, held_out=held_out)
-    html = _render(content, numbers.name)
-    as_json = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    for target, text in ((numbers, as_json + "\n"), (page, html)):
-        with replace_when_complete(target) as file:
-            file.write(text.encode())
+    write_page(page, numbers, _render(content, numbers.name), content)
+    return content
 
 
 def _render(content: dict[str, Any], numbers_name: str) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update({name: getattr(wording, name) for name in wording.__all__})
     classes = content["data"]["negative_class"], content["data"]["positive_class"]
     pictures = [
         {
@@ -96,7 +83,60 @@ def _render(content: dict[str, Any], numbers_name: str) -> str:
         }
         for k, model in enumerate(content["models"])
     ]
-    template = environment.get_template("template.html")
-    return template.render(
-        content, pictures=pictures, colors=COLORS, numbers_name=numbers_name, svg=Markup
+    return render("template.html", content, pictures=pictures, numbers_name=numbers_name)
+
+
+def write_scored_report(
+    table: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    model: BootstrapSVC | TableModel | None = None,
+    input_table: str | os.PathLike[str] | None = None,
+    costs: CostMatrix | None = None,
+    level: float = 0.95,
+    id_column: str | None = None,
+    n_listed: int = 50,
+    title: str | None = None,
+    command: str | None = None,
+    progress: Callable[[int], None] = lambda n_rows: None,
+) -> dict[str, Any]:
+    """Write a self-contained report on a scored table, and its numbers beside it.
+
+    Parameters
+    ----------
+    table : path-like
+        What ``bootprob predict`` or ``bootprob score`` wrote; of any size.
+    path : path-like
+        The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
+        are replaced, each in one step.
+    model, input_table, costs, level, id_column, n_listed, title, command, progress
+        As for `bootprob.report.scored.scored_content`.
+
+    Returns
+    -------
+    dict
+        The numbers.
+
+    Raises
+    ------
+    DataError
+        If `path` cannot be written or is the table, or as `scored_content` says.
+    """
+    page, numbers = check_page(path)
+    content = scored_content(
+        table,
+        model=model,
+        input_table=input_table,
+        costs=costs,
+        level=level,
+        id_column=id_column,
+        n_listed=n_listed,
+        title=title,
+        command=command,
+        progress=progress,
     )
+    names = ("distribution", "widths", "undecided", "deciles")
+    pictures = {name: getattr(scored_figures, name)(content) for name in names}
+    html = render("scored.html", content, pictures=pictures, numbers_name=numbers.name)
+    write_page(page, numbers, html, content)
+    return content

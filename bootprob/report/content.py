@@ -6,7 +6,6 @@ so that nothing is shown that the JSON file does not hold. It holds no feature v
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from bootprob.metric_intervals import (
 )
 from bootprob.reliability import calibration_error_by_chance, reliability_curve
 from bootprob.report.control import control_content, held_out_content
+from bootprob.report.plain import plain
 from bootprob.report.single_rows import row_histograms, row_intervals
 from bootprob_gpu import Status
 
@@ -102,7 +102,7 @@ def report_content(
         "models": [_model(label, model, held_out) for label, model in models.items()],
         "comparison": _comparison(models),
     }
-    return _plain(content)
+    return plain(content)
 
 
 def _data(model: BootstrapSVC) -> dict[str, Any]:
@@ -258,21 +258,3 @@ def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
     best, second = sorted(losses, key=lambda label: losses[label])[:2]
     difference = log_loss_difference(y, p[best][common], p[second][common], weights, LEVEL)
     return {"best": best, "second": second, "log_loss_difference": asdict(difference)}
-
-
-def _plain(value: Any) -> Any:
-    """Turn numpy into plain Python and what is not finite into None, all the way down."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    # A generator, say: its text would show a memory address; the entropy is listed anyway.
-    return type(value).__name__

@@ -1,0 +1,74 @@
+"""What all reports share: two files that belong together, and how a page is rendered."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from bootprob.exceptions import DataError
+from bootprob.files import check_output, replace_when_complete
+from bootprob.report import wording
+from bootprob.report.svg import COLORS
+
+__all__ = ["check_page", "render", "write_page"]
+
+
+def check_page(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Where a report goes, and the numbers beside it; refuses what cannot be written.
+
+    Parameters
+    ----------
+    path : path-like
+        The HTML file.
+
+    Returns
+    -------
+    page, numbers : Path
+
+    Raises
+    ------
+    DataError
+        If one of them cannot be written, or `path` ends in ``.json``.
+    """
+    page = check_output(path)
+    numbers = page.with_suffix(".json")
+    if numbers == page:
+        raise DataError(f"{path} is where the numbers would go; end the name in .html.")
+    check_output(numbers)
+    return page, numbers
+
+
+def render(template: str, content: dict[str, Any], **context: Any) -> str:
+    """Fill a template of this folder; text is escaped, and a name that is missing is an error.
+
+    Parameters
+    ----------
+    template : str
+        Its file name.
+    content : dict
+        The numbers of the report; its entries are the template's names.
+    **context
+        What else the template needs: pictures, the name of the file of numbers.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update({name: getattr(wording, name) for name in wording.__all__})
+    return environment.get_template(template).render(content, colors=COLORS, svg=Markup, **context)
+
+
+def write_page(page: Path, numbers: Path, html: str, content: dict[str, Any]) -> None:
+    """Write a page and its numbers, each in one step, the numbers first."""
+    as_json = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    for target, text in ((numbers, as_json + "\n"), (page, html)):
+        with replace_when_complete(target) as file:
+            file.write(text.encode())
