@@ -14,7 +14,15 @@ import pandas as pd
 from bootprob.exceptions import DataError
 from bootprob.files import replace_when_complete
 
-__all__ = ["TABLE_SUFFIXES", "check_columns", "read_table", "table_suffix", "write_table"]
+__all__ = [
+    "TABLE_SUFFIXES",
+    "check_columns",
+    "read_table",
+    "refuse_duplicates",
+    "separator_and_names",
+    "table_suffix",
+    "write_table",
+]
 
 TABLE_SUFFIXES = (".csv", ".parquet")
 """Suffixes of the files that are tables."""
@@ -95,8 +103,8 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
 
 def _read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd.DataFrame:
     # pandas would quietly rename the second "a" to "a.1", so the header is looked at first.
-    separator, raw_names = _separator_and_names(path)
-    _refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
+    separator, raw_names = separator_and_names(path)
+    refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
 
     def read(decimal: str) -> pd.DataFrame:
         return pd.read_csv(
@@ -125,7 +133,7 @@ def _read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd
     return frame.rename(columns=str.strip)
 
 
-def _separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
     """Find what separates the cells of a CSV file, and the names in its first line.
 
     `csv.Sniffer` takes any comma for the separator, also that of ``height, cm;weight, kg;sex``.
@@ -181,10 +189,10 @@ def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
     """
     if frame.shape[1] == 0:
         raise DataError(f"{what} has no columns.")
-    _refuse_duplicates([str(name) for name in frame.columns], what)
+    refuse_duplicates([str(name) for name in frame.columns], what)
 
 
-def _refuse_duplicates(names: list[str], what: str) -> None:
+def refuse_duplicates(names: list[str], what: str) -> None:
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{what} has several columns named {', '.join(repeated)}; rename them.")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bootprob.columns import level_text
 from bootprob.exceptions import DataError
-from bootprob.table_files import _separator_and_names
+from bootprob.table_files import separator_and_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -229,7 +229,7 @@ def _column_names(file: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     if file.suffix.lower() == ".csv":
-        return [str(name) for name in _separator_and_names(file)[1]]
+        return [str(name) for name in separator_and_names(file)[1]]
     if file.suffix.lower() == ".parquet":
         return list(pq.read_schema(file).names)
     with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as reader:
@@ -264,7 +264,7 @@ def _read_csv(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
     from pyarrow import csv
 
-    separator, _ = _separator_and_names(file)
+    separator, _ = separator_and_names(file)
     decimal = "," if separator != "," and _decimal_commas(file, separator, raw) else "."
     types = {name: pa.float64() if key in _NUMBERS else pa.string() for key, name in raw.items()}
     yield from csv.open_csv(

@@ -18,6 +18,8 @@ __all__ = ["cores", "describe"]
 ROOT = Path(__file__).parents[2]
 _WRITTEN = (  # measured
     "docs/studies.md",
+    "docs/batch_scoring_rates.md",
+    "docs/server_load.md",
     "docs/benchmarks.md",
     "docs/calibration.md",
     "docs/coverage.md",

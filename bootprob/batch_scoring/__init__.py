@@ -1,0 +1,17 @@
+"""Rows by the million: files scored in constant memory, and batches for Spark, Dask and others."""
+
+from bootprob.batch_scoring.dataset_scoring import ScoringSummary, score_dataset
+from bootprob.batch_scoring.options import ScoringOptions
+from bootprob.batch_scoring.row_scoring import result_schema, score_batches
+from bootprob.batch_scoring.tally import BadRow, BadRowsError, Tally
+
+__all__ = [
+    "BadRow",
+    "BadRowsError",
+    "ScoringOptions",
+    "ScoringSummary",
+    "Tally",
+    "result_schema",
+    "score_batches",
+    "score_dataset",
+]

@@ -1,0 +1,302 @@
+"""Files of any size scored from end to end, in constant memory, resumed where they were left."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from bootprob.batch_scoring.ahead import one_ahead
+from bootprob.batch_scoring.csv_source import column_names
+from bootprob.batch_scoring.fragments import Block, Fragment, blocks_of, cut
+from bootprob.batch_scoring.options import ScoringOptions
+from bootprob.batch_scoring.part_files import check_schema
+from bootprob.batch_scoring.prepared_rows import PreparedRows
+from bootprob.batch_scoring.row_scoring import RowScorer, check_columns, rows_at_once
+from bootprob.batch_scoring.run_input import (
+    append_partition,
+    checked_output,
+    load_model,
+    open_sources,
+    summary_of,
+    with_partition,
+)
+from bootprob.batch_scoring.sources import SUFFIXES, InputFile, Source, find_files
+from bootprob.batch_scoring.tally import BadRow, Tally
+from bootprob.batch_scoring.work_folder import WorkFolder
+from bootprob.exceptions import DataError
+from bootprob.files import replace_when_complete
+from bootprob.progress import progress_bar
+
+if TYPE_CHECKING:
+    from bootprob.tables import TableModel
+
+__all__ = ["ScoringSummary", "score_dataset"]
+
+_BLOCKS_OF_FRAGMENT = 16  # what a kill can cost
+
+
+@dataclass
+class ScoringSummary:
+    """What a run did.
+
+    Attributes
+    ----------
+    output : str
+    n_rows : int
+        All rows of the input.
+    n_resumed : int
+        Those that an interrupted run had scored before.
+    n_bad : int
+        Rows without results, as they could not be used.
+    bad : list of BadRow
+        The first thousand of them.
+    unknown : dict of str to dict
+        By column, ``rows`` with a level that the model does not know, and ``levels``: how many
+        rows have which, of the first hundred levels found.
+    seconds : float
+        From end to end.
+    busy : dict of str to float
+        Seconds that each stage worked: "reading", "preparing" (from columns to the matrix),
+        "scoring" and "writing". They overlap, so their sum may exceed `seconds`.
+    """
+
+    output: str
+    n_rows: int
+    n_resumed: int
+    n_bad: int
+    bad: list[BadRow]
+    unknown: dict[str, dict[str, Any]]
+    seconds: float
+    busy: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        """Rows scored per second by this run."""
+        return (self.n_rows - self.n_resumed) / self.seconds
+
+
+def score_dataset(
+    model: TableModel | str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: ScoringOptions | None = None,
+    *,
+    progress: bool = False,
+) -> ScoringSummary:
+    """Score a file, or a folder of files, of any size.
+
+    The results are those of `TableModel.predict` for each file, in the order of its rows. They
+    appear under `output` when all are there. An interrupted run leaves the parts that are complete
+    in a hidden folder beside it, and the same call takes only what is missing: the same model,
+    options and input files, unchanged in size and time.
+
+    Parameters
+    ----------
+    model : TableModel or path-like
+        Fitted, or the file of one.
+    source : path-like
+        A file that ends in ``.csv``, ``.parquet``, ``.arrow`` or ``.feather``, or a folder of
+        files of one of these kinds; folders called ``year=2024`` within it make a column.
+    output : path-like
+        A file that ends in one of these, or a folder to be created, of Parquet files whose names
+        are in the order of the rows. What else is to be told lies beside it, in a file whose name
+        has ``.summary.json`` at the end.
+    options : ScoringOptions, optional
+        Default ``ScoringOptions()``.
+    progress : bool, default False
+        Show progress bars.
+
+    Returns
+    -------
+    ScoringSummary
+
+    Raises
+    ------
+    DataError
+        Something given cannot be used; see also `ScoringOptions.bad_rows`. Nothing is left behind.
+    ModelFileError
+        `model` is no model file.
+    OSError
+        The disk is full or the folder cannot be written. Finished parts stay for the next run.
+    """
+    start = time.perf_counter()
+    options = ScoringOptions() if options is None else options
+    files = find_files(source)
+    target = checked_output(Path(output), Path(source), files)
+    fitted, checksum = load_model(model)
+    for each in files:
+        if each.path.suffix.lower() == ".csv":
+            needed = (*fitted.preprocessor.kinds_, *options.keep)
+            check_columns(needed, [*column_names(each.path), *each.partition], str(each.path))
+    identities = [each.identity() for each in files]
+    run = {
+        "model": checksum,
+        "device": str(fitted.svc.device),
+        "input": identities,
+        "options": asdict(options),
+    }
+    try:
+        with WorkFolder.locked(target) as work:
+            work.begin(run)
+            summary = work.published()
+            if summary is None:
+                rows = rows_at_once(fitted, options)
+                sources = open_sources(fitted, files, rows, work, progress)
+                done = _Run(fitted, options, files, sources, work, rows)
+                done.score(progress)
+                if [each.identity() for each in files] != identities:
+                    raise DataError(f"{source} was changed while it was scored; begin again.")
+                summary = done.publish(start)
+            with replace_when_complete(summary_of(target)) as file:
+                file.write(json.dumps(summary, indent=1).encode())
+            work.remove()
+    except OSError as error:  # the names of hidden files would help nobody
+        raise OSError(error.errno, error.strerror or str(error), str(output)) from error
+    bad = [BadRow(**row) for row in summary.pop("bad")]
+    return ScoringSummary(**summary, bad=bad)
+
+
+class _Run:
+    """Fragments on their way from the files to the parts."""
+
+    def __init__(
+        self,
+        model: TableModel,
+        options: ScoringOptions,
+        files: Sequence[InputFile],
+        sources: Sequence[Source],
+        work: WorkFolder,
+        rows: int,
+    ) -> None:
+        self._options, self._files, self._sources = options, files, sources
+        self._work, self._rows = work, rows
+        self._used = tuple(model.preprocessor.kinds_)
+        self._categories = tuple(model.preprocessor.levels_)
+        schemas = [
+            with_partition(each.schema, file.partition)
+            for each, file in zip(sources, files, strict=True)
+        ]
+        for schema, file in zip(schemas, files, strict=True):
+            check_columns((*self._used, *options.keep), schema.names, str(file.path))
+        self._scorer = RowScorer(model, options, schemas[0])
+        self._schema = self._scorer.schema
+        self._fragments = self._cut()
+        self._suffix = self._suffix_of_parts()
+        check_schema(self._suffix, self._schema)
+        self._waiting = [each for each in self._fragments if not work.finished(each, self._suffix)]
+        self._n_resumed = _n_rows(self._fragments) - _n_rows(self._waiting)
+        self._busy = dict.fromkeys(("reading", "preparing", "scoring", "writing"), 0.0)
+
+    def _cut(self) -> list[Fragment]:
+        found: list[Fragment] = []
+        for at, source in enumerate(self._sources):
+            for start, stop in cut(source.chunks, _BLOCKS_OF_FRAGMENT * self._rows):
+                found.append(Fragment(len(found), at, start, stop))
+        if not found:
+            raise DataError("The input has column names but no rows.")
+        return found
+
+    def _suffix_of_parts(self) -> str:
+        """Of several parts of a file, only CSV can be put together as they are."""
+        wanted = self._work.output.suffix.lower()
+        if wanted not in SUFFIXES:
+            return ".parquet"
+        return wanted if wanted == ".csv" or len(self._fragments) == 1 else ".arrow"
+
+    def score(self, progress: bool) -> None:
+        """Score all fragments that are not finished yet."""
+        total = _n_rows(self._fragments)
+        with (
+            progress_bar("Scoring rows", total, shown=progress) as advance,
+            one_ahead(self._prepared()) as prepared,
+            one_ahead(self._scored(prepared)) as scored,
+        ):
+            advance(self._n_resumed)
+            for fragment, results in groupby(scored, key=lambda each: each[0]):
+                tally = Tally()
+                with self._work.new_part(fragment, self._suffix, self._schema) as write:
+                    for _, result, found in results:
+                        begin = time.perf_counter()
+                        write(result)
+                        self._busy["writing"] += time.perf_counter() - begin
+                        tally.add(found)
+                        advance(result.num_rows)
+                    begin = time.perf_counter()
+                self._work.finish(fragment, self._suffix, tally)
+                self._busy["writing"] += time.perf_counter() - begin
+
+    def _blocks(self) -> Iterator[Block]:
+        columns = tuple(dict.fromkeys((*self._used, *self._options.keep)))
+        for at, own in groupby(self._waiting, key=lambda each: each.file):
+            given = self._files[at].partition
+            stored = [name for name in columns if name not in given]
+            only_distinct = [name for name in self._categories if name not in given]
+            # A table of which all columns are in the folders' names still has rows to count.
+            stored = stored or self._sources[at].schema.names[:1]
+            for block in blocks_of(self._sources[at], list(own), stored, only_distinct, self._rows):
+                yield replace(block, batch=append_partition(block.batch, given))
+
+    def _prepared(self) -> Generator[tuple[Block, PreparedRows, Tally]]:
+        blocks = self._blocks()
+        while True:
+            begin = time.perf_counter()
+            block = next(blocks, None)
+            self._busy["reading"] += time.perf_counter() - begin
+            if block is None:
+                return
+            begin, tally = time.perf_counter(), Tally()
+            name = self._files[block.fragment.file].name
+            prepared = self._scorer.prepare(block.batch, tally, file=name, first=block.first)
+            self._busy["preparing"] += time.perf_counter() - begin
+            yield block, prepared, tally
+
+    def _scored(
+        self, blocks: Iterator[tuple[Block, PreparedRows, Tally]]
+    ) -> Generator[tuple[Fragment, pa.RecordBatch, Tally]]:
+        for block, prepared, tally in blocks:
+            begin = time.perf_counter()
+            result = self._scorer.score(block.batch, prepared)
+            self._busy["scoring"] += time.perf_counter() - begin
+            yield block.fragment, result, tally
+
+    def publish(self, start: float) -> dict[str, Any]:
+        """Put the results in their place and sum up."""
+        begin = time.perf_counter()
+        work, tally = self._work, Tally()
+        for fragment in self._fragments:
+            found = work.finished(fragment, self._suffix)
+            if found is None:
+                raise DataError(f"Files in {work.path} were changed; run the same command again.")
+            tally.add(found)
+        is_file = work.output.suffix.lower() in SUFFIXES
+        if is_file:
+            work.publish_file(self._fragments, self._suffix, self._schema)
+        self._busy["writing"] += time.perf_counter() - begin
+        summary = {
+            "output": str(work.output),
+            "n_rows": tally.n_rows,
+            "n_resumed": self._n_resumed,
+            "n_bad": tally.n_bad,
+            "unknown": {
+                name: {"rows": rows, "levels": dict(tally.unknown_levels[name].most_common())}
+                for name, rows in tally.unknown_rows.items()
+            },
+            "seconds": time.perf_counter() - start,
+            "busy": self._busy,
+            "bad": [asdict(row) for row in tally.bad],
+        }
+        if not is_file:
+            work.publish_folder(summary)
+        return summary
+
+
+def _n_rows(fragments: Sequence[Fragment]) -> int:
+    return sum(each.stop - each.start for each in fragments)

@@ -1,0 +1,53 @@
+"""What is asked of a run over many rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bootprob.exceptions import DataError
+from bootprob.intervals import check_level
+
+__all__ = ["BadRows", "ScoringOptions"]
+
+BadRows = Literal["refuse", "null"]
+
+
+@dataclass(frozen=True)
+class ScoringOptions:
+    """What to write of each row, and what to do with rows that cannot be used.
+
+    Attributes
+    ----------
+    level : float, default 0.95
+        Nominal level of the intervals, between 0 and 1.
+    scores : bool, default False
+        Whether to write the score and its interval too. They need the score of every replicate,
+        which linear models can do without otherwise, and are slower by far.
+    keep : tuple of str, default ()
+        Columns of the input to write before the results, such as a customer's number.
+    bad_rows : {"refuse", "null"}, default "refuse"
+        Rows that `TableModel.predict` refuses: text or infinity where a number belongs, a number
+        beyond all reason. "refuse" raises a `DataError` that names the first ones; "null" leaves
+        their results empty and counts them.
+
+    Raises
+    ------
+    DataError
+        A level that is none, another word for `bad_rows`, or a column kept twice.
+    """
+
+    level: float = 0.95
+    scores: bool = False
+    keep: tuple[str, ...] = ()
+    bad_rows: BadRows = "refuse"
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        if self.bad_rows not in get_args(BadRows):
+            raise DataError(f"bad_rows is 'refuse' or 'null', not {self.bad_rows!r}.")
+        object.__setattr__(self, "keep", tuple(self.keep))
+        repeated = [repr(name) for name, count in Counter(self.keep).items() if count > 1]
+        if repeated:
+            raise DataError(f"Columns are to be kept twice: {', '.join(repeated)}.")

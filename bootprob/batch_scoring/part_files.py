@@ -1,0 +1,88 @@
+"""Files that results are written to: Parquet, CSV and Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from bootprob.exceptions import DataError
+
+__all__ = ["batch_writer", "check_schema"]
+
+_ROW_GROUP = 2**18  # rows
+
+Write = Callable[[pa.RecordBatch], None]
+
+
+@contextmanager
+def batch_writer(
+    file: BinaryIO, suffix: str, schema: pa.Schema, *, header: bool = True
+) -> Iterator[Write]:
+    """Write batches to an open file.
+
+    Parameters
+    ----------
+    file : binary file
+    suffix : {".parquet", ".csv", ".arrow", ".feather"}
+    schema : pyarrow.Schema
+    header : bool
+        Whether a CSV file gets its line of names.
+
+    Yields
+    ------
+    callable
+        Writes a batch.
+    """
+    if suffix == ".parquet":
+        with _parquet(file, schema) as write:
+            yield write
+    elif suffix == ".csv":
+        written = pa_csv.WriteOptions(include_header=header)
+        with pa_csv.CSVWriter(file, schema, write_options=written) as writer:
+            yield writer.write
+    else:
+        with pa.ipc.new_file(file, schema) as writer:
+            yield writer.write
+
+
+@contextmanager
+def _parquet(file: BinaryIO, schema: pa.Schema) -> Iterator[Write]:
+    # Probabilities hardly ever repeat, and a dictionary of them would be tried in vain.
+    repeated = [each.name for each in schema if not pa.types.is_floating(each.type)]
+    held: list[pa.RecordBatch] = []
+    with pq.ParquetWriter(file, schema, use_dictionary=repeated) as writer:
+
+        def flush() -> None:
+            if held:
+                writer.write_table(pa.Table.from_batches(held, schema))
+                held.clear()
+
+        def write(batch: pa.RecordBatch) -> None:
+            held.append(batch)
+            if sum(each.num_rows for each in held) >= _ROW_GROUP:
+                flush()
+
+        yield write
+        flush()
+
+
+def check_schema(suffix: str, schema: pa.Schema) -> None:
+    """Refuse kept columns that a kind of file cannot hold.
+
+    Raises
+    ------
+    DataError
+        Such as lists in CSV.
+    """
+    try:
+        with batch_writer(BytesIO(), suffix, schema) as write:
+            write(pa.RecordBatch.from_pylist([], schema))
+    except (pa.ArrowException, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DataError(f"A column to be kept cannot be written to {suffix}: {reason}.") from None

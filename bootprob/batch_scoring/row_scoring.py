@@ -1,0 +1,233 @@
+"""Batches of rows scored, one after the other: what the command, Spark and Dask share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from bootprob.batch_scoring.options import ScoringOptions
+from bootprob.batch_scoring.prepared_rows import Preparation, PreparedRows
+from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
+from bootprob.columns import level_text
+from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    from bootprob.tables import TableModel
+
+__all__ = ["RowScorer", "check_columns", "result_schema", "rows_at_once", "score_batches"]
+
+_LINEAR_AT_ONCE, _OTHER_AT_ONCE = 2**16, 2**12  # rows; a block should not take more than seconds
+
+
+def score_batches(
+    model: TableModel,
+    batches: Iterable[pa.RecordBatch],
+    options: ScoringOptions | None = None,
+    tally: Tally | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Score batches of rows.
+
+    Nothing is kept between batches, so they may be as many as there are; batches of 50,000 rows
+    are scored about one and a half times as fast as batches of 10,000.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted, of any number of classes.
+    batches : iterable of pyarrow.RecordBatch
+        Rows with the columns that the model was fitted on, found by name; others are ignored.
+    options : ScoringOptions, optional
+        Default ``ScoringOptions()``.
+    tally : Tally, optional
+        Is told the rows that cannot be used and the levels that the model does not know.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        For each batch one with as many rows, in their order, of the schema that `result_schema`
+        gives.
+
+    Raises
+    ------
+    DataError
+        A column is missing or cannot be used; a `BadRowsError` if a row cannot and
+        `options.bad_rows` is "refuse".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame
+    >>> model = TableModel.fit(table, "target", n_bootstraps=20, random_state=0)
+    >>> rows = pa.RecordBatch.from_pandas(table.iloc[[0, 60]])
+    >>> [scored] = score_batches(model, [rows])
+    >>> scored["label"].to_pylist()
+    ['0', 'not 0']
+    """
+    options = ScoringOptions() if options is None else options
+    tally = Tally() if tally is None else tally
+    scorer: RowScorer | None = None
+    for batch in batches:
+        if scorer is None:
+            scorer = RowScorer(model, options, batch.schema)
+        prepared = scorer.prepare(batch, tally, file=None, first=tally.n_rows)
+        yield scorer.score(batch, prepared)
+
+
+def result_schema(
+    model: TableModel, options: ScoringOptions | None = None, given: pa.Schema | None = None
+) -> pa.Schema:
+    """Columns that `score_batches` yields, and their types.
+
+    Parameters
+    ----------
+    model : TableModel
+    options : ScoringOptions, optional
+    given : pyarrow.Schema, optional
+        Of the batches; needed for the types of columns that are kept.
+
+    Raises
+    ------
+    DataError
+        A column to be kept is missing or is called like a result.
+    """
+    options = ScoringOptions() if options is None else options
+    return pa.schema([*_kept_fields(model, options, given), *_result_fields(model, options)])
+
+
+class RowScorer:
+    """A model made ready for batches of one schema.
+
+    Parameters
+    ----------
+    model : TableModel
+    options : ScoringOptions
+    given : pyarrow.Schema
+        Of the batches.
+
+    Raises
+    ------
+    DataError
+        Columns are missing, or scores of several classes are wanted.
+    """
+
+    def __init__(self, model: TableModel, options: ScoringOptions, given: pa.Schema) -> None:
+        self._svc, self._options = model.svc, options
+        self._names = np.array(model.target.labels)
+        self._preparation = Preparation(model.preprocessor, model.svc.center_, model.svc.scale_)
+        check_columns(self._preparation.columns, given.names, "The table")
+        self.schema = result_schema(model, options, given)
+
+    def prepare(
+        self, batch: pa.RecordBatch, tally: Tally, *, file: str | None, first: int
+    ) -> PreparedRows:
+        """Turn a batch into a matrix; `first` rows of its file came before."""
+        prepared = self._preparation.of(batch)
+        tally.n_rows += batch.num_rows
+        tally.add_unknown(prepared.unknown)
+        mask = prepared.bad_rows
+        if mask is not None:
+            rows = [
+                BadRow(file, first + int(at) + 1, prepared.what_is_bad(at))
+                for at in np.flatnonzero(mask)[:MOST_BAD_ROWS]
+            ]
+            if self._options.bad_rows == "refuse":
+                raise BadRowsError(int(mask.sum()), rows)
+            tally.add_bad(int(mask.sum()), rows)
+        return prepared
+
+    def score(self, batch: pa.RecordBatch, prepared: PreparedRows) -> pa.RecordBatch:
+        """Score what `prepare` made of a batch."""
+        kept = [_kept(batch[name], self.schema.field(name)) for name in self._options.keep]
+        fields = [self.schema.field(at) for at in range(len(kept), len(self.schema))]
+        if batch.num_rows == 0:
+            results = [pa.array([], each.type) for each in fields]
+        else:
+            bad = prepared.bad_rows
+            results = [
+                pa.array(column, each.type, mask=bad)
+                for column, each in zip(self._columns(prepared.X), fields, strict=True)
+            ]
+        return pa.RecordBatch.from_arrays([*kept, *results], schema=self.schema)
+
+    def _columns(self, X: np.ndarray) -> Iterator[Any]:
+        """Results in the order of `_result_fields`."""
+        options = self._options
+        found = self._svc.summarize(X, options.level, score_interval=options.scores)
+        probability, interval = found["probability"], found["probability_interval"]
+        if len(self._names) > 2:
+            for k in range(len(self._names)):
+                yield from (probability[:, k], interval[:, k, 0], interval[:, k, 1])
+        else:
+            yield from (probability, interval[:, 0], interval[:, 1])
+        yield self._names[found["label"]]
+        if options.scores:
+            yield from (found["score"], *found["score_interval"].T)
+
+
+def rows_at_once(model: TableModel, options: ScoringOptions) -> int:
+    """Rows that are scored in one call."""
+    linear = not model.svc.pair_ensembles_ and model.svc.coef_ is not None
+    return _LINEAR_AT_ONCE if linear and not options.scores else _OTHER_AT_ONCE
+
+
+def check_columns(wanted: Sequence[str], given: Sequence[str], what: str) -> None:
+    """Refuse a table that lacks columns or has one of them twice."""
+    missing = [repr(name) for name in wanted if name not in given]
+    if missing:
+        shown = ", ".join(missing[:10])
+        more = f" and {len(missing) - 10} more" if len(missing) > 10 else ""
+        raise DataError(f"{what} lacks {shown}{more}, which the model needs or is to be kept.")
+    twice = [repr(name) for name in wanted if list(given).count(name) > 1]
+    if twice:
+        raise DataError(f"{what} has several columns named {', '.join(twice)}; rename them.")
+
+
+def _kept_fields(
+    model: TableModel, options: ScoringOptions, given: pa.Schema | None
+) -> list[pa.Field]:
+    if not options.keep:
+        return []
+    if given is None:
+        raise DataError("The schema of the batches is needed for the columns that are kept.")
+    check_columns(options.keep, given.names, "The table")
+    clash = {each.name for each in _result_fields(model, options)} & set(options.keep)
+    if clash:
+        shown = ", ".join(map(repr, sorted(clash)))
+        raise DataError(f"Kept columns would be called like results: {shown}; rename them first.")
+    kinds = [given.field(name).type for name in options.keep]
+    kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
+    return [pa.field(name, kind) for name, kind in zip(options.keep, kinds, strict=True)]
+
+
+def _result_fields(model: TableModel, options: ScoringOptions) -> list[pa.Field]:
+    """As `TableModel.predict` calls them."""
+    labels = model.target.labels
+    names = ["probability", "probability_lower", "probability_upper"]
+    if len(labels) > 2:
+        texts = map(level_text, labels)
+        names = [f"{what}_{text}" for text in texts for what in ("p", "low", "high")]
+        if options.scores:
+            raise DataError(f"The model has {len(labels)} classes, and scores are of two.")
+    fields = [pa.field(name, pa.float64()) for name in names]
+    fields.append(pa.field("label", pa.array(np.array(labels)).type))
+    if options.scores:
+        names = ["score", "score_lower", "score_upper"]
+        fields += [pa.field(name, pa.float64()) for name in names]
+    return fields
+
+
+def _kept(column: pa.Array, field: pa.Field) -> pa.Array:
+    """A column as it was given, of the type that it has in the first batch or file."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The column {field.name!r}, which is to be kept, holds {field.type} at first and then "
+            f"{column.type}: {error}."
+        ) from None

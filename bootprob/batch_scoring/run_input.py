@@ -1,0 +1,127 @@
+"""What a run is given: where it may write, the model, and the files opened."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
+from bootprob.batch_scoring.sources import SUFFIXES, ArrowSource, InputFile, ParquetSource, Source
+from bootprob.batch_scoring.work_folder import WorkFolder, folder_of
+from bootprob.exceptions import DataError
+from bootprob.files import check_output
+from bootprob.progress import progress_bar
+
+if TYPE_CHECKING:
+    from bootprob.tables import TableModel
+
+__all__ = [
+    "append_partition",
+    "checked_output",
+    "load_model",
+    "open_sources",
+    "summary_of",
+    "with_partition",
+]
+
+
+def summary_of(output: Path) -> Path:
+    """Where the summary of an output lies."""
+    return output.with_name(f"{output.name}.summary.json")
+
+
+def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Path:
+    """Refuse an output that cannot be written, and follow links."""
+    paths = tuple(each.path for each in files)
+    target = output.resolve()
+    if source.is_dir() and target.is_relative_to(source.resolve()):
+        raise DataError(f"{output} lies in the folder that is read; write it elsewhere.")
+    check_output(summary_of(target), inputs=paths)
+    if output.suffix.lower() in SUFFIXES:
+        return check_output(output, inputs=paths)
+    if target.is_dir():
+        if any(target.iterdir()) and not (folder_of(target) / "summary.json").exists():
+            raise DataError(f"The folder {output} is not empty; remove it or give another name.")
+    elif target.exists():
+        raise DataError(f"{output} is a file; a folder is to be written there.")
+    elif output.suffix:
+        raise DataError(
+            f"{output}: an output is a file whose name ends in {', '.join(SUFFIXES)}, or a folder "
+            "whose name has no ending."
+        )
+    return target
+
+
+def load_model(model: TableModel | str | os.PathLike[str]) -> tuple[TableModel, str]:
+    """The model and a checksum of its file, or of what would be its file."""
+    from bootprob.persistence import load, save
+    from bootprob.tables import TableModel
+
+    if isinstance(model, TableModel):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model"
+            save(model, path)
+            return model, _checksum(path)
+    loaded = load(model)
+    if not isinstance(loaded, TableModel):
+        raise DataError(f"{model} was fitted on arrays, not on a table; its rows have no names.")
+    return loaded, _checksum(Path(model))
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_sources(
+    model: TableModel,
+    files: Sequence[InputFile],
+    rows: int,
+    work: WorkFolder,
+    progress: bool,
+) -> list[Source]:
+    """Open all files; CSV files are looked through if no run has done it before."""
+    kinds = model.preprocessor.kinds_
+    texts = [name for name, kind in kinds.items() if kind == "text"]
+    interpreted = [name for name, kind in kinds.items() if kind != "text"]
+    found: list[Source] = []
+    for each in files:
+        suffix = each.path.suffix.lower()
+        if suffix == ".parquet":
+            found.append(ParquetSource(each.path, rows))
+        elif suffix != ".csv":
+            found.append(ArrowSource(each.path, rows))
+        else:
+            if each.name not in work.remembered:
+                n_bytes = each.path.stat().st_size
+                with progress_bar(
+                    f"Reading {each.name} (bytes)", n_bytes, shown=progress
+                ) as advance:
+                    layout = CsvLayout.find(each.path, texts, advance)
+                work.remember(each.name, layout.to_dict())
+            layout = CsvLayout(**work.remembered[each.name])
+            found.append(CsvSource(each.path, layout, interpreted))
+    return found
+
+
+def with_partition(schema: pa.Schema, partition: Mapping[str, str | None]) -> pa.Schema:
+    """The columns of a file and those that its folders' names give."""
+    for name in partition:
+        if name in schema.names:
+            schema = schema.remove(schema.get_field_index(name))
+        schema = schema.append(pa.field(name, pa.string()))
+    return schema
+
+
+def append_partition(batch: pa.RecordBatch, partition: Mapping[str, str | None]) -> pa.RecordBatch:
+    """Rows of a file with the columns that its folders' names give."""
+    for name, value in partition.items():
+        column = pa.array([value], pa.string()).take(pa.array([0] * batch.num_rows))
+        batch = batch.append_column(pa.field(name, pa.string()), column)
+    return batch

@@ -1,0 +1,242 @@
+"""Files of rows that are read a chunk at a time: Parquet, Arrow, and what all kinds share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bootprob.exceptions import DataError
+
+__all__ = [
+    "SUFFIXES",
+    "ArrowSource",
+    "InputFile",
+    "ParquetSource",
+    "Source",
+    "find_files",
+    "readable",
+]
+
+SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
+"""Suffixes of the files that can be scored."""
+
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_BUFFER = 2**20  # bytes of a column
+
+
+class Source(Protocol):
+    """A file of rows, in chunks that can be read without those before them."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the file and their types."""
+
+    @property
+    def chunks(self) -> Sequence[int]:
+        """Rows of each chunk, in the file's order."""
+
+    def read(
+        self, chunks: range, columns: Sequence[str], categories: Sequence[str], size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read chunks that follow each other.
+
+        Parameters
+        ----------
+        chunks : range
+            Their positions.
+        columns : sequence of str
+            Columns wanted.
+        categories : sequence of str
+            Those of which only the distinct values matter.
+        size : int
+            Rows of a batch, roughly.
+        """
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file to be scored.
+
+    Attributes
+    ----------
+    path : Path
+    name : str
+        Its path within the folder that was given, or its own name.
+    partition : mapping of str to (str or None)
+        Values that the folders' names give all its rows, as in ``year=2024/month=05``.
+    """
+
+    path: Path
+    name: str
+    partition: Mapping[str, str | None]
+
+    def identity(self) -> list[Any]:
+        """What tells this file from a changed one: name, size and time of the last change."""
+        found = self.path.stat()
+        return [self.name, found.st_size, found.st_mtime_ns]
+
+
+def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
+    """Find the files to be scored, sorted by name.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, or a folder of files of one kind, also in folders within it. Names that begin with
+        a dot or an underscore are passed over.
+
+    Raises
+    ------
+    DataError
+        There is no such file, it is of an unknown kind, or the folder has none or several kinds.
+    """
+    path = Path(path)
+    if path.is_file():
+        if path.suffix.lower() not in SUFFIXES:
+            raise DataError(
+                f"{path}: the name of a file to score must end in {', '.join(SUFFIXES)}, "
+                f"not in {path.suffix or 'nothing'}."
+            )
+        return [InputFile(path, path.name, {})]
+    if not path.is_dir():
+        what = "is not an ordinary file" if path.exists() else "does not exist"
+        raise DataError(f"{path} {what}; give a file or a folder of files to score.")
+    found = []
+    for each in sorted(path.rglob("*")):
+        inside = each.relative_to(path)
+        hidden = any(part.startswith((".", "_")) for part in inside.parts)
+        if not hidden and each.suffix.lower() in SUFFIXES and each.is_file():
+            found.append(InputFile(each, inside.as_posix(), _partition(inside)))
+    kinds = {each.path.suffix.lower() for each in found}
+    if len(kinds) != 1:
+        has = f"files of several kinds ({', '.join(sorted(kinds))})" if kinds else "no files"
+        raise DataError(f"The folder {path} has {has}; give one with {' or '.join(SUFFIXES)}.")
+    return found
+
+
+def _partition(inside: Path) -> dict[str, str | None]:
+    """Columns that the names of folders stand for, as Hive writes them."""
+    pairs = (part.split("=", 1) for part in inside.parts[:-1] if "=" in part)
+    return {
+        unquote(name): None if value == _NULL_PARTITION else unquote(value) for name, value in pairs
+    }
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn what a damaged or foreign file raises into a `DataError` that names it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except PermissionError:
+        raise DataError(f"{path} cannot be read: permission denied.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text; save it as CSV (UTF-8).") from None
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{path} is empty.") from None
+    except (pa.ArrowException, pd.errors.ParserError, OSError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise DataError(f"{path} cannot be read: {reason}.") from error
+
+
+class ParquetSource:
+    """A Parquet file; its chunks are row groups, small ones of which are put together.
+
+    Parameters
+    ----------
+    path : Path
+    least : int
+        Rows of a chunk, unless a row group has more.
+    """
+
+    def __init__(self, path: Path, least: int) -> None:
+        self._path = path
+        with readable(path), pq.ParquetFile(path) as file:
+            self.schema: pa.Schema = file.schema_arrow
+            metadata = file.metadata
+            rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self._groups = _together(rows, least)
+        self.chunks = [sum(rows[i] for i in group) for group in self._groups]
+
+    def read(
+        self, chunks: range, columns: Sequence[str], categories: Sequence[str], size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read chunks, decoding some pages at a time; see `Source`."""
+        # Text as codes and a dictionary: most files store it so.
+        texts = [name for name in categories if _is_text(self.schema.field(name).type)]
+        with (
+            readable(self._path),
+            # Neither setting alone keeps a large row group from being read as a whole.
+            pq.ParquetFile(
+                self._path, read_dictionary=texts, buffer_size=_BUFFER, pre_buffer=False
+            ) as file,
+        ):
+            # One after the other: a reader of several holds what it read of all until it ends.
+            for at in chunks:
+                yield from file.iter_batches(size, list(self._groups[at]), columns=list(columns))
+
+
+class ArrowSource:
+    """An Arrow file (Feather 2); its chunks are record batches, small ones put together.
+
+    Parameters
+    ----------
+    path : Path
+    least : int
+        Rows of a chunk, unless a record batch has more.
+    """
+
+    def __init__(self, path: Path, least: int) -> None:
+        self._path = path
+        with readable(path), self._open([]) as file:
+            self.schema: pa.Schema = file.schema
+        # One column is enough to know how many rows each batch has.
+        with readable(path), self._open(self.schema.names[:1]) as file:
+            rows = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
+        self._batches = _together(rows, least)
+        self.chunks = [sum(rows[i] for i in group) for group in self._batches]
+
+    @contextmanager
+    def _open(self, columns: Sequence[str]) -> Iterator[pa.ipc.RecordBatchFileReader]:
+        included = [self.schema.get_field_index(name) for name in columns] if columns else None
+        options = pa.ipc.IpcReadOptions(included_fields=included)
+        # Not mapped into memory: pages of a large file would count as this process's.
+        with pa.OSFile(str(self._path)) as file, pa.ipc.open_file(file, options=options) as reader:
+            yield reader
+
+    def read(
+        self, chunks: range, columns: Sequence[str], categories: Sequence[str], size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read chunks, a record batch at a time; see `Source`."""
+        with readable(self._path), self._open(columns) as file:
+            for at in chunks:
+                for number in self._batches[at]:
+                    batch = file.get_batch(number)
+                    for start in range(0, batch.num_rows, size):
+                        yield batch.slice(start, size)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _together(rows: Sequence[int], least: int) -> list[range]:
+    """Ranges of positions that follow each other, with at least so many rows each."""
+    found: list[range] = []
+    start = total = 0
+    for at, count in enumerate(rows):
+        total += count
+        if total >= least or at == len(rows) - 1:
+            found.append(range(start, at + 1))
+            start, total = at + 1, 0
+    return found
