@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration gpu-check clean
+.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration batch-scoring pareto tables-4 alignment fuzz fuzz-server gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -53,6 +53,24 @@ tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of it
 
 figures-3: $(TESTABLE)  ## its figures 3.1 to 3.3 and 3.6, into the folder figures
 	$(BIN)/python gpu/benchmarks/thesis_figures.py figures
+
+batch-scoring: $(TESTABLE)  ## ten million rows through `bootprob score`, beside the engine's own rate
+	$(BIN)/python gpu/benchmarks/batch_scoring.py
+
+pareto: $(TESTABLE)  ## figures 2 to 9 and table 3 of Carrizosa et al.; writes docs/pareto.md
+	$(BIN)/python gpu/benchmarks/pareto_study.py
+
+tables-4: $(TESTABLE)  ## the thesis's tables 4.2 to 4.10; writes docs/feature_selection_tables.md
+	$(BIN)/python gpu/benchmarks/tables_4.py
+
+alignment: $(TESTABLE)  ## tables 2 to 9 of Tamura et al.; writes docs/alignment_study.md
+	$(BIN)/python gpu/benchmarks/alignment_study.py
+
+fuzz: $(TESTABLE)  ## damaged and hostile model files: 100,000 of them
+	$(BIN)/python tests/fuzz_model_files.py --files 100000 --seed $${SEED:-0}
+
+fuzz-server: $(TESTABLE)  ## the server asked by a stranger, 20,000 times, from its OpenAPI document
+	$(BIN)/python tests/server/fuzz_server.py
 
 # make gpu-check PYTHON_GPU=python3 takes an interpreter that has torch and what else it has.
 gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU, and how fast?

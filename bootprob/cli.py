@@ -23,13 +23,16 @@ from bootprob.cli_control import (
     check_held_out,
     read_held_out,
 )
+from bootprob.cli_export import export
 from bootprob.cli_options import (
     AllClasses,
     Bootstraps,
     CalibrationName,
+    CheckpointFolder,
     Device,
     FeatureMapName,
     Gamma,
+    Jobs,
     Kernel,
     KernelName,
     Level,
@@ -41,6 +44,22 @@ from bootprob.cli_options import (
     Sets,
     build_estimator,
 )
+from bootprob.cli_report_scored import (
+    CardFile,
+    CostOfFalseNegative,
+    CostOfFalsePositive,
+    IdColumn,
+    InputTable,
+    ScoredLevel,
+    ScoredOptions,
+    ScoringModel,
+    check_card,
+    is_table,
+    report_scored,
+    write_card,
+)
+from bootprob.cli_score import score
+from bootprob.cli_serve import serve
 from bootprob.cli_tables import (
     check_all_classes,
     fit_table,
@@ -159,6 +178,8 @@ def fit(
     control: ControlName = None,
     confidence: Confidence = None,
     bound: BoundName = None,
+    jobs: Jobs = None,
+    checkpoint: CheckpointFolder = None,
 ) -> None:
     """Fit a model of a table and save it.
 
@@ -171,6 +192,8 @@ def fit(
 
     With --all-classes every value of the target gets a probability of its own.
 
+    With --checkpoint a long fit that was stopped goes on where it was.
+
     [bold]Examples[/bold]
 
     bootprob fit loans.csv --target risk --positive bad -o loans.model
@@ -178,6 +201,7 @@ def fit(
     bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
     bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
     bootprob fit flowers.csv --target species --all-classes -o flowers.model
+    bootprob fit calls.csv --target answered --checkpoint calls.parts -o calls.model
     """
     if all_classes:
         check_all_classes(positive, calibration, paper)
@@ -201,7 +225,10 @@ def fit(
         control=control,
         confidence=confidence,
         bound=bound,
+        jobs=jobs,
+        checkpoint=checkpoint,
     )
+    model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
     print_fit(model)
 
     from bootprob.persistence import save
@@ -265,11 +292,20 @@ def report(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="MODEL|TABLE", help="A file that bootprob fit wrote, or a table to fit first."
+            metavar="MODEL|TABLE",
+            help="A file that bootprob fit wrote, a table that bootprob predict wrote, or a table "
+            "to fit first.",
         ),
     ],
     output: Report = Path("report.html"),
     held_out: HeldOutTable = None,
+    card: CardFile = None,
+    model: ScoringModel = None,
+    input_table: InputTable = None,
+    cost_fp: CostOfFalsePositive = None,
+    cost_fn: CostOfFalseNegative = None,
+    level: ScoredLevel = None,
+    id_column: IdColumn = None,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
@@ -287,24 +323,28 @@ def report(
     confidence: Confidence = None,
     bound: BoundName = None,
 ) -> None:
-    """Write a report on a model, readable by a person.
+    """Write a report on a model, or on a scored table, readable by a person.
 
     Its numbers are written as JSON beside it. The options from --target on
-    are for a TABLE, which is fitted first.
+    are for a TABLE that is fitted first. A TABLE without --target has to be
+    one that was scored already.
 
     [bold]Examples[/bold]
 
     bootprob report loans.model -o loans.html
     bootprob report loans.model --held-out april.csv -o loans.html
+    bootprob report loans.model --card loans.md -o loans.html
     bootprob report loans.csv --target risk -o loans.html
+    bootprob report scored.parquet --model loans.model -o scored.html
+    bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
     """
-    _check_report(output, source, *([] if held_out is None else [held_out]))
+    scored = ScoredOptions(model, input_table, cost_fp, cost_fn, level, id_column)
+    read = [source, *scored.inputs, *([] if held_out is None else [held_out])]
+    _check_report(output, *read)
     if held_out is not None:
         check_held_out(held_out, source)
-
-    from bootprob.persistence import load
-    from bootprob.table_files import TABLE_SUFFIXES
-    from bootprob.tables import TableModel
+    if card is not None:
+        check_card(card, *read)
 
     options: dict[str, Any] = {
         "kernel": kernel,
@@ -320,36 +360,52 @@ def report(
         "confidence": confidence,
         "bound": bound,
     }
-    model: BootstrapSVC | TableModel
-    if source.suffix.lower() in TABLE_SUFFIXES:
-        if target is None:
-            raise typer.BadParameter(f"{source.name} is a table and needs --target COLUMN.")
-        model = fit_table(source, target, positive, **options)
+    of_table = is_table(source)
+    if of_table and target is None:
+        fitting = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+        fitting |= {"--positive": positive, "--held-out": held_out, "--card": card}
+        report_scored(source, output, scored, fitting)
+        return
+    if not of_table and any(value is not None for value in (target, positive, *options.values())):
+        raise typer.BadParameter(
+            f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
+            "already; the options from --target on do not apply."
+        )
+    scored.refuse(source, "is fitted first" if of_table else "is a model")
+
+    from bootprob.persistence import load
+    from bootprob.tables import TableModel
+
+    reported: BootstrapSVC | TableModel
+    if of_table and target is not None:
+        reported = fit_table(source, target, positive, **options)
     else:
-        if any(value is not None for value in (target, positive, *options.values())):
-            raise typer.BadParameter(
-                f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
-                "already; the options from --target on do not apply."
-            )
-        model = load(source)
+        reported = load(source)
     set_aside = None
-    classes = model.svc.classes_ if isinstance(model, TableModel) else model.classes_
+    classes = reported.svc.classes_ if isinstance(reported, TableModel) else reported.classes_
     if len(classes) > 2:
         raise DataError(
             f"{source} has {len(classes)} classes, and a report is of two; fit one class against "
             "the rest with --positive, without --all-classes."
         )
-    if isinstance(model, TableModel):
-        svc, title = model.svc_with_class_names(), f"Prediction of {model.target.name}"
-        set_aside = None if held_out is None else read_held_out(model, held_out)
+    if isinstance(reported, TableModel):
+        svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
+        set_aside = None if held_out is None else read_held_out(reported, held_out)
     elif held_out is not None:
         raise DataError(
             f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "
             "bootprob.report.write_report from Python."
         )
     else:
-        svc, title = model, "Bootstrapped support vector machines"
-    _write_report({svc.kernel: svc}, output, title, set_aside)
+        svc, title = reported, "Bootstrapped support vector machines"
+    content = _write_report({svc.kernel: svc}, output, title, set_aside)
+    if card is not None:
+        write_card(content, reported, card, source)
+
+
+app.command()(export)
+app.command()(score)
+app.command()(serve)
 
 
 def _check_report(output: Path, *inputs: Path) -> None:
@@ -361,12 +417,13 @@ def _check_report(output: Path, *inputs: Path) -> None:
 
 def _write_report(
     models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
-) -> None:
+) -> dict[str, Any]:
     from bootprob.report import write_report
 
     command = shlex.join(["bootprob", *sys.argv[1:]])
-    write_report(models, output, title=title, command=command, held_out=held_out)
+    content = write_report(models, output, title=title, command=command, held_out=held_out)
     typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+    return content
 
 
 def main() -> None:

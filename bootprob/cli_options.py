@@ -21,9 +21,11 @@ __all__ = [
     "AllClasses",
     "Bootstraps",
     "CalibrationName",
+    "CheckpointFolder",
     "Device",
     "FeatureMapName",
     "Gamma",
+    "Jobs",
     "KernelName",
     "Level",
     "MapColumns",
@@ -145,6 +147,23 @@ Device = Annotated[
     str | None,
     typer.Option(metavar="DEVICE", help="cpu, cuda, or auto (the default): a GPU if there is one."),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Processes, or GPUs, that train at the same time; -1 for all. Default: 1, which uses "
+        "all cores already.",
+    ),
+]
+CheckpointFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="Keep what is trained in this folder: the same command, started again after it was "
+        "stopped, goes on from there. Delete the folder when the model is saved.",
+    ),
+]
 CalibrationName = Annotated[
     Calibration | None,
     typer.Option(
@@ -192,6 +211,8 @@ def build_estimator(
     tnr: float | None = None,
     confidence: float | None = None,
     bound: Bound | None = None,
+    jobs: int | None = None,
+    checkpoint: Path | None = None,
 ) -> BootstrapSVC:
     """Build an unfitted ensemble, which shows its progress, from the options given.
 
@@ -200,9 +221,11 @@ def build_estimator(
     typer.BadParameter
         `gamma` cannot be understood or is given for the linear kernel, `feature_map` is given for
         the linear kernel or several `gamma`, `n_components` without `feature_map`, `calibration`
-        contradicts `paper`, options of control lack what they belong to, or there is no such
-        `device`.
+        contradicts `paper`, options of control lack what they belong to, `jobs` is 0, or there is
+        no such `device`.
     """
+    if jobs == 0:
+        raise typer.BadParameter("--jobs 0 would train nothing; give 1 or more, or -1 for all.")
     if gamma is not None and kernel is not Kernel.rbf:
         raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
     if feature_map is not None and kernel is not Kernel.rbf:
@@ -232,6 +255,8 @@ def build_estimator(
         "n_components": n_components,
         "random_state": seed,
         "device": device,
+        "n_jobs": jobs,
+        "checkpoint": checkpoint and str(checkpoint),
         "calibration": None if votes else calibration and calibration.value,
     }
     params = {name: value for name, value in given.items() if value is not None} | steering

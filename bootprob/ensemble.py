@@ -1,4 +1,4 @@
-"""Training of the whole ensemble, reduced block by block to what the bootstrap leaves for free.
+"""What the bootstrap leaves for free: out-of-bag sums, block by block and put together.
 
 Nothing of size rows × replicates × models outlives a block of replicates, and of what a block
 brings nothing of that size is made anew: it is reduced a block of rows at a time.
@@ -6,8 +6,9 @@ brings nothing of that size is made anew: it is reduced a block of rows at a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,17 +16,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.exceptions import DataError
-from bootprob.progress import progress_bar
 from bootprob.row_blocks import row_blocks
-from bootprob_gpu import FittedBatch, Problem
+from bootprob_gpu import FittedBatch
 
-__all__ = ["EnsembleTraining", "train_ensemble"]
+if TYPE_CHECKING:
+    from bootprob.shards import ShardResult
+
+__all__ = ["EnsembleTraining", "OutOfBagSums", "train_ensemble"]
 
 Floats = NDArray[np.float64]
 
-# Scores reduced at a time: below what torch splits over a CPU's threads, within its caches; enough
-# to make launches on a GPU worth while.
-_AT_ONCE = {"cpu": 2**15, "cuda": 2**24}
+# Scores reduced at a time: below what torch splits over a CPU's threads (which would make the last
+# bits depend on their number), within its caches; enough to make launches on a GPU worth while.
+_AT_ONCE = {"cpu": 2**15 - 1, "cuda": 2**24}
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class EnsembleTraining:
         Out-of-bag scores, summed over the replicates.
     n_out_of_bag : ndarray of int, shape (n,)
         Replicates in which each row is out of bag.
+    control_gap : ndarray, shape (B, R) or None
+        What constraints on the machines cost at most; None without.
     """
 
     models: FittedBatch
@@ -51,6 +56,7 @@ class EnsembleTraining:
     votes: NDArray[np.int32]
     score_sums: Floats
     n_out_of_bag: NDArray[np.int64]
+    control_gap: Floats | None
 
     def taught(self, weight: Floats) -> NDArray[np.bool_]:
         """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
@@ -70,59 +76,70 @@ class EnsembleTraining:
 
 
 def train_ensemble(
-    problem: Problem,
-    weight: Floats,
-    training: Iterator[FittedBatch],
-    *,
-    device: torch.device,
-    description: str,
-    verbose: int,
+    results: Iterable[ShardResult], drawn: NDArray[np.unsignedinteger[Any]]
 ) -> EnsembleTraining:
-    """Train all models of a problem and reduce their out-of-bag scores as they come.
+    """Put the shards of an ensemble together, in the order of their replicates.
+
+    That order is what makes the sums the same to the last bit wherever the shards were trained.
 
     Parameters
     ----------
-    problem : Problem
-        The bootstrap samples and the grid.
-    weight : ndarray, shape (n,)
-        Row weights for the accuracies; rows of weight 0 count nowhere.
-    training : iterator of FittedBatch
-        Trains it, block by block of replicates, as `bootprob_gpu.iter_fit` does.
-    device : torch.device
-        Where.
-    description : str
-        Label of the progress bar.
-    verbose : int
-        Whether to show a progress bar.
+    results : iterable of ShardResult
+        Of all its shards, in order.
+    drawn : ndarray of int, shape (B, n)
+        The bootstrap samples.
     """
-    sums = _OutOfBagSums(problem, weight, device)
-    blocks, accuracies = [], []
-    with progress_bar(description, problem.n_replicates, shown=verbose > 0) as advance:
-        for block in training:
-            assert block.train_scores is not None
-            accuracies.append(sums.add(block.train_scores, problem.counts[block.replicates] == 0))
-            block.train_scores = None
-            blocks.append(block)
-            advance(block.replicates.stop - block.replicates.start)
+    models, accuracies, gaps = [], [], []
+    votes = scores = None
+    for result in results:
+        models.append(result.models)
+        accuracies.append(result.accuracy)
+        if result.control_gap is not None:
+            gaps.append(result.control_gap)
+        votes = result.votes if votes is None else votes.add_(result.votes)
+        scores = result.score_sums if scores is None else scores.add_(result.score_sums)
+        del result  # or its sums would live on while the next shard is trained
+    assert votes is not None
+    assert scores is not None
+    n_out_of_bag = np.zeros(drawn.shape[1], dtype=np.int64)
+    for rows in row_blocks(drawn.shape[1], len(drawn)):
+        n_out_of_bag[rows] = (drawn[:, rows] == 0).sum(axis=0)
     return EnsembleTraining(
-        models=FittedBatch.concatenate(blocks),
+        models=FittedBatch.concatenate(models),
         accuracy=torch.cat(accuracies).cpu().numpy(),
-        votes=sums.votes.T.cpu().numpy(),
-        score_sums=sums.scores.T.cpu().numpy(),
-        n_out_of_bag=sums.n_out_of_bag.cpu().numpy(),
+        votes=votes.T.cpu().numpy(),
+        score_sums=scores.T.cpu().numpy(),
+        n_out_of_bag=n_out_of_bag,
+        control_gap=torch.cat(gaps).cpu().numpy() if gaps else None,
     )
 
 
-class _OutOfBagSums:
-    """Votes and scores of every row under every model, summed where the row is out of bag."""
+class OutOfBagSums:
+    """Votes and scores of every row under every model, summed where the row is out of bag.
 
-    def __init__(self, problem: Problem, weight: Floats, device: torch.device) -> None:
-        n, R = len(problem.y), problem.n_models
-        self._positive = torch.from_numpy(problem.y > 0).to(device)
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels, −1 or +1.
+    weight : ndarray, shape (n,)
+        Row weights for the accuracies; rows of weight 0 count nowhere.
+    n_models : int
+        R.
+    device : torch.device
+
+    Attributes
+    ----------
+    votes : Tensor of int32, shape (R, n)
+    scores : Tensor, shape (R, n)
+    """
+
+    def __init__(
+        self, y: NDArray[Any], weight: Floats, n_models: int, device: torch.device
+    ) -> None:
+        self._positive = torch.from_numpy(y > 0).to(device)
         self._weight = torch.from_numpy(weight).to(device)
-        self.votes = torch.zeros(R, n, dtype=torch.int32, device=device)
-        self.scores = torch.zeros(R, n, dtype=torch.float64, device=device)
-        self.n_out_of_bag = torch.zeros(n, dtype=torch.int64, device=device)
+        self.votes = torch.zeros(n_models, len(y), dtype=torch.int32, device=device)
+        self.scores = torch.zeros(n_models, len(y), dtype=torch.float64, device=device)
 
     def add(self, scores: Tensor, outside: NDArray[np.bool_]) -> Tensor:
         """Add some replicates, scores (b, R, n); returns their accuracies, shape (b, R)."""
@@ -139,8 +156,9 @@ class _OutOfBagSums:
                 mass = inside * self._weight[rows]
                 above = part > 0
                 self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
-                self.scores[:, rows] += (part * inside[:, None]).sum(0)
-                self.n_out_of_bag[rows] += inside.sum(0)
+                # One by one, or the last bits would depend on where blocks of replicates end.
+                for of_replicate in part * inside[:, None]:
+                    self.scores[:, rows] += of_replicate
                 correct[items] += ((above == self._positive[rows]) * mass[:, None]).sum(2)
                 total[items] += mass.sum(1, keepdim=True)
         return correct / total

@@ -117,6 +117,16 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Seed of the bootstrap samples.
     memory_limit : int, optional
         Bytes that training and scoring may use at a time; default half of what is free.
+    n_jobs : int, optional
+        Workers that train shards of the replicates at the same time, through joblib: processes of
+        this machine, a thread for each of its GPUs, or whatever
+        ``joblib.parallel_config(backend=...)`` says, such as a Dask cluster. None takes the number
+        from there, and is 1 without; −1 takes all. The model is the same to the last bit. One job
+        uses all cores already: docs/scaling.md.
+    checkpoint : str, optional
+        A folder to keep finished shards in. A fit that was stopped and is started again with the
+        same data and parameters trains only what is missing. The folder stays; delete it when the
+        model is saved.
     verbose : int, default 0
         1 shows a progress bar on standard error.
 
@@ -291,6 +301,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         "tol": [None, Interval(Real, 0, 1, closed="neither")],
         "random_state": ["random_state"],
         "memory_limit": [None, Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "checkpoint": [str, None],
         "verbose": ["verbose"],
     }
 
@@ -321,6 +333,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         tol: float | None = None,
         random_state: int | np.random.RandomState | None = None,
         memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -347,6 +361,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
         self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @classmethod
@@ -395,6 +411,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             rows that hardly a bootstrap sample holds them all, control of several classes,
             unusable weights, more rows than the RBF kernel is trained on without a feature map,
             or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
+            For a `checkpoint` that is of another fit, or no folder to write to (`DataError`).
             For rates that cannot be kept (`UnattainableRateError`): before training where there
             are too few rows for the confidence, after it where two rates contradict each other.
 
@@ -403,7 +420,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         ConvergenceWarning
             If a model was not solved to `tol`; says how many, and how far they got.
         UserWarning
-            If the feature map's kernel is off by a tenth or more.
+            If the feature map's kernel is off by a tenth or more; if a worker was lost or a file
+            of the checkpoint is damaged, and shards are trained again.
         """
         started = time.perf_counter()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from bootprob.constrained_training import iter_fit_constrained
+from bootprob.checkpoints import Checkpoint
 from bootprob.control import controlled_rates
-from bootprob.ensemble import EnsembleTraining, train_ensemble
+from bootprob.ensemble import train_ensemble
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap, check_exact_rows, fit_feature_map
 from bootprob.grids import c_grid, gamma_grid
 from bootprob.labels import encode_classes, weigh_classes
-from bootprob.rates import RateFloor
+from bootprob.progress import progress_bar
 from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.shard_jobs import all_results
+from bootprob.shards import Draws, Recipe, ShardResult, Work
 from bootprob.standardization import bootstrap_scale, center_and_scale
 from bootprob.thresholds import LeftOut, needed_shares
 from bootprob.trained_ensemble import describe
-from bootprob_gpu import FittedBatch, Problem, iter_fit, resolve_device
+from bootprob_gpu import Problem, resolve_device
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
 
-__all__ = ["Prepared", "learn", "prepare"]
+__all__ = ["Prepared", "learn", "prepare", "trained_shards"]
 
 Floats = NDArray[np.float64]
 
@@ -69,21 +73,41 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
             f"{len(classes)}; leave control out, or fit one class against the rest."
         )
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
+    checkpoint = None
+    if svc.checkpoint is not None:
+        preparation = f"{svc.standardize} {svc.feature_map} {svc.n_components}"
+        checkpoint = Checkpoint(svc.checkpoint, X, preparation)
     if len(classes) > 2:
         from bootprob.pair_training import learn_pairs  # which needs this module
 
-        table = prepare(svc, X, codes, weight)
-        return {"classes_": classes, **learn_pairs(svc, table, codes, weight, training_weight)}
+        table = prepare(svc, X, codes, weight, checkpoint)
+        found = learn_pairs(svc, table, codes, weight, training_weight, checkpoint)
+        return {"classes_": classes, **found}
     positive = codes == 1
     shares = needed_shares(floors, LeftOut(positive, weight))
-    table = prepare(svc, X, codes, weight)
+    if svc.control_method == "exact":
+        from bootprob.exact_training import choose_solver  # needs the extra "mip"
+
+        choose_solver()
+    table = prepare(svc, X, codes, weight, checkpoint)
     problem = table.problem(svc, np.where(positive, 1.0, -1.0), table.counts, training_weight)
-    training, gap = _train(svc, problem, weight, floors, shares, table.device)
+    recipe = Recipe(
+        svc.tol,
+        svc.dtype,
+        svc.memory_limit,
+        tuple(floors) if svc.control == "constrained" else (),
+        shares,
+        svc.control_method == "exact",
+        svc.time_limit,
+    )
+    work = Work(problem, table.counts, weight[None], recipe, Draws(codes, weight, table.entropy))
+    with trained_shards(svc, work, table.device, checkpoint, f"{svc.kernel} SVMs") as results:
+        training = train_ensemble(results, table.counts)
     return {
         "classes_": classes,
         **table.attributes(problem),
         **describe(svc, table, training, positive, weight, floors, shares),
-        "control_gap_": gap,
+        "control_gap_": training.control_gap,
         "shared_draws_": None,
         "pair_ensembles_": [],
     }
@@ -168,13 +192,25 @@ class Prepared:
         }
 
 
-def prepare(svc: BootstrapSVC, X: Floats, codes: NDArray[np.intp], weight: Floats) -> Prepared:
-    """Standardise a table, draw its bootstrap samples, and map it where that is asked for."""
+def prepare(
+    svc: BootstrapSVC,
+    X: Floats,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    checkpoint: Checkpoint | None = None,
+) -> Prepared:
+    """Standardise a table, draw its bootstrap samples, and map it where that is asked for.
+
+    What is drawn without a `random_state` follows the seed of the checkpoint, if there is one.
+    """
     device = resolve_device(svc.device)
     center, scale = center_and_scale(X, weight)
     rows = (X - center) / scale
     gamma = _gammas(svc, X, rows, weight, device)
-    random_state = check_random_state(svc.random_state)
+    if checkpoint is None:
+        random_state = check_random_state(svc.random_state)
+    else:
+        random_state = checkpoint.random_state(svc.random_state)
     entropy = draw_entropy(random_state)
     counts, redrawn = bootstrap_counts(codes, weight, range(svc.n_bootstraps), entropy)
     if svc.standardize == "bootstrap" and svc.feature_map is None:
@@ -185,9 +221,11 @@ def prepare(svc: BootstrapSVC, X: Floats, codes: NDArray[np.intp], weight: Float
     if svc.feature_map is not None:
         assert gamma is not None
         seen = rows / replicate_scale
-        feature_map, error = fit_feature_map(
-            svc.feature_map, seen[weight > 0], gamma[0], svc.n_components, random_state
-        )
+        # scikit-learn's kernels follow joblib's number of jobs, and their last bits with it.
+        with parallel_config("sequential"):
+            feature_map, error = fit_feature_map(
+                svc.feature_map, seen[weight > 0], gamma[0], svc.n_components, random_state
+            )
         rows = feature_map.transform(seen)
     return Prepared(
         rows=rows,
@@ -228,40 +266,21 @@ def _gammas(
     return gamma
 
 
-def _train(
+@contextmanager
+def trained_shards(
     svc: BootstrapSVC,
-    problem: Problem,
-    weight: Floats,
-    floors: Sequence[RateFloor],
-    shares: dict[str, float],
+    work: Work,
     device: torch.device,
-) -> tuple[EnsembleTraining, Floats | None]:
-    """Train all machines; with what constraints on them cost at most, shape (B, R)."""
-    options: dict[str, Any] = {
-        "tol": svc.tol,
-        "device": device,
-        "dtype": getattr(torch, svc.dtype),
-        "memory_limit": svc.memory_limit,
-    }
-    gaps: list[torch.Tensor] = []
-    if svc.control_method == "exact":
-        from bootprob.exact_training import choose_solver, prove  # needs the extra "mip"
-
-        choose_solver()
-
-    def constrained() -> Iterator[FittedBatch]:
-        for block in iter_fit_constrained(problem, weight, floors, shares, **options):
-            if svc.control_method == "exact":
-                block = prove(block, problem, weight, floors, shares, time_limit=svc.time_limit)
-            gaps.append(block.gap)
-            yield block.models
-
-    training = train_ensemble(
-        problem,
-        weight,
-        constrained() if svc.control == "constrained" else iter_fit(problem, **options),
-        device=device,
-        description=f"{svc.kernel} SVMs",
-        verbose=svc.verbose,
-    )
-    return training, torch.cat(gaps).cpu().numpy() if gaps else None
+    checkpoint: Checkpoint | None,
+    description: str,
+) -> Iterator[Iterator[ShardResult]]:
+    """Train all shards of a fit as they are asked for, in their order, under a progress bar."""
+    if checkpoint is not None:
+        checkpoint.bind(work, device)
+    n_replicates = work.problem.n_replicates
+    with progress_bar(description, n_replicates, shown=svc.verbose > 0) as advance:
+        results = all_results(
+            work, device, n_jobs=svc.n_jobs, checkpoint=checkpoint, advance=advance
+        )
+        with closing(results):
+            yield results

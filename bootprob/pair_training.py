@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import clone
 
+from bootprob.checkpoints import Checkpoint
 from bootprob.coupling import class_pairs
 from bootprob.ensemble import train_ensemble
-from bootprob.progress import progress_bar
+from bootprob.fitting import trained_shards
 from bootprob.several_classes import CLOSEST, couple_known, lack_of_fit_of_pairs
+from bootprob.shards import Draws, Recipe, Work
 from bootprob.state_layout import ARRAYS
 from bootprob.trained_ensemble import describe
-from bootprob_gpu import FittedBatch, iter_fit
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
@@ -39,6 +39,7 @@ def learn_pairs(
     codes: NDArray[np.intp],
     weight: Floats,
     training_weight: Floats,
+    checkpoint: Checkpoint | None,
 ) -> dict[str, Any]:
     """Train, calibrate and couple the ensembles of all pairs of classes.
 
@@ -56,6 +57,8 @@ def learn_pairs(
         Classes, numbered from 0.
     weight, training_weight : ndarray, shape (n,)
         Row weights for calibration, and for training.
+    checkpoint : Checkpoint or None
+        Where finished shards are kept.
 
     Returns
     -------
@@ -69,26 +72,17 @@ def learn_pairs(
     labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
     counts = np.concatenate([table.counts * rows for rows in inside])
     problem = table.problem(svc, np.repeat(labels, B, axis=0), counts, training_weight)
-    blocks = iter_fit(
-        problem,
-        tol=svc.tol,
-        device=table.device,
-        dtype=getattr(torch, svc.dtype),
-        memory_limit=svc.memory_limit,
-    )
+    recipe = Recipe(svc.tol, svc.dtype, svc.memory_limit)
+    draws = Draws(codes, weight, table.entropy)
+    work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
+    shards_of_pair = len(work.shards(table.device)) // len(pairs)
     description = f"{svc.kernel} SVMs of {len(pairs)} pairs"
     ensembles: list[BootstrapSVC] = []
     proba, votes = [], []
     prepared = table.attributes(problem)
-    with progress_bar(description, len(counts), shown=svc.verbose > 0) as advance:
-        stream = _by_pair(blocks, B, advance)
+    with trained_shards(svc, work, table.device, checkpoint, description) as results:
         for (_, j), own in zip(pairs, inside, strict=True):
-            # The counts of the whole sample: a row that another pair drew is not out of bag.
-            y = np.where(codes == j, 1.0, -1.0)
-            alone = table.problem(svc, y, table.counts, training_weight)
-            training = train_ensemble(
-                alone, weight * own, next(stream), device=table.device, description="", verbose=0
-            )
+            training = train_ensemble(islice(results, shards_of_pair), table.counts)
             found = describe(svc, table, training, codes == j, weight * own, own=own)
             proba.append(found["oob_proba_"][:, 1])
             votes.append(found["oob_vote_proba_"][:, 1])
@@ -136,29 +130,3 @@ def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any
         kept["dual_coef_"] = np.ascontiguousarray(found["dual_coef_"][..., own])
         kept["X_fit_"] = found["X_fit_"][own]
     return kept
-
-
-def _by_pair(
-    blocks: Iterator[FittedBatch], B: int, advance: Callable[[int], None]
-) -> Iterator[Iterator[FittedBatch]]:
-    """The blocks of a batch, cut where a pair ends; each pair's before the next one's."""
-    waiting: list[FittedBatch] = []
-
-    def of_pair(first: int) -> Iterator[FittedBatch]:
-        done = first
-        while done < first + B:
-            block = waiting.pop() if waiting else next(blocks)
-            stop = block.replicates.stop
-            if stop > first + B:
-                size = first + B - block.replicates.start
-                waiting.append(block.take(slice(size, None)))
-                block = block.take(slice(0, size))
-            done = min(stop, first + B)
-            block.replicates = slice(block.replicates.start - first, done - first)
-            yield block
-            advance(block.replicates.stop - block.replicates.start)
-
-    first = 0
-    while True:
-        yield of_pair(first)
-        first += B

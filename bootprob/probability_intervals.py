@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 NEEDS_REPLICATES = ("percentile", "basic", "bca")
 """Methods for which the moments of the replicate scores are not enough."""
 
+_ROUNDING = 1e-9  # of a logit whose sums were taken in another order
 _CLOSEST = 1e-15  # of a probability to 0 and 1, where its logit is taken
 
 
@@ -138,9 +139,8 @@ class ProbabilityIntervals:
             # The correction may move far scores by more than the width: the reported probability
             # always lies within.
             reported = self._sigmoid_logit(mean)
-            bounds = np.stack(
-                [np.minimum(center - half, reported), np.maximum(center + half, reported)], axis=-1
-            )
+            lower = np.minimum(center - half, reported - _ROUNDING)
+            bounds = np.stack([lower, np.maximum(center + half, reported + _ROUNDING)], axis=-1)
         else:
             variance = moments.jackknife if method == "jackknife" else moments.spread
             bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)

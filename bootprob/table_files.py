@@ -193,6 +193,7 @@ def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
 
 
 def refuse_duplicates(names: list[str], what: str) -> None:
+    """Raise a DataError that says of `what`, such as a file, which names it has twice."""
     repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{what} has several columns named {', '.join(repeated)}; rename them.")

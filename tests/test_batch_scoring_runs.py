@@ -396,7 +396,13 @@ def test_a_killed_process_leaves_nothing_visible_and_is_resumed(
         "score",
         *map(str, (folder / "m.model", tmp_path / "in.parquet", "-o", output, "--scores")),
     ]
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        arguments,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        # Background jobs of a shell ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     work = tmp_path / ".out.parquet.scoring"
     while not list(work.glob("part-*.json")) and process.poll() is None:
         time.sleep(0.01)

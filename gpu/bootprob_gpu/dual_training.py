@@ -17,7 +17,7 @@ from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
-from bootprob_gpu.paths import workers
+from bootprob_gpu.paths import one_core_each, workers
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.smo_batched import smo_batched, violation
 from bootprob_gpu.triton_smo import smo_fused
@@ -32,6 +32,7 @@ _PATH_ARRAYS = 24  # tensors of shape (n,) that a path of a batch holds besides
 _CPU_MODELS = 256  # models in a block for each thread of compiled SMO
 _CPU_REPLICATES = 4  # replicates in a block for each thread, whatever the number of models
 _GPU_PATHS = 2048  # paths in a block that are done before progress could be seen
+_GRAM_ROWS = 256  # of a shared Gram matrix that a core makes at a time
 
 
 def train_dual(
@@ -61,7 +62,10 @@ def train_dual(
         rows = centered / scale.unsqueeze(-2)
         return cross_gram(rows, rows, gamma)
 
-    shared = gram_of(scale[None]) if problem.shares_scale else None
+    shared = None
+    if problem.shares_scale:
+        on_cpu = device.type == "cpu"
+        shared = _gram_on_cores(centered / scale, gamma) if on_cpu else gram_of(scale[None])
     rounded = None if shared is None or dtype == torch.float64 else shared.to(dtype)
     limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
     compiled = None
@@ -94,10 +98,16 @@ def train_dual(
                 dual_coef, intercept, certificate, scores = _solve_rounded(
                     solve, gram, narrow, y, upper, **limits
                 )
-        if gamma is None:
-            if compiled is not None and shared is None:  # only rows of weight were scored
-                coef, which = _coef(centered, own_scale, dual_coef)
-                scores = (centered @ coef.T).T[which] + intercept.unsqueeze(-1)
+        if compiled is not None and gamma is None:
+            intercept, scores = _linear_intercept_and_scores(
+                centered,
+                center,
+                own_scale,
+                dual_coef,
+                intercept,
+                None if shared is None else scores,
+            )
+        elif gamma is None:
             # Trained on centred rows: move the intercept to the rows' own coordinates.
             moved = (center / own_scale).div_(own_scale) @ centered.T
             intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
@@ -163,16 +173,59 @@ def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:
     return products.unflatten(1, (b, per_path)).transpose(0, 1)
 
 
-def _coef(X: Tensor, scale: Tensor, dual_coef: Tensor) -> tuple[Tensor, Tensor]:
-    """Coefficients of the linear models that differ, (d, p), and which one is whose, (b, 1, R).
+def _gram_on_cores(rows: Tensor, gamma: Tensor | None) -> Tensor:
+    """Gram matrices, shape (1, grid, n, n), the same to the last bit on any number of cores."""
+    n = len(rows)
+    gram = rows.new_empty(1, 1 if gamma is None else len(gamma), n, n)
 
-    Where no bound is touched all models of larger C are the same, which saves most of the work.
+    def work(k: int) -> None:
+        part = slice(k * _GRAM_ROWS, (k + 1) * _GRAM_ROWS)
+        gram[0, :, part] = cross_gram(rows[part].clone(), rows, gamma)
+
+    one_core_each(work, ceil(n / _GRAM_ROWS))
+    return gram
+
+
+def _linear_intercept_and_scores(
+    rows: Tensor,
+    center: Tensor,
+    scale: Tensor,
+    dual_coef: Tensor,
+    intercept: Tensor,
+    scores: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Intercepts for rows that are not centred, and scores of all rows where they are not known.
+
+    Replicate by replicate, so that they are the same to the last bit however replicates are put
+    into blocks.
+
+    Parameters
+    ----------
+    rows : Tensor, shape (n, p)
+        Centred.
+    center : Tensor, shape (p,)
+    scale : Tensor, shape (b or 1, p)
+    dual_coef : Tensor, shape (b, 1, R, n)
+    intercept : Tensor, shape (b, 1, R)
+        For centred rows.
+    scores : Tensor or None, shape (b, 1, R, n)
     """
-    new = torch.ones(dual_coef.shape[:-1], dtype=torch.bool, device=X.device)
-    new[..., 1:] = (dual_coef[..., 1:, :] != dual_coef[..., :-1, :]).any(-1)
-    divisor = scale[new.nonzero()[:, 0]] if len(scale) > 1 else scale
-    coef = (dual_coef[new] @ X).div_(divisor).div_(divisor)
-    return coef, new.flatten().cumsum(0).view(new.shape) - 1
+    moved = torch.empty_like(intercept)
+    found = torch.empty_like(dual_coef) if scores is None else scores
+
+    def work(k: int) -> None:
+        own = dual_coef[k, 0].clone()  # bits depend on where within a cache line an array begins
+        divisor = scale[k if len(scale) > 1 else 0]  # its square may be too small for a number
+        moved[k, 0] = intercept[k, 0] - own @ (rows @ (center / divisor).div_(divisor))
+        if scores is None:
+            # Where no bound is touched all models of larger C are the same: most of the work.
+            new = torch.ones(len(own), dtype=torch.bool)
+            new[1:] = (own[1:] != own[:-1]).any(-1)
+            coef = (own[new] @ rows).div_(divisor).div_(divisor)
+            found[k, 0] = (coef @ rows.T)[new.cumsum(0) - 1] + intercept[k, 0, :, None]
+
+    one_core_each(work, len(dual_coef))
+    return moved, found
 
 
 def _solve(

@@ -16,7 +16,7 @@ from bootprob_gpu.interior_point import interior_point
 from bootprob_gpu.interior_point_state import ROW_ARRAYS, TWIN_CELLS
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.normal_matrices import NormalMatrices
-from bootprob_gpu.paths import PathCertificates, solve_paths, workers
+from bootprob_gpu.paths import PathCertificates, one_core_each, solve_paths, workers
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.unit_columns import unit_columns
 
@@ -87,17 +87,23 @@ def train_linear(
                 max_iter=max_iter,
             )
         shape = len(penalty), R
-        coef = w[:, :-1] / spread
+        w = w.view(*shape, p + 1)
+        coef = w[..., :-1] / spread
+        if compiled:
+            intercept, scores = _intercept_and_scores(w, coef, center, X1)
+        else:
+            intercept = w[..., -1] - coef @ center
+            scores = (w.flatten(0, 1) @ X1.T).view(*shape, n)
         return FittedBatch(
-            intercept=(w[:, -1] - coef @ center).view(shape),
-            coef=coef.view(*shape, p),
+            intercept=intercept,
+            coef=coef,
             dual_coef=None,
             X=None,
             center=center,
             scale=scale if problem.shares_scale else scale[items],
             gamma=None,
             certificate=certificate.view(*shape),
-            train_scores=(w @ X1.T).view(*shape, n),
+            train_scores=scores,
             replicates=items,
             dtype=dtype,
             memory_limit=memory_limit,
@@ -111,6 +117,25 @@ def train_linear(
         largest=largest,
     ):
         yield block
+
+
+def _intercept_and_scores(
+    w: Tensor, coef: Tensor, center: Tensor, X1: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Intercepts for the rows as given, (b, R), and scores, (b, R, n), replicate by replicate.
+
+    So they are the same to the last bit however replicates are put into blocks. Arrays of their own
+    are part of that: the bits depend on where within a cache line an array begins.
+    """
+    b, R, _ = w.shape
+    intercept, scores = w.new_empty(b, R), w.new_empty(b, R, len(X1))
+
+    def work(k: int) -> None:
+        intercept[k] = w[k, :, -1] - coef[k].clone() @ center
+        scores[k] = w[k].clone() @ X1.T
+
+    one_core_each(work, b)
+    return intercept, scores
 
 
 def _solve_compiled(

@@ -18,7 +18,14 @@ from threadpoolctl import ThreadpoolController
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.process_setting import ProcessSetting
 
-__all__ = ["PathCertificates", "in_threads", "one_blas_thread", "solve_paths", "workers"]
+__all__ = [
+    "PathCertificates",
+    "in_threads",
+    "one_blas_thread",
+    "one_core_each",
+    "solve_paths",
+    "workers",
+]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -123,6 +130,21 @@ def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
     bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
     with one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
         return list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
+
+
+def one_core_each(work: Callable[[int], None], n_items: int) -> None:
+    """Do ``work(item)`` for every item, as many at once as torch may use, each on one core.
+
+    The last bits of a matrix product depend on its shape and on the threads that share it. What an
+    item's own products leave is the same whatever stands beside it, and on any number of cores.
+    """
+    if workers() == 1:
+        for item in range(n_items):
+            work(item)
+        return
+    count = min(workers(), n_items)
+    with one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
+        list(pool.map(work, range(n_items)))
 
 
 def _one_openmp_thread() -> None:

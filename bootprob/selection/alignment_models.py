@@ -1,0 +1,211 @@
+"""The paper's own programs for the best alignment, solved by mixed-integer solvers.
+
+They check `KernelAlignmentSelector` on small data; it is faster by orders of magnitude. Formula
+numbers are those of R. Tamura, Y. Takano, R. Miyashiro, "Feature subset selection for kernel SVM
+classification via mixed-integer optimization", 2022.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.constrained.optional_solvers import (
+    choose_solver,
+    load_cvxpy,
+    quiet_about_accuracy,
+)
+from bootprob.constrained.started_solvers import started_highs, started_scip
+from bootprob.exceptions import DataError
+from bootprob.selection.alignment import AlignmentPairs
+from bootprob.selection.results import Found, SelectionResult
+
+__all__ = ["nonlinear_objective", "solve_nonlinear", "solve_reduced"]
+
+_SLACK = 0.1  # of (53), for numerical stability
+_TOLERANCE = 1e-6  # the solvers' own, on the objective
+
+
+def solve_reduced(
+    pairs: AlignmentPairs,
+    gamma: float,
+    largest: int,
+    *,
+    start: Sequence[int] = (),
+    solver: str | None = None,
+    time_limit: float = 60.0,
+) -> SelectionResult:
+    """RMILO-K, (42)–(49) with the big M of (53), through CVXPY.
+
+    Parameters
+    ----------
+    pairs : AlignmentPairs
+        Pairs with equal differences share their variables, which the paper's do not.
+    gamma : float
+    largest : int
+        θ.
+    start : sequence of int, default ()
+        Columns to start from, such as those that were found without a solver.
+    solver : {"SCIP", "HIGHS"}, optional
+        Default: the first of them that is installed.
+    time_limit : float, default 60.0
+        Seconds.
+
+    Returns
+    -------
+    SelectionResult
+        The objective is (27) of the columns chosen, not the solver's word.
+
+    Raises
+    ------
+    DataError
+        The solver is not installed, or is none of those two.
+    """
+    name = choose_solver(solver)
+    if name not in ("SCIP", "HIGHS"):
+        raise DataError(f"solver is {solver!r}; RMILO-K takes 'SCIP' or 'HIGHS'.")
+    cp = load_cvxpy()
+    began = time.perf_counter()
+    factors = pairs.factors(gamma)
+    p, n_pairs = factors.shape
+    chosen = cp.Variable(p, boolean=True)
+    terms = cp.Variable((p, n_pairs), nonneg=True)  # e_{ih,j+1}
+    rising, falling = pairs.weight > 0, pairs.weight < 0
+    big = np.minimum(1 - factors + _SLACK, 1)
+    before = cp.vstack([np.ones((1, n_pairs)), terms[:-1]]) if p > 1 else np.ones((1, n_pairs))
+    taken = cp.reshape(chosen, (p, 1), order="C")
+    constraints = [cp.sum(chosen) <= largest, terms <= 1]
+    if rising.any():
+        step = terms - cp.multiply(factors, before)
+        left_out = (1 - taken) @ np.ones((1, int(rising.sum())))
+        constraints += [
+            (terms - before)[:, rising] <= 0,
+            step[:, rising] <= cp.multiply(big[:, rising], left_out),
+        ]
+    if falling.any():
+        taken_often = taken @ np.ones((1, int(falling.sum())))
+        constraints += [
+            (terms - before)[:, falling] >= -cp.multiply(big[:, falling], taken_often),
+            (terms - cp.multiply(factors, before))[:, falling] >= 0,
+        ]
+    problem = cp.Problem(cp.Maximize(pairs.weight @ terms[-1]), constraints)
+    support = np.isin(np.arange(p), list(start))
+    chosen.value = support.astype(float)
+    terms.value = np.cumprod(np.where(support[:, None], factors, 1), axis=0)
+    bound = _solve(cp, problem, name, time_limit)
+    return _result(pairs, gamma, largest, start, chosen.value, bound, began)
+
+
+def solve_nonlinear(
+    pairs: AlignmentPairs,
+    gamma: float,
+    largest: int,
+    *,
+    start: Sequence[int] = (),
+    time_limit: float = 60.0,
+) -> SelectionResult:
+    """INLO-K, (27)–(29), by SCIP's own branch and bound over the exponentials.
+
+    Without CVXPY, whose rules (27) breaks: it is neither convex nor concave. The arguments are
+    those of `solve_reduced`.
+
+    Raises
+    ------
+    DataError
+        SCIP is not installed.
+    """
+    choose_solver("SCIP")
+    scip = import_module("pyscipopt")
+    began = time.perf_counter()
+    model = scip.Model()
+    model.hideOutput()
+    model.setParam("limits/time", time_limit)
+    p, n_pairs = pairs.squares.shape
+    chosen = [model.addVar(vtype="B") for _ in range(p)]
+    model.addCons(scip.quicksum(chosen) <= largest)
+    terms = [model.addVar(lb=0, ub=1) for _ in range(n_pairs)]
+    for k, term in enumerate(terms):
+        rates = gamma * pairs.squares[:, k]
+        exponent = scip.quicksum(-float(r) * z for r, z in zip(rates, chosen, strict=True) if r > 0)
+        value = scip.exp(exponent) if rates.any() else 1
+        model.addCons(term <= value if pairs.weight[k] > 0 else term >= value)
+    model.setObjective(
+        scip.quicksum(float(w) * term for w, term in zip(pairs.weight, terms, strict=True)),
+        "maximize",
+    )
+    first = model.createPartialSol()
+    for j, column in enumerate(chosen):
+        model.setSolVal(first, column, float(j in start))
+    model.addSol(first)
+    model.optimize()
+    if model.getStatus() == "userinterrupt":
+        raise KeyboardInterrupt
+    found = [model.getVal(column) for column in chosen] if model.getNSols() else None
+    values = None if found is None else np.array(found)
+    return _result(pairs, gamma, largest, start, values, float(model.getDualbound()), began)
+
+
+def nonlinear_objective(pairs: AlignmentPairs, gamma: float) -> tuple[Any, Any]:
+    """(27) as an expression of CVXPY, which follows the values of the columns that are chosen.
+
+    Returns
+    -------
+    chosen : cvxpy.Variable, shape (p,)
+    objective : cvxpy.Expression
+        Neither convex nor concave: no solver of CVXPY's maximises it, it checks their solutions.
+    """
+    cp = load_cvxpy()
+    chosen = cp.Variable(len(pairs.squares), boolean=True)
+    exponents = -gamma * (pairs.squares.T @ chosen)
+    return chosen, pairs.constant + pairs.weight @ cp.exp(exponents)
+
+
+def _solve(cp: Any, problem: Any, name: str, time_limit: float) -> float:
+    """Solve, and return the solver's bound; infinite where it says nothing."""
+    with quiet_about_accuracy():
+        if name == "HIGHS":
+            problem.solve(solver=started_highs(), time_limit=time_limit)
+            return -float(problem.solver_stats.extra_stats.mip_dual_bound)
+        solver = started_scip()
+        try:
+            problem.solve(solver=solver, scip_params={"limits/time": time_limit})
+        except cp.SolverError:
+            if solver.model is None:
+                raise
+        if solver.model.getStatus() == "userinterrupt":
+            raise KeyboardInterrupt
+        return -float(solver.model.getDualbound())
+
+
+def _result(
+    pairs: AlignmentPairs,
+    gamma: float,
+    largest: int,
+    start: Sequence[int],
+    values: NDArray[np.float64] | None,
+    bound: float,
+    began: float,
+) -> SelectionResult:
+    """Check a solver's columns, and take the start where they are none or worse."""
+    seconds = time.perf_counter() - began
+    expression_of, expression = nonlinear_objective(pairs, gamma)
+
+    def found(columns: Sequence[int]) -> Found:
+        expression_of.value = np.isin(np.arange(len(pairs.squares)), columns).astype(float)
+        return Found(seconds, float(expression.value), tuple(sorted(columns)))
+
+    candidates = [found(tuple(start))]
+    if values is not None and np.isfinite(values).all():
+        columns = np.flatnonzero(values > 0.5).tolist()
+        if len(columns) <= largest:
+            candidates.append(found(columns))
+    best = max(candidates, key=lambda each: each.objective)
+    bound = max(bound + pairs.constant, best.objective)
+    proven = bound - best.objective <= _TOLERANCE * max(1.0, abs(best.objective))
+    status = "optimal" if proven else "time limit"
+    return SelectionResult(best.features, best.objective, bound, status, seconds, (best,))

@@ -1,0 +1,103 @@
+"""What it costs to measure columns: each by itself, and some together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bootprob.exceptions import DataError
+
+__all__ = ["FeatureCosts"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FeatureCosts:
+    """Costs of columns, and of groups that are paid once, whoever of the group is measured.
+
+    Attributes
+    ----------
+    own : ndarray, shape (p,)
+    groups : tuple of (ndarray of bool of shape (p,), float)
+        Columns that share a cost, such as those of one blood sample, and that cost.
+    """
+
+    own: Floats
+    groups: tuple[tuple[NDArray[np.bool_], float], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        costs: ArrayLike | Mapping[str, float] | None,
+        shared_costs: Iterable[tuple[Sequence[int | str], float]] | None,
+        n_features: int,
+        names: Sequence[str] | None = None,
+    ) -> Self:
+        """Check what was given.
+
+        Parameters
+        ----------
+        costs : array_like of shape (p,), dict of str to float, or None
+            None: 1 each. A dict names columns; those that it lacks cost nothing of their own.
+        shared_costs : iterable of (columns, float), optional
+            Columns by position or name, and what is paid once for any of them.
+        n_features : int
+            p.
+        names : sequence of str, optional
+            Of the columns, where they have any.
+
+        Raises
+        ------
+        DataError
+            A cost is negative or no number, or a column is unknown.
+        """
+        own = np.zeros(n_features)
+        if costs is None:
+            own[:] = 1.0
+        elif isinstance(costs, Mapping):
+            for column, cost in costs.items():
+                own[_position(column, n_features, names)] = _number(cost, column)
+        else:
+            given = np.asarray(costs, dtype=object)
+            if given.shape != (n_features,):
+                raise DataError(
+                    f"costs has the shape {given.shape}; give one for each of {n_features} columns."
+                )
+            own[:] = [_number(cost, column) for column, cost in enumerate(given)]
+        groups = []
+        for columns, cost in shared_costs or ():
+            members = np.zeros(n_features, dtype=bool)
+            members[[_position(column, n_features, names) for column in columns]] = True
+            groups.append((members, _number(cost, list(columns))))
+        return cls(own, tuple(groups))
+
+    def total(self, features: Sequence[int]) -> float:
+        """What it costs to measure some columns, by position."""
+        chosen = list(features)
+        shared = (cost for members, cost in self.groups if members[chosen].any())
+        return float(self.own[chosen].sum() + sum(shared))
+
+
+def _number(cost: Any, column: Any) -> float:
+    try:
+        value = float(cost)
+    except (TypeError, ValueError):
+        raise DataError(f"The cost of {column!r} is {cost!r}, which is no number.") from None
+    if not (np.isfinite(value) and value >= 0):
+        raise DataError(f"The cost of {column!r} is {value:g}; give 0 or a positive number.")
+    return value
+
+
+def _position(column: Any, n_features: int, names: Sequence[str] | None) -> int:
+    if isinstance(column, str):
+        if names is None or column not in names:
+            raise DataError(f"There is no column {column!r} to have a cost.")
+        return list(names).index(column)
+    if not 0 <= int(column) < n_features:
+        raise DataError(f"There is no column {column}; they go from 0 to {n_features - 1}.")
+    return int(column)

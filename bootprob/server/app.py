@@ -1,0 +1,321 @@
+"""The application: routes, and what is common to all of them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.security import HTTPBearer
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import TypeAdapter
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from bootprob.exceptions import DataError
+from bootprob.server.answering import Answering, json_reply
+from bootprob.server.batching import MicroBatcher
+from bootprob.server.errors import ClientGone, RequestError
+from bootprob.server.limits import Limits
+from bootprob.server.metrics import Metrics
+from bootprob.server.observed import LOGGER, Observed, log_exception
+from bootprob.server.schemas import (
+    ErrorReply,
+    InferReply,
+    InferRequest,
+    ModelMetadata,
+    ModelReady,
+    PredictReply,
+    ServerLive,
+    ServerMetadata,
+    ServerReady,
+)
+from bootprob.server.served_model import ServedModel
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+    from bootprob.tables import TableModel
+
+__all__ = ["create_app"]
+
+_LEAST_TOKEN = 16
+_REFUSALS = {
+    400: "The body is no strict JSON, or nested too deep.",
+    401: "The token is missing or wrong.",
+    408: "The body came too slowly.",
+    413: "The body or the number of rows is too large.",
+    415: "The body is of another type, or compressed.",
+    422: "The body does not have the form of this request.",
+    429: "Too many rows wait; Retry-After says when to come back.",
+    503: "The server is stopping, or was not done within the deadline.",
+}
+
+
+def create_app(
+    model: BootstrapSVC | TableModel,
+    *,
+    name: str = "model",
+    version: str = "1",
+    limits: Limits | None = None,
+    token: str | None = None,
+    metrics: bool = True,
+) -> FastAPI:
+    """Make an ASGI application that serves a model, to be run or mounted.
+
+    Parameters
+    ----------
+    model : BootstrapSVC or TableModel
+        Fitted. It must not be changed while it is served.
+    name, version : str, default "model" and "1"
+        What it is called in addresses and replies.
+    limits : Limits, optional
+        How much is taken before requests are refused.
+    token : str, optional
+        Clients must send it as ``Authorization: Bearer TOKEN``, except to the health endpoints.
+    metrics : bool, default True
+        Whether there is a /metrics for Prometheus.
+
+    Returns
+    -------
+    FastAPI
+
+    Raises
+    ------
+    DataError
+        A name, version or token cannot be used, or the classes cannot be written as JSON.
+    TypeError
+        For another model.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    """
+    for what, text in (("name", name), ("version", version)):
+        if not isinstance(text, str) or not text.isprintable() or not text or "/" in text:
+            raise DataError(f"{what} is {text!r}; give printable text without a slash.")
+    check_token(token)
+    limits = limits or Limits()
+    served = ServedModel(model, name, version)
+    batcher = MicroBatcher(served.score, limits)
+    counts = Metrics(served, lambda: batcher.queued_rows) if metrics else None
+    if counts is not None:
+        batcher.observe = counts.batch
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        batcher.close()
+
+    app = FastAPI(
+        title=f"bootprob: {name}",
+        version=version,
+        description="Class probabilities with intervals that cover.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    answering = Answering(served, batcher, limits)
+    app.include_router(_health(batcher))
+    protected = _token_check(token) if token is not None else []
+    app.include_router(_models(answering), dependencies=protected)
+    app.include_router(_documents(app, answering, counts), dependencies=protected)
+    app.add_middleware(Observed, metrics=counts)
+    app.add_exception_handler(RequestError, _refuse)
+    app.add_exception_handler(HTTPException, _refuse_http)
+    app.add_exception_handler(ClientGone, _leave)
+    return app
+
+
+def check_token(token: str | None) -> None:
+    """Refuse a token that is too short, or cannot be sent in a header."""
+    if token is None:
+        return
+    if not token.isascii() or not token.isprintable() or " " in token or len(token) < _LEAST_TOKEN:
+        raise DataError(
+            f"The token must be {_LEAST_TOKEN} or more printable ASCII characters without blanks; "
+            "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'."
+        )
+
+
+def _token_check(token: str) -> list[Any]:
+    """Dependencies that let only those in who send the token."""
+    scheme = HTTPBearer(auto_error=False, description="The token the server was started with.")
+    expected = token.encode()
+
+    async def check(request: Request) -> None:
+        given = await scheme(request)
+        # Compared as bytes, in a time that does not depend on where they differ.
+        sent = b"" if given is None else given.credentials.encode()
+        if not secrets.compare_digest(sent, expected):
+            raise RequestError(401, "Send the server's token as Authorization: Bearer TOKEN.")
+
+    return [Depends(scheme), Depends(check)]
+
+
+def _health(batcher: MicroBatcher) -> APIRouter:
+    """Open to everyone: they tell nothing of the model."""
+    router = APIRouter(prefix="/v2/health", tags=["health"])
+
+    @router.get("/live", response_model=ServerLive)
+    async def live() -> Response:
+        """Whether the process answers."""
+        return json_reply({"live": True})
+
+    @router.get("/ready", response_model=ServerReady, responses={503: {"model": ServerReady}})
+    async def ready() -> Response:
+        """Whether requests are taken."""
+        return json_reply({"ready": not batcher.closed}, 503 if batcher.closed else 200)
+
+    return router
+
+
+def _models(answering: Answering) -> APIRouter:
+    router = APIRouter()
+    refusals: dict[int | str, dict[str, Any]] = {
+        status: {"model": ErrorReply, "description": text} for status, text in _REFUSALS.items()
+    }
+    unknown: dict[int | str, dict[str, Any]] = {
+        404: {"model": ErrorReply, "description": "There is no such model or version."},
+        401: refusals[401],
+    }
+    name = answering.served.name
+
+    @router.post(
+        "/predict",
+        tags=["records"],
+        response_model=PredictReply,
+        responses=refusals,
+        openapi_extra=_body("PredictRequest"),
+    )
+    async def predict(request: Request) -> Response:
+        """Probability, interval and label of each record; its columns are given by name."""
+        return await answering.predict(request)
+
+    @router.get("/v2", tags=["v2"], response_model=ServerMetadata, responses={401: refusals[401]})
+    async def server_metadata() -> Response:
+        """Name and version of the server."""
+        return json_reply({"name": "bootprob", "version": version_of("bootprob"), "extensions": []})
+
+    def add(path: str, version: str | None) -> None:
+        # The same three with and without a version in the address.
+        where = f"/v2/models/{{name}}{path}"
+        options: dict[str, Any] = {"tags": ["v2"]}
+
+        async def metadata(request: Request) -> Response:
+            """Tensors taken and given, and what there is to know of the model."""
+            answering.check_address(request)
+            return json_reply(answering.metadata())
+
+        async def ready(request: Request) -> Response:
+            """Whether the model takes requests."""
+            answering.check_address(request)
+            return json_reply(
+                {"name": name, "ready": not answering.batcher.closed},
+                503 if answering.batcher.closed else 200,
+            )
+
+        async def infer(request: Request) -> Response:
+            """Score tensors."""
+            answering.check_address(request)
+            return await answering.infer(request)
+
+        parameters = [_path("name", name)]
+        if version is not None:
+            parameters.append(_path("version", version))
+        in_path: dict[str, Any] = {"parameters": parameters}
+        router.get(
+            where, response_model=ModelMetadata, responses=unknown, openapi_extra=in_path, **options
+        )(metadata)
+        router.get(
+            f"{where}/ready",
+            response_model=ModelReady,
+            responses=unknown | {503: {"model": ModelReady}},
+            openapi_extra=in_path,
+            **options,
+        )(ready)
+        router.post(
+            f"{where}/infer",
+            response_model=InferReply,
+            responses=unknown | refusals,
+            openapi_extra=in_path | _body("InferRequest"),
+            **options,
+        )(infer)
+
+    add("", None)
+    add("/versions/{version}", answering.served.version)
+    return router
+
+
+def _documents(app: FastAPI, answering: Answering, counts: Metrics | None) -> APIRouter:
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/openapi.json")
+    async def openapi() -> Response:
+        return JSONResponse(_openapi(app, answering))
+
+    @router.get("/docs")
+    async def docs(request: Request) -> HTMLResponse:
+        root = request.scope.get("root_path", "").rstrip("/")
+        return get_swagger_ui_html(openapi_url=f"{root}/openapi.json", title=app.title)
+
+    if counts is not None:
+
+        @router.get("/metrics")
+        async def metrics() -> Response:
+            return Response(counts.text(), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def _body(schema: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _path(name: str, value: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"const": value}}
+
+
+def _openapi(app: FastAPI, answering: Answering) -> dict[str, Any]:
+    """FastAPI's document, with the forms of the bodies that are parsed here and not by FastAPI."""
+    if app.openapi_schema is None:
+        document = app.openapi()
+        schemas = document["components"]["schemas"]
+        forms: dict[str, TypeAdapter[Any]] = {
+            "PredictRequest": answering.form,
+            "InferRequest": TypeAdapter(InferRequest),
+        }
+        for name, form in forms.items():
+            schema = form.json_schema(ref_template="#/components/schemas/{model}")
+            schemas |= schema.pop("$defs", {})
+            schemas[name] = schema
+    assert app.openapi_schema is not None
+    return app.openapi_schema
+
+
+async def _refuse(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestError)
+    if error.__cause__ is not None:
+        log_exception(error.__cause__)
+    headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    content: dict[str, Any] = {"error": error.message}
+    if error.problems:
+        content["problems"] = error.problems
+    return json_reply(content, error.status, headers)
+
+
+async def _refuse_http(_: Request, error: Exception) -> Response:
+    """Unknown addresses and methods, in the protocol's form."""
+    assert isinstance(error, HTTPException)
+    return json_reply({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
+
+
+async def _leave(_: Request, error: Exception) -> Response:
+    LOGGER.debug("a client left")
+    return Response(status_code=499)

@@ -1,0 +1,108 @@
+"""The columns a request has to give, and the matrix they become.
+
+The same values as `TablePreprocessor.transform` makes of a data frame, without the data frame,
+which would take longer than scoring a request's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.columns import Kind, level_text
+from bootprob.tables import TableModel
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["Columns"]
+
+Floats = NDArray[np.float64]
+
+_YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns by name, in the order of the matrix.
+
+    Attributes
+    ----------
+    kinds : dict of str to {"number", "boolean", "text"}
+        Numbers first.
+    fills : dict of str to (float or str)
+        What a missing value becomes; empty where none may be missing.
+    levels : dict of str to dict of str to int
+        The column of the matrix for each level of each category.
+    n_features : int
+        Columns of the matrix.
+    is_table : bool
+        Whether the model was fitted on a table; else on a matrix.
+    """
+
+    kinds: dict[str, Kind]
+    fills: dict[str, float | str]
+    levels: dict[str, dict[str, int]]
+    n_features: int
+    is_table: bool
+
+    @classmethod
+    def of(cls, model: BootstrapSVC | TableModel) -> Self:
+        """Columns of a table model, or of the matrix: `feature_names_in_` or x0, x1, …."""
+        if not isinstance(model, TableModel):
+            p = model.n_features_in_
+            names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(p)])
+            return cls({str(name): "number" for name in names}, {}, {}, p, False)
+        preprocessor = model.preprocessor
+        by_kind = sorted(preprocessor.kinds_.items(), key=lambda item: item[1] != "number")
+        done = sum(kind == "number" for _, kind in by_kind)
+        levels = {}
+        for name, found in preprocessor.levels_.items():
+            levels[name] = {level: done + k for k, level in enumerate(found)}
+            done += len(found)
+        return cls(dict(by_kind), preprocessor.fills_, levels, done, True)
+
+    def encode(self, values: Mapping[str, Sequence[Any]], n_rows: int) -> Floats:
+        """Make the matrix.
+
+        Parameters
+        ----------
+        values : mapping of str to sequence, shape (m,)
+            For each column its values, of the kinds that `bootprob.server.schemas` lets in; None
+            where one is missing.
+        n_rows : int
+            m.
+
+        Returns
+        -------
+        ndarray, shape (m, n_features)
+            A category that the model does not know is zero in all its columns.
+        """
+        X = np.zeros((n_rows, self.n_features))
+        rows = np.arange(n_rows)
+        for k, (name, kind) in enumerate(self.kinds.items()):
+            if kind == "number":
+                column = np.array(values[name], dtype=np.float64)  # None becomes NaN
+                if name in self.fills:
+                    column[np.isnan(column)] = self.fills[name]
+                X[:, k] = column
+            else:
+                places = self._places(name, kind, values[name])
+                known = places >= 0
+                X[rows[known], places[known]] = 1.0
+        return X
+
+    def _places(self, name: str, kind: Kind, values: Sequence[Any]) -> NDArray[np.intp]:
+        """Column of the matrix for each value of a category, −1 for an unknown one."""
+        levels, fill = self.levels[name], str(self.fills[name])
+        found = np.empty(len(values), dtype=np.intp)
+        for row, value in enumerate(values):
+            text = "" if value is None else level_text(value)
+            if kind == "boolean":
+                text = _YES_NO.get(text.casefold(), text)
+            found[row] = levels.get(text or fill, -1)
+        return found

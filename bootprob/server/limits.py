@@ -1,0 +1,55 @@
+"""How much a server takes before it refuses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+
+from bootprob.exceptions import DataError
+
+__all__ = ["Limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on requests and on what waits; every one of them is enforced before work is done.
+
+    Attributes
+    ----------
+    max_rows : int, default 4096
+        Most rows of a request, and most rows scored together.
+    queue_rows : int, default 16384
+        Most rows that wait to be scored; beyond, requests get 429.
+    deadline : float, default 10.0
+        Seconds from a request's first byte of body to its result: 408 if its body is not there by
+        then, 503 if its result is not.
+    max_body : int, default 4 MiB
+        Most bytes of a body; beyond, 413.
+    max_depth : int, default 16
+        Deepest nesting of arrays and objects in a body; beyond, 400.
+    max_delay : float, default 0.002
+        Seconds that the first of some rows waits for others, if nothing is being scored.
+    """
+
+    max_rows: int = 4096
+    queue_rows: int = 16384
+    deadline: float = 10.0
+    max_body: int = 4 * 2**20
+    max_depth: int = 16
+    max_delay: float = 0.002
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            seconds = name in ("deadline", "max_delay")
+            allowed = isinstance(value, Real if seconds else Integral)
+            if isinstance(value, bool) or not allowed or not math.isfinite(value):
+                what = "a number of seconds" if seconds else "a whole number"
+                raise DataError(f"{name} is {value!r}; give {what}.")
+            if value < 0 or (value == 0 and name != "max_delay"):
+                raise DataError(f"{name} is {value!r}; it must be positive.")
+        if self.queue_rows < self.max_rows:
+            raise DataError(
+                f"queue_rows is {self.queue_rows} and max_rows {self.max_rows}: the queue must "
+                "hold one request at least; raise queue_rows or lower max_rows."
+            )

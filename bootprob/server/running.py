@@ -1,0 +1,146 @@
+"""Run the application with uvicorn: in this process, or in several that it supervises."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import math
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from bootprob.exceptions import DataError
+from bootprob.persistence import load
+from bootprob.server.app import check_token, create_app
+from bootprob.server.limits import Limits
+
+__all__ = ["check_host", "run"]
+
+_MAX_CONNECTIONS = 1000
+_MAX_HEADERS = 2**15  # bytes
+_KEEP_ALIVE = 75  # seconds
+_LONGEST_START = 120  # seconds until a worker is taken for dead; it imports and loads first
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(process)d %(levelname)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {
+        name: {"handlers": ["stderr"], "level": "INFO", "propagate": False}
+        for name in ("uvicorn", "bootprob.server")
+    },
+}
+
+
+def run(
+    path: Path,
+    *,
+    host: str,
+    port: int,
+    name: str,
+    limits: Limits,
+    token: str | None,
+    metrics: bool,
+    workers: int,
+) -> None:
+    """Serve a model file until SIGTERM or Ctrl-C.
+
+    After either, no connection is accepted any more, and requests that were accepted have the
+    deadline to finish.
+
+    Parameters
+    ----------
+    path : Path
+        What `bootprob.persistence.save` wrote.
+    host, port : str, int
+        Where to listen.
+    name : str
+        Of the model, in addresses.
+    limits : Limits
+    token : str or None
+    metrics : bool
+        For one process only: several would each show their own counts.
+    workers : int
+        Processes. One that dies is replaced.
+
+    Raises
+    ------
+    DataError
+        Options that contradict each other, or another host than loopback without a token.
+    ModelFileError
+        The file cannot be loaded.
+    """
+    check_host(host, token)
+    check_token(token)
+    if workers > 1 and metrics:
+        raise DataError(
+            "Each of several workers would show metrics of its own; give --no-metrics, or run "
+            "single servers on ports of their own."
+        )
+    make = partial(
+        _make_app, path, name=name, limits=limits, token=token, metrics=metrics, workers=workers
+    )
+    app = make()  # here, so that an unusable model is told before anything starts
+    config = uvicorn.Config(
+        app if workers == 1 else make,
+        factory=workers > 1,
+        host=host,
+        port=port,
+        workers=workers,
+        http="h11",  # which bounds the size of headers
+        ws="none",
+        access_log=False,  # it would write query strings; the application has its own
+        log_config=_LOGGING,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MAX_CONNECTIONS,
+        h11_max_incomplete_event_size=_MAX_HEADERS,
+        timeout_graceful_shutdown=math.ceil(limits.deadline) + 1,
+        timeout_worker_healthcheck=_LONGEST_START,
+        # Longer than clients keep theirs: else a busy one writes to a connection that is closing.
+        timeout_keep_alive=_KEEP_ALIVE,
+    )
+    try:
+        listening = config.bind_socket()
+    except SystemExit:  # it has logged why
+        raise DataError(f"{host} port {port} cannot be listened on; choose another.") from None
+    # Asked to stop, uvicorn raises the signal once more when all is done; that is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    if workers == 1:
+        uvicorn.Server(config).run([listening])
+    else:
+        del app
+        Multiprocess(config, [listening]).run()
+
+
+def check_host(host: str, token: str | None) -> None:
+    """Refuse to listen to other machines without a token."""
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = host == "localhost"
+    if not loopback and token is None:
+        raise DataError(
+            f"{host} can be reached from other machines, and there is no token; give --token-file "
+            "or set BOOTPROB_TOKEN, or leave --host at 127.0.0.1."
+        )
+
+
+def _make_app(
+    path: Path, *, name: str, limits: Limits, token: str | None, metrics: bool, workers: int
+) -> FastAPI:
+    if workers > 1:
+        import torch
+
+        torch.set_num_threads(max(1, torch.get_num_threads() // workers))
+    model = load(path)
+    with path.open("rb") as file:
+        version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    return create_app(
+        model, name=name, version=version, limits=limits, token=token, metrics=metrics
+    )

@@ -1,0 +1,201 @@
+"""The form of requests and replies, checked by pydantic and shown in the OpenAPI document."""
+
+from __future__ import annotations
+
+from types import GenericAlias
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from typing_extensions import TypedDict
+
+from bootprob.server.columns import Columns
+
+__all__ = [
+    "LARGEST",
+    "ErrorReply",
+    "InferReply",
+    "InferRequest",
+    "ModelMetadata",
+    "ModelReady",
+    "PredictReply",
+    "PredictRequest",
+    "ServerLive",
+    "ServerMetadata",
+    "ServerReady",
+    "predict_request",
+]
+
+LARGEST = 1e150  # as in tables: sums of squares of larger numbers overflow
+
+Level = Annotated[
+    float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")
+]
+Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Category = (
+    Annotated[str, Field(strict=True)]
+    | Annotated[int, Field(strict=True)]
+    | Annotated[float, Field(strict=True, allow_inf_nan=False)]
+    | Annotated[bool, Field(strict=True)]
+    | None
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+
+
+class PredictRequest(_Strict):
+    """Records by name, and the level of their intervals."""
+
+    records: list[Any]
+    level: Level = 0.95
+
+
+class InferParameters(_Strict):
+    """Parameters of an inference."""
+
+    level: Level = 0.95
+
+
+class InferInput(_Strict):
+    """A tensor of a request; `data` is flat in row-major order, or nested as `shape` says."""
+
+    name: str
+    shape: Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1, max_length=2)]
+    datatype: Literal["FP64", "FP32", "INT64", "INT32", "BOOL", "BYTES"]
+    parameters: dict[str, Any] = {}
+    data: list[Any]
+
+
+class InferOutput(_Strict):
+    """A tensor wanted in the reply."""
+
+    name: Literal["probability", "probability_interval", "label"]
+    parameters: dict[str, Any] = {}
+
+
+class InferRequest(_Strict):
+    """A request of the Open Inference Protocol v2."""
+
+    id: Annotated[str, Field(max_length=200)] | None = None
+    parameters: InferParameters = InferParameters()
+    inputs: Annotated[list[InferInput], Field(min_length=1)]
+    outputs: Annotated[list[InferOutput], Field(max_length=3)] | None = None
+
+
+class Tensor(BaseModel):
+    """A tensor of a reply, flat in row-major order."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[float | int | bool | str]
+
+
+class InferReply(BaseModel):
+    """A reply of the Open Inference Protocol v2."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+    model_name: str
+    model_version: str
+    id: str | None = None
+    parameters: dict[str, Any] = {}
+    outputs: list[Tensor]
+
+
+class Prediction(BaseModel):
+    """Of two classes, of the positive one; of several, for each class by its name."""
+
+    label: bool | int | float | str
+    probability: float | dict[str, float]
+    interval: list[float] | dict[str, list[float]]
+
+
+class PredictReply(BaseModel):
+    """Predictions in the order of the records."""
+
+    model: str
+    version: str
+    level: float
+    positive: bool | int | float | str | None
+    predictions: list[Prediction]
+
+
+class Problem(BaseModel):
+    """Where a request is wrong: rows count from 0."""
+
+    row: int | None = None
+    column: str | None = None
+    problem: str
+
+
+class ErrorReply(BaseModel):
+    """Why a request was refused."""
+
+    error: str
+    problems: list[Problem] = []
+
+
+class ServerMetadata(BaseModel):
+    """The server."""
+
+    name: str
+    version: str
+    extensions: list[str]
+
+
+class TensorMetadata(BaseModel):
+    """A tensor; −1 stands for the number of rows."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class ModelMetadata(BaseModel):
+    """The model, its tensors, and what there is to know about its intervals."""
+
+    name: str
+    versions: list[str]
+    platform: str
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+    parameters: dict[str, Any]
+
+
+class ServerLive(BaseModel):
+    """The server answers."""
+
+    live: bool
+
+
+class ServerReady(BaseModel):
+    """The server takes requests."""
+
+    ready: bool
+
+
+class ModelReady(BaseModel):
+    """The model takes requests."""
+
+    name: str
+    ready: bool
+
+
+def predict_request(columns: Columns, max_rows: int) -> TypeAdapter[PredictRequest]:
+    """The form of a request for predictions of records with these columns.
+
+    Further keys of a record are ignored, as further columns of a table are.
+    """
+    fields: dict[str, Any] = {}
+    for name, kind in columns.kinds.items():
+        if kind == "number":
+            fields[name] = Number | None if columns.is_table else Number
+        else:
+            fields[name] = Category
+    make: Any = TypedDict  # mypy knows none whose fields are found at run time
+    record = make("Record", fields)
+    record.__pydantic_config__ = ConfigDict(extra="ignore")
+    records: Any = (GenericAlias(list, record), Field(min_length=1, max_length=max_rows))
+    return TypeAdapter(create_model("PredictRequest", __base__=PredictRequest, records=records))

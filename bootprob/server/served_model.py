@@ -1,0 +1,138 @@
+"""A fitted model as the server sees it: columns, classes, and one function that scores rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from bootprob.exceptions import DataError, LackOfFitWarning
+from bootprob.probabilities import both, both_intervals
+from bootprob.scoring import NewRows
+from bootprob.server.columns import Columns
+from bootprob.tables import TableModel
+
+if TYPE_CHECKING:
+    from bootprob.estimator import BootstrapSVC
+
+__all__ = ["Scores", "ServedModel"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What is known of m rows of K classes.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (m, K)
+    interval : ndarray, shape (m, K, 2)
+        Lower and upper bound of each class's probability.
+    label : ndarray of int, shape (m,)
+        Position of the predicted class.
+    """
+
+    probability: Floats
+    interval: Floats
+    label: NDArray[np.intp]
+
+    def __getitem__(self, rows: slice) -> Self:
+        return type(self)(self.probability[rows], self.interval[rows], self.label[rows])
+
+
+class ServedModel:
+    """A `BootstrapSVC` or `TableModel` with a name and a version.
+
+    Parameters
+    ----------
+    model : BootstrapSVC or TableModel
+        Fitted.
+    name, version : str
+        What it is called in addresses and replies.
+
+    Attributes
+    ----------
+    columns : Columns
+        What a request has to give.
+    classes : list of bool, int, float or str
+        Of two, the second is the positive one.
+
+    Raises
+    ------
+    TypeError
+        For another model.
+    DataError
+        If its classes cannot be written as JSON.
+    sklearn.exceptions.NotFittedError
+        If it is not fitted.
+    """
+
+    def __init__(self, model: BootstrapSVC | TableModel, name: str, version: str) -> None:
+        from bootprob.estimator import BootstrapSVC
+
+        if not isinstance(model, (BootstrapSVC, TableModel)):
+            raise TypeError(
+                f"A BootstrapSVC or TableModel can be served, not {type(model).__name__}."
+            )
+        self.name, self.version = name, version
+        self.svc = model.svc if isinstance(model, TableModel) else model
+        self.columns = Columns.of(model)
+        classes = (
+            model.target.labels if isinstance(model, TableModel) else self.svc.classes_.tolist()
+        )
+        self.classes: list[Any] = list(classes)
+        if not all(isinstance(label, (bool, int, float, str)) for label in self.classes):
+            raise DataError(
+                "The classes must be text, numbers or true and false to be written as JSON, not "
+                f"{type(self.classes[0]).__name__}."
+            )
+        self._names = getattr(self.svc, "feature_names_in_", None)
+        self._machines = self.svc.pair_ensembles_ or [self.svc]
+        # The first call compiles and fills caches; it also shows that the model can be scored.
+        center = self._machines[0].center_
+        self.score(np.zeros((1, self.columns.n_features)) if center is None else center[None], 0.95)
+
+    def check(self, X: Floats) -> None:
+        """Refuse rows that `score` would refuse, so that they do not spoil a batch.
+
+        Raises
+        ------
+        DataError
+            A number is so far out that scores overflow; names its row and column.
+        """
+        rows = torch.from_numpy(X)
+        for machine in self._machines:
+            NewRows(X, machine.center_, machine.scale_).as_seen(rows, 0)
+
+    def score(self, X: Floats, level: float) -> Scores:
+        """Probabilities, intervals and labels, as `BootstrapSVC.summarize` gives them.
+
+        Parameters
+        ----------
+        X : ndarray, shape (m, p)
+            Rows.
+        level : float
+            Of the intervals.
+        """
+        rows = X if self._names is None else pd.DataFrame(X, columns=self._names)
+        with warnings.catch_warnings():
+            # Said by the model's metadata instead of once for every request.
+            warnings.simplefilter("ignore", LackOfFitWarning)
+            found = self.svc.summarize(rows, level=level, score_interval=False)
+        probability, interval = found["probability"], found["probability_interval"]
+        if probability.ndim == 1:
+            probability, interval = both(probability), both_intervals(interval)
+        return Scores(probability, interval, np.searchsorted(self.svc.classes_, found["label"]))
+
+    def training_probability(self) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each class's out-of-bag probability, shapes (K,)."""
+        known = np.isfinite(self.svc.oob_proba_).all(axis=1) & (self.svc.sample_weight_ > 0)
+        rows, weight = self.svc.oob_proba_[known], self.svc.sample_weight_[known]
+        mean = np.average(rows, axis=0, weights=weight)
+        return mean, np.sqrt(np.average(np.square(rows - mean), axis=0, weights=weight))

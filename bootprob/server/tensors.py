@@ -1,0 +1,172 @@
+"""Tensors of the Open Inference Protocol v2, as rows and from scores.
+
+A model of arrays takes one input ``X`` of shape [m, p]; a model of a table takes an input for each
+column, of shape [m] or [m, 1], in which null stands for a missing value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
+
+from bootprob.server.columns import Columns
+from bootprob.server.errors import RequestError
+from bootprob.server.schemas import LARGEST, InferInput, InferRequest
+from bootprob.server.served_model import Scores, ServedModel
+
+__all__ = ["OUTPUTS", "input_metadata", "output_metadata", "reply_tensors", "rows_of"]
+
+Floats = NDArray[np.float64]
+
+OUTPUTS = ("probability", "probability_interval", "label")
+
+_NUMBERS = ("FP64", "FP32", "INT64", "INT32")
+_INTEGERS: dict[str, type[np.signedinteger[Any]]] = {"INT64": np.int64, "INT32": np.int32}
+_KINDS: dict[str, TypeAdapter[Any]] = {
+    "FP": TypeAdapter(list[float | None]),
+    "INT": TypeAdapter(list[int | None]),
+    "BOOL": TypeAdapter(list[bool | None]),
+    "BYTES": TypeAdapter(list[str | None]),
+}
+
+
+def rows_of(request: InferRequest, columns: Columns, max_rows: int) -> Floats:
+    """The matrix that the inputs of a request stand for.
+
+    Raises
+    ------
+    RequestError
+        422 for tensors that are missing, unknown, of another type or shape, or hold values that
+        cannot be used; 413 for too many rows.
+    """
+    given = {tensor.name: tensor for tensor in request.inputs}
+    if len(given) < len(request.inputs):
+        raise RequestError(422, "An input is given twice.")
+    wanted = list(columns.kinds) if columns.is_table else ["X"]
+    for name in wanted:
+        if name not in given:
+            raise RequestError(422, f"The input {name!r} is missing.")
+    if len(given) > len(wanted):
+        raise RequestError(422, f"There are inputs beside {', '.join(map(repr, wanted))}.")
+    n_rows = given[wanted[0]].shape[0]
+    if not 0 < n_rows <= max_rows:
+        status = 413 if n_rows else 422
+        raise RequestError(status, f"There are {n_rows} rows; send 1 to {max_rows}.")
+    if not columns.is_table:
+        return _matrix(given["X"], n_rows, columns.n_features)
+    values = {}
+    for name, kind in columns.kinds.items():
+        tensor = given[name]
+        if tensor.shape not in ([n_rows], [n_rows, 1]):
+            raise RequestError(422, f"The input {name!r} must have the shape [{n_rows}].")
+        if kind == "number" and tensor.datatype not in _NUMBERS:
+            raise RequestError(422, f"The input {name!r} must be one of {', '.join(_NUMBERS)}.")
+        values[name] = _checked(tensor, _flat(tensor, 1), kind == "number")
+    return columns.encode(values, n_rows)
+
+
+def _matrix(tensor: InferInput, n_rows: int, p: int) -> Floats:
+    if tensor.shape != [n_rows, p]:
+        raise RequestError(422, f"The input 'X' must have the shape [{n_rows}, {p}].")
+    if tensor.datatype not in _NUMBERS:
+        raise RequestError(422, f"The input 'X' must be one of {', '.join(_NUMBERS)}.")
+    values = _checked(tensor, _flat(tensor, p), is_number=True)
+    if None in values:
+        raise RequestError(422, "The input 'X' must have no null: every number is needed.")
+    return np.array(values, dtype=np.float64).reshape(n_rows, p)
+
+
+def _flat(tensor: InferInput, width: int) -> list[Any]:
+    """Values in row-major order; nested ones are rows."""
+    data = tensor.data
+    if len(tensor.shape) == 2 and data and isinstance(data[0], list):
+        if len(data) != tensor.shape[0]:
+            raise _unlike(tensor)
+        if not all(isinstance(row, list) and len(row) == width for row in data):
+            raise _unlike(tensor)
+        data = [value for row in data for value in row]
+    if len(data) != tensor.shape[0] * width:
+        raise _unlike(tensor)
+    return data
+
+
+def _unlike(tensor: InferInput) -> RequestError:
+    return RequestError(422, f"The data of the input {tensor.name!r} do not have its shape.")
+
+
+def _checked(tensor: InferInput, data: list[Any], is_number: bool) -> list[Any]:
+    """Values of the datatype stated, in range."""
+    kind = tensor.datatype.rstrip("0123456789")
+    try:
+        values = _KINDS[kind].validate_python(data, strict=True)
+    except ValidationError:
+        message = f"The input {tensor.name!r} has data which are not {tensor.datatype}."
+        raise RequestError(422, message) from None
+    if kind not in ("FP", "INT"):
+        return values
+    known = [value for value in values if value is not None]
+    if kind == "INT" and known:
+        range_ = np.iinfo(_INTEGERS[tensor.datatype])
+        if min(known) < range_.min or max(known) > range_.max:
+            raise RequestError(422, f"The input {tensor.name!r} exceeds {tensor.datatype}.")
+    if kind == "FP":
+        if tensor.datatype == "FP32":
+            with np.errstate(over="ignore"):  # becomes infinite and is refused
+                values = [None if value is None else float(np.float32(value)) for value in values]
+        bound = LARGEST if is_number else np.finfo(np.float64).max
+        if not all(abs(value) <= bound for value in values if value is not None):
+            raise RequestError(422, f"The input {tensor.name!r} has numbers that are too large.")
+    return values
+
+
+def reply_tensors(
+    scores: Scores, served: ServedModel, wanted: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Outputs of a reply, in the order wanted."""
+    codes = scores.label.tolist()
+    found: dict[str, tuple[str, list[int], list[Any]]] = {
+        "probability": (
+            "FP64", list(scores.probability.shape), scores.probability.ravel().tolist(),
+        ),
+        "probability_interval": (
+            "FP64", list(scores.interval.shape), scores.interval.ravel().tolist(),
+        ),
+        "label": (_label_datatype(served), [len(codes)], [served.classes[k] for k in codes]),
+    }  # fmt: skip
+    return [
+        {"name": name, "datatype": found[name][0], "shape": found[name][1], "data": found[name][2]}
+        for name in wanted
+    ]
+
+
+def input_metadata(columns: Columns) -> list[dict[str, Any]]:
+    """What a request has to give; −1 stands for the number of rows."""
+    if not columns.is_table:
+        return [{"name": "X", "datatype": "FP64", "shape": [-1, columns.n_features]}]
+    datatypes = {"number": "FP64", "boolean": "BOOL", "text": "BYTES"}
+    return [
+        {"name": name, "datatype": datatypes[kind], "shape": [-1]}
+        for name, kind in columns.kinds.items()
+    ]
+
+
+def output_metadata(served: ServedModel) -> list[dict[str, Any]]:
+    """What a reply may hold."""
+    n_classes = len(served.classes)
+    return [
+        {"name": "probability", "datatype": "FP64", "shape": [-1, n_classes]},
+        {"name": "probability_interval", "datatype": "FP64", "shape": [-1, n_classes, 2]},
+        {"name": "label", "datatype": _label_datatype(served), "shape": [-1]},
+    ]
+
+
+def _label_datatype(served: ServedModel) -> str:
+    first = served.classes[0]
+    if isinstance(first, bool):
+        return "BOOL"
+    if all(isinstance(label, int) for label in served.classes):
+        return "INT64"
+    return "BYTES" if isinstance(first, str) else "FP64"
