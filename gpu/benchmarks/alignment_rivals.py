@@ -44,7 +44,7 @@ def _milo_l(X: Floats, positive: Bools, largest: int) -> Bools:
 
 
 def _rfe_k(X: Floats, positive: Bools, largest: int) -> Bools:
-    """Recursive feature elimination: the column that changes ‖w‖² least goes (Guyon)."""
+    """Recursive feature elimination: the column without which ‖w‖² falls least goes (Guyon)."""
 
     def importance(machine: Any) -> Floats:
         rows, dual = machine.support_vectors_, machine.dual_coef_[0]
@@ -54,7 +54,9 @@ def _rfe_k(X: Floats, positive: Bools, largest: int) -> Bools:
             dual @ rbf_kernel(np.delete(rows, j, axis=1), gamma=gamma) @ dual
             for j in range(rows.shape[1])
         ]
-        return np.abs(whole - np.array(without))
+        falls = whole - np.array(without)
+        ranked: Floats = falls - falls.min()  # RFE takes the squares of what it is given
+        return ranked
 
     machine = SVC(C=1.0, gamma="scale")
     rfe = RFE(machine, n_features_to_select=largest, importance_getter=importance)
