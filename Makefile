@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration batch-scoring pareto tables-4 alignment fuzz fuzz-server gpu-check clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration batch-scoring pareto tables-4 alignment fuzz fuzz-server gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -15,6 +15,9 @@ demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/r
 
 test: lint  ## lint, types and all quick tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
+
+endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q -m endurance
 
 lint: $(TESTABLE)
 	$(BIN)/ruff check .

@@ -25,6 +25,7 @@ _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
 # pass over them is one matrix product; for dual coefficients it is kernel matrices as well.
 _HELD_SCORES = {"coef": 2**19, "dual_coef": 2**26}
 _ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can leave
+_CONSTANT = 1e-3  # spread, relative to other replicates', below which it is that as well
 
 
 @dataclass(frozen=True)
@@ -178,12 +179,15 @@ def _alignment(
         deviation *= used
         deviations += np.abs(deviation, out=deviation).sum(axis=0)
     spread = deviations / count
-    # A replicate without two rows out of bag, or with constant scores, is taken as it comes.
-    usable = spread > _ROUNDING * np.abs(mean)
-    if not usable.any():
+    varied = spread > _ROUNDING * np.abs(mean)
+    if not varied.any():
         return np.ones(B), np.zeros(B)
+    # Where few errors cost little, some replicates' machines are constant: what spread they have is
+    # what the solver left, and must not be magnified. They keep their scale.
+    usable = varied & (spread > _CONSTANT * spread[varied].mean())
     scale = np.where(usable, spread / spread[usable].mean(), 1.0)
-    offset = np.where(usable, mean[usable].mean() - mean / scale, 0.0)
+    # A replicate without two rows out of bag is taken as it comes.
+    offset = np.where(count > 1, mean[usable].mean() - mean / scale, 0.0)
     return scale, offset
 
 

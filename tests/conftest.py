@@ -9,6 +9,15 @@ _SEED = int(os.environ.get("BOOTPROB_TEST_SEED", np.random.SeedSequence().entrop
 
 
 def pytest_report_header() -> str:
+    return _said()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """With -q there is no header."""
+    terminalreporter.write_line(_said())
+
+
+def _said() -> str:
     return f"fresh random input: BOOTPROB_TEST_SEED={_SEED}"
 
 

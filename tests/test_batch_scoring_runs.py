@@ -380,6 +380,7 @@ def test_a_full_disk(
 
 @pytest.mark.skipif(os.name != "posix", reason="kills by signal")
 @pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.endurance
 def test_a_killed_process_leaves_nothing_visible_and_is_resumed(
     folder: Path, tmp_path: Path, kill: int
 ) -> None:
@@ -432,6 +433,7 @@ def test_a_killed_process_leaves_nothing_visible_and_is_resumed(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.endurance
 def test_memory_does_not_grow_with_rows(folder: Path, tmp_path: Path) -> None:
     program = (
         "import sys; from bootprob.batch_scoring import row_scoring, score_dataset\n"

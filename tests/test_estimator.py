@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from bootprob import BootstrapSVC, DataError
 from bootprob.calibration import Sigmoid
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
+from bootprob.out_of_bag import _alignment
 from bootprob_gpu import Status
 
 
@@ -471,3 +472,20 @@ def test_absurd_rows_are_refused(data):
         model.predict(np.array([[0, 0, 1e150, 0, 0]]))
     with pytest.raises(DataError, match="squares overflow"):
         BootstrapSVC().fit(X * 1e160, y)
+
+
+def test_constant_machines_are_not_magnified(rng):
+    """What the solver leaves of a spread is no spread; the machine says the same of every row."""
+    X = rng.normal(size=(300, 6))
+    coef = np.array([0.5, 1.0, 2.0, 1e-6, 0.0])  # the fourth is the fifth, solved to tolerance
+    scores = X[:, :5] * coef + np.array([0.3, -1.0, 0.2, 1.0, 1.0])
+    outside = rng.random(scores.shape) < 0.4
+    scale, offset = _alignment(
+        lambda: iter([(scores, outside, slice(0, 300))]), np.ones(300, dtype=bool), 5
+    )
+    np.testing.assert_array_equal(scale[3:], 1)
+    assert scale[:3].mean() == pytest.approx(1)
+    aligned = np.where(outside, scores / scale + offset, np.nan)
+    middle = np.nanmean(aligned, axis=0)
+    np.testing.assert_allclose(middle, middle[0], atol=1e-12)
+    np.testing.assert_allclose(aligned[outside[:, 3], 3], middle[0], atol=1e-5)

@@ -330,6 +330,7 @@ print(peak_memory() - before, time.perf_counter() - started, accuracy)
 """
 
 
+@pytest.mark.endurance
 def test_25_000_rows_take_seconds_and_little_memory(rng):
     program = LARGE.format(seed=int(rng.integers(2**31)))
     result = subprocess.run(

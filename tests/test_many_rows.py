@@ -214,6 +214,7 @@ _FIT = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.endurance
 def test_peak_memory_of_a_fit_does_not_follow_the_models():
     n, p, B, C = 50_000, 4, 100, [0.1, 0.4, 1.6]
     R = len(C)

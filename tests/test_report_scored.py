@@ -234,6 +234,7 @@ class TestFiles:
         assert one["classes"] == {"positive": None, "negative": "good"}
         assert one["cost"]["rules"][1]["n_positive"] == 0
 
+    @pytest.mark.endurance
     def test_memory_does_not_grow_with_rows(self, rng, tmp_path):
         """In a process of its own: 2,400,000 rows (three numbers: 58 MB) take what 400,000 do."""
         program = (

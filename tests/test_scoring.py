@@ -155,6 +155,7 @@ _SCORE = """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.endurance
 def test_peak_memory_follows_only_what_is_returned():
     m, p, B = 400_000, 20, 100
     end = subprocess.run(

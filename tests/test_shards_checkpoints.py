@@ -207,6 +207,7 @@ def test_a_full_disk_keeps_what_is_finished(rng, tmp_path, monkeypatch, trained)
     assert_same_bits(make().fit(X, y, weight), model)
 
 
+@pytest.mark.endurance
 def test_interrupted_jobs(rng, tmp_path, monkeypatch):
     X, y, weight, make = case(rng, "linear")
     folder = str(tmp_path / "parts")
@@ -225,6 +226,7 @@ model.fit(data["X"], data["y"])
 """
 
 
+@pytest.mark.endurance
 def test_a_killed_process(rng, tmp_path, trained):
     X = rng.normal(size=(300, 4))
     y = X[:, 0] + rng.normal(size=300) > 0
@@ -249,3 +251,29 @@ def test_a_killed_process(rng, tmp_path, trained):
     seed = json.loads((folder / "checkpoint.json").read_text())["seed"]
     whole = BootstrapSVC(**params, random_state=np.random.RandomState(seed)).fit(X, y)
     assert_same_bits(whole, resumed)
+
+
+def test_on_the_command_line(rng, tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from bootprob.cli import app
+    from bootprob.persistence import load
+
+    monkeypatch.chdir(tmp_path)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60) > 0
+    rows = [f"{a},{b},{'yes' if c else 'no'}" for (a, b), c in zip(X, y, strict=True)]
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,answer", *rows]))
+    (tmp_path / "less.csv").write_text("\n".join(["a,b,answer", *rows[:-1]]))
+    options = ["--target", "answer", "--n-bootstraps", "20", "--checkpoint", "parts", "-o", "model"]
+    for _ in range(2):  # the seed is kept: the same model
+        assert CliRunner().invoke(app, ["fit", "table.csv", *options, "--jobs", "1"]).exit_code == 0
+    assert len(list(tmp_path.glob("parts/shard-*"))) == 2
+    svc = load(tmp_path / "model").svc
+    assert svc.n_jobs is None
+    assert svc.checkpoint is None
+    end = CliRunner().invoke(app, ["fit", "less.csv", *options])
+    assert end.exit_code == 1
+    assert "of another fit" in end.output
+    end = CliRunner().invoke(app, ["fit", "table.csv", *options, "--jobs", "0"])
+    assert end.exit_code == 2

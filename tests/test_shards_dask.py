@@ -29,6 +29,7 @@ def client():
         yield client
 
 
+@pytest.mark.endurance
 def test_a_worker_is_killed_midway(rng, client, monkeypatch):
     X, y, weight, make = case(rng, "linear", n=150)
     whole = make(n_bootstraps=120).fit(X, y, weight)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.constrained.anchor_sets import reached_at_thresholds
-from bootprob.constrained.problem import ConstrainedProblem, Requirement
+from bootprob.constrained.problem import ConstrainedProblem
 from bootprob.exceptions import UnattainableRateError
 
 __all__ = ["Visited", "unattainable"]
@@ -89,9 +88,7 @@ def _best_attainable(
         aim = max(best, 0.0) + step
         if aim >= requirement.required * (1 - _ROUNDING):
             break
-        eased = Requirement(requirement.name, requirement.members, aim)
-        requirements = (*problem.requirements[:k], eased, *problem.requirements[k + 1 :])
-        best = max(best, best_of(search(replace(problem, requirements=requirements))))
+        best = max(best, best_of(search(problem.requiring(k, aim))))
         if best < aim * (1 - _ROUNDING):
             break
     return float(best / weight[requirement.members].sum()) if best >= 0 else None

@@ -19,6 +19,7 @@ from bootprob.constrained.anchor_sets import (
     shifted_margins,
 )
 from bootprob.constrained.attainable import Visited, unattainable
+from bootprob.constrained.directions import search_directions
 from bootprob.constrained.fixed_anchors import FixedAnchors, Hyperplanes
 from bootprob.constrained.multipliers import heaviest_anchors
 from bootprob.constrained.problem import ConstrainedProblem, Solution
@@ -47,7 +48,8 @@ def solve_heuristic(
 
     1. Starts: machines with the anchors as further training rows of various costs.
     2. Alternation, all starts at once: keep the anchors of the highest margins that meet the
-       requirements, train with those kept, and again until they stay the same.
+       requirements, train with those kept, and again until they stay the same. Where no start ends
+       in such a choice, the search goes on from directions that a random climb finds.
     3. Swaps, from the two best ends: give up an anchor with a large multiplier, see which anchors
        then come closest to being right, and train with each of them in its place; all candidates
        of a round at once.
@@ -99,6 +101,11 @@ class _Search:
         if np.isfinite(least.objective[0]) and self._meets(least.margins[0]):
             return self._solution(least, lower_bound)
         kept, found = self._alternate(self._starts())
+        if improve and not np.isfinite(found.objective).any():
+            margins = np.concatenate([m for m, _ in self.visited])
+            directions = search_directions(self.problem, margins)
+            if len(directions):
+                kept, found = self._alternate(choose_anchors(self.problem, directions))
         best = found.best()
         if not np.isfinite(found.objective[best]):
             return None

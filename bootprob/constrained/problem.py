@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,12 @@ class ConstrainedProblem:
     anchor_y: Floats
     anchor_weight: Floats
     requirements: tuple[Requirement, ...]
+
+    def requiring(self, k: int, required: float) -> Self:
+        """Return the same problem with another weight required of requirement k."""
+        changed = replace(self.requirements[k], required=required)
+        others = self.requirements
+        return replace(self, requirements=(*others[:k], changed, *others[k + 1 :]))
 
     def objective(self, coef: Floats, intercept: float) -> float:
         """``½ ‖w‖² + Σ cost ξ`` of a hyperplane."""

@@ -118,12 +118,8 @@ def test_the_best_attainable_is_attainable(rng):
     problem = random_problem(rng, n=60, n_anchors=60, rates={"tpr": 0.9, "tnr": 0.97}, p=2)
     with pytest.raises(UnattainableRateError, match="with the others kept") as caught:
         solve_heuristic(problem)
-    first, second = problem.requirements
-    eased = Requirement("tpr", first.members, caught.value.attainable * first.members.sum() - 0.5)
-    problem = ConstrainedProblem(
-        problem.X, problem.y, problem.cost, problem.anchors, problem.anchor_y,
-        problem.anchor_weight, (eased, second),
-    )  # fmt: skip
+    positives = problem.requirements[0].members.sum()
+    problem = problem.requiring(0, caught.value.attainable * positives - 0.5)
     check_solution(problem, solve_heuristic(problem))
 
 

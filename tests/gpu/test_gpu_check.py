@@ -181,6 +181,7 @@ for device in ("cpu", "cuda", "cuda:1"):
 # --- runs that go wrong --------------------------------------------------------------------------
 
 
+@pytest.mark.endurance
 def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(copy, tmp_path):
     (copy / "agreement.py").write_text("def run(record):\n    raise ValueError('on purpose')\n")
     (copy / "reruns.py").write_text(

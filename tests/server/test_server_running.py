@@ -41,6 +41,7 @@ def _probability(reply: httpx2.Response) -> list[float]:
     return [row["probability"] for row in reply.json()["predictions"]]
 
 
+@pytest.mark.endurance
 def test_a_slow_client_holds_nobody_up_and_sigterm_ends_well(model_file, array_model, rng):
     X = rng.normal(size=(4, 3))
     offline = array_model.predict_proba(X)[:, 1]
@@ -114,6 +115,7 @@ def test_sigterm_finishes_what_was_accepted(model_file, array_model, rng):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.endurance
 def test_a_killed_worker_is_replaced(model_file, rng):
     body = _records(rng.normal(size=(3, 3)))
     with running(model_file, "--workers", "2", "--no-metrics") as server:
