@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration batch-scoring pareto tables-4 alignment fuzz fuzz-server gpu-check clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment fuzz fuzz-server gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -56,6 +56,9 @@ tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of it
 
 figures-3: $(TESTABLE)  ## its figures 3.1 to 3.3 and 3.6, into the folder figures
 	$(BIN)/python gpu/benchmarks/thesis_figures.py figures
+
+server-load: $(TESTABLE)  ## many clients, every reply checked; beside one predict for each request
+	$(BIN)/python gpu/benchmarks/server_load.py
 
 batch-scoring: $(TESTABLE)  ## ten million rows through `bootprob score`, beside the engine's own rate
 	$(BIN)/python gpu/benchmarks/batch_scoring.py

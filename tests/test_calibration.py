@@ -264,8 +264,9 @@ def test_every_calibrator_stays_between_0_and_1(rng, kind, case):
     p = fitted.predict(asked, np.concatenate([votes, votes[:2]]))
     assert p.shape == asked.shape
     assert ((p >= 0) & (p <= 1)).all()
-    inside = p[:-2]
-    assert ((inside > 0) & (inside < 1)).all()
+    if case != "separable":  # where a steep slope makes 1 of rows that are far enough
+        inside = p[:-2]
+        assert ((inside > 0) & (inside < 1)).all()
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)

@@ -41,7 +41,7 @@ class SelectionResult:
         Of them.
     bound : float
         What no subset can exceed, or go below where the objective is minimised.
-    status : {"optimal", "time limit"}
+    status : {"optimal", "time limit", "heuristic"}
         "optimal": the objective is the bound.
     seconds : float
     path : tuple of Found

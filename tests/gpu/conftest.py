@@ -138,19 +138,6 @@ class Bench:
                     yield b, r
 
 
-@cache
-def _seed() -> int:
-    """From the environment, else fresh; the workers of one pytest-xdist run share it."""
-    if "BOOTPROB_TEST_SEED" in os.environ:
-        return int(os.environ["BOOTPROB_TEST_SEED"])
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    return int.from_bytes(os.urandom(4)) if run is None else zlib.crc32(run.encode())
-
-
-def pytest_report_header() -> str:
-    return f"engine problems drawn from BOOTPROB_TEST_SEED={_seed()}"
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of one problem stand together, so that one pytest-xdist worker solves it for all."""
 
@@ -165,7 +152,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def bench() -> Bench:
-    return Bench(_seed())
+    return Bench(int(os.environ["BOOTPROB_TEST_SEED"]))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -175,12 +162,6 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def _seed_on_failure() -> None:
-    """Captured output is shown with a failure, so the seed is never lost."""
-    print(f"BOOTPROB_TEST_SEED={_seed()}")
 
 
 @pytest.fixture(scope="session")
