@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bootprob.exceptions import DataError
 from bootprob_gpu import Certificate, FittedBatch, Status
+from bootprob_gpu.few_rows import are_few, replicate_scores_of_few
 from bootprob_gpu.row_stream import blocks_on_device, blocks_on_host
 from bootprob_gpu.scorers import ReplicateScores, Votes
 
@@ -153,8 +155,12 @@ def replicate_scores(
         Weight of each model; one of weight 0 is not scored.
     """
     rows = rows if isinstance(rows, NewRows) else NewRows(rows)
-    scores = ReplicateScores(models, torch.tensor(weights))
-    for part in _stream(models, rows, scores, columns=len(models.intercept)):
+    score: Callable[[torch.Tensor], torch.Tensor]
+    if are_few(models, len(rows.X)):
+        score = partial(replicate_scores_of_few, models, torch.tensor(weights))
+    else:
+        score = ReplicateScores(models, torch.tensor(weights))
+    for part in _stream(models, rows, score, columns=len(models.intercept)):
         yield part.astype(np.float64, copy=False)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
+from bootprob_gpu.few_rows import are_few, model_scores_of_few
 from bootprob_gpu.float32_products import ieee_products
 from bootprob_gpu.memory import chunked, free_bytes
 from bootprob_gpu.models_in_use import OwnKernels, own_kernels, shared_columns
@@ -148,8 +149,11 @@ class FittedBatch:
         scores : Tensor, shape (b, R, m)
         """
         self.check_columns(X)
-        rows = X.to(self.center.device) - self.center  # in float64
         B, R = self.intercept.shape
+        if are_few(self, len(X)):
+            yield slice(0, B), model_scores_of_few(self, X)
+            return
+        rows = X.to(self.center.device) - self.center  # in float64
         m, p = rows.shape
         every = torch.ones(R, dtype=torch.bool, device=rows.device)
         bytes_per_replicate = 2.0 * R * (m + p) * self.dtype.itemsize
