@@ -5,11 +5,9 @@ Everything heavy is imported inside the commands, so that ``--help`` answers at 
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,11 +15,8 @@ from bootprob.cli_control import (
     BoundName,
     Confidence,
     ControlName,
-    HeldOutTable,
     LeastTnr,
     LeastTpr,
-    check_held_out,
-    read_held_out,
 )
 from bootprob.cli_export import export
 from bootprob.cli_options import (
@@ -44,20 +39,7 @@ from bootprob.cli_options import (
     Sets,
     build_estimator,
 )
-from bootprob.cli_report_scored import (
-    CardFile,
-    CostOfFalseNegative,
-    CostOfFalsePositive,
-    IdColumn,
-    InputTable,
-    ScoredLevel,
-    ScoredOptions,
-    ScoringModel,
-    check_card,
-    is_table,
-    report_scored,
-    write_card,
-)
+from bootprob.cli_report import check_report, report, write_html_report
 from bootprob.cli_score import score
 from bootprob.cli_serve import serve
 from bootprob.cli_tables import (
@@ -68,13 +50,10 @@ from bootprob.cli_tables import (
     print_metrics,
 )
 from bootprob.console import Commands, note, peak_memory
-from bootprob.exceptions import DataError
 from bootprob.files import check_output
 
 if TYPE_CHECKING:
-    from bootprob.estimator import BootstrapSVC
-    from bootprob.held_out import HeldOut
-    from bootprob.tables import TableModel
+    pass
 
 __all__ = ["app", "main"]
 
@@ -134,7 +113,7 @@ def demo(
     """
     if output == _DEMO_REPORT:
         output.parent.mkdir(exist_ok=True)
-    _check_report(output)
+    check_report(output)
     start = time.perf_counter()
 
     from sklearn.datasets import load_breast_cancer
@@ -148,7 +127,7 @@ def demo(
         for kernel in Kernel
     }
     print_metrics(models)
-    _write_report(models, output, "Wisconsin breast cancer")
+    write_html_report(models, output, "Wisconsin breast cancer")
     seconds = time.perf_counter() - start
     typer.echo(f"It took {seconds:.0f} s and at most {peak_memory() / 1e6:.0f} MB of memory.")
 
@@ -287,143 +266,10 @@ def predict(
     )
 
 
-@app.command()
-def report(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL|TABLE",
-            help="A file that bootprob fit wrote, a table that bootprob predict wrote, or a table "
-            "to fit first.",
-        ),
-    ],
-    output: Report = Path("report.html"),
-    held_out: HeldOutTable = None,
-    card: CardFile = None,
-    model: ScoringModel = None,
-    input_table: InputTable = None,
-    cost_fp: CostOfFalsePositive = None,
-    cost_fn: CostOfFalseNegative = None,
-    level: ScoredLevel = None,
-    id_column: IdColumn = None,
-    target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
-    ] = None,
-    positive: Positive = None,
-    kernel: KernelName = None,
-    n_bootstraps: Bootstraps = None,
-    gamma: Gamma = None,
-    feature_map: FeatureMapName = None,
-    n_components: MapColumns = None,
-    seed: Seed = None,
-    device: Device = None,
-    tpr: LeastTpr = None,
-    tnr: LeastTnr = None,
-    control: ControlName = None,
-    confidence: Confidence = None,
-    bound: BoundName = None,
-) -> None:
-    """Write a report on a model, or on a scored table, readable by a person.
-
-    Its numbers are written as JSON beside it. The options from --target on
-    are for a TABLE that is fitted first. A TABLE without --target has to be
-    one that was scored already.
-
-    [bold]Examples[/bold]
-
-    bootprob report loans.model -o loans.html
-    bootprob report loans.model --held-out april.csv -o loans.html
-    bootprob report loans.model --card loans.md -o loans.html
-    bootprob report loans.csv --target risk -o loans.html
-    bootprob report scored.parquet --model loans.model -o scored.html
-    bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
-    """
-    scored = ScoredOptions(model, input_table, cost_fp, cost_fn, level, id_column)
-    read = [source, *scored.inputs, *([] if held_out is None else [held_out])]
-    _check_report(output, *read)
-    if held_out is not None:
-        check_held_out(held_out, source)
-    if card is not None:
-        check_card(card, *read)
-
-    options: dict[str, Any] = {
-        "kernel": kernel,
-        "n_bootstraps": n_bootstraps,
-        "gamma": gamma,
-        "feature_map": feature_map,
-        "n_components": n_components,
-        "seed": seed,
-        "device": device,
-        "tpr": tpr,
-        "tnr": tnr,
-        "control": control,
-        "confidence": confidence,
-        "bound": bound,
-    }
-    of_table = is_table(source)
-    if of_table and target is None:
-        fitting = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
-        fitting |= {"--positive": positive, "--held-out": held_out, "--card": card}
-        report_scored(source, output, scored, fitting)
-        return
-    if not of_table and any(value is not None for value in (target, positive, *options.values())):
-        raise typer.BadParameter(
-            f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
-            "already; the options from --target on do not apply."
-        )
-    scored.refuse(source, "is fitted first" if of_table else "is a model")
-
-    from bootprob.persistence import load
-    from bootprob.tables import TableModel
-
-    reported: BootstrapSVC | TableModel
-    if of_table and target is not None:
-        reported = fit_table(source, target, positive, **options)
-    else:
-        reported = load(source)
-    set_aside = None
-    classes = reported.svc.classes_ if isinstance(reported, TableModel) else reported.classes_
-    if len(classes) > 2:
-        raise DataError(
-            f"{source} has {len(classes)} classes, and a report is of two; fit one class against "
-            "the rest with --positive, without --all-classes."
-        )
-    if isinstance(reported, TableModel):
-        svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
-        set_aside = None if held_out is None else read_held_out(reported, held_out)
-    elif held_out is not None:
-        raise DataError(
-            f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "
-            "bootprob.report.write_report from Python."
-        )
-    else:
-        svc, title = reported, "Bootstrapped support vector machines"
-    content = _write_report({svc.kernel: svc}, output, title, set_aside)
-    if card is not None:
-        write_card(content, reported, card, source)
-
-
+app.command()(report)
 app.command()(export)
 app.command()(score)
 app.command()(serve)
-
-
-def _check_report(output: Path, *inputs: Path) -> None:
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"{output}: the name of a report must end in .html.")
-    check_output(output, inputs=inputs)
-    check_output(output.with_suffix(".json"), inputs=inputs)
-
-
-def _write_report(
-    models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
-) -> dict[str, Any]:
-    from bootprob.report import write_report
-
-    command = shlex.join(["bootprob", *sys.argv[1:]])
-    content = write_report(models, output, title=title, command=command, held_out=held_out)
-    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
-    return content
 
 
 def main() -> None:
