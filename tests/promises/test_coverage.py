@@ -1,7 +1,8 @@
 """Do the intervals contain the true probability as often as they say?
 
-Each case draws fresh training sets from a known distribution. RBF machines of 2,000 rows are
-trained on a Nyström map of 60 columns, which is all that two columns and these widths need.
+Each case draws fresh training sets from a known distribution. RBF machines of 2,000 rows and one γ
+are trained on a Nyström map of 60 columns, which is all that two columns and these widths need;
+those with a grid of γ on fewer training sets, for the time that they take.
 """
 
 import warnings
@@ -21,23 +22,39 @@ TRIALS, BOOTSTRAPS, NEW_ROWS, LEVELS = 200, 200, 100, (0.8, 0.9, 0.95)
 C = tuple(2.0**k for k in (-5, -2, 1, 4))
 METHODS = OF_PROBABILITIES + OF_VOTES
 LIMIT = "true model's Fisher interval"
+FEW = {"trials": 24, "bootstraps": 100}
 BINS = 10  # of the true probability, each of a tenth of the rows
 NYSTROEM = {"gamma": 0.5, "feature_map": "nystroem", "n_components": 60}
 
 
-@pytest.mark.parametrize("n", [200, 500, 2000])
-@pytest.mark.parametrize("truth", COVERED, ids=lambda truth: truth.name)
+def _cases():
+    """All truths and sizes; what is known to fall short has to."""
+    biased = pytest.mark.xfail(
+        strict=True,
+        reason="RBF machines of many rows smooth more than resampling and the grid can show",
+    )
+    for truth in COVERED:
+        for n in (200, 500, 2000):
+            short = n == 2000 and truth.options.get("kernel") == "rbf"
+            yield pytest.param(truth, n, marks=[biased] if short else [], id=f"{truth.name}-{n}")
+
+
+@pytest.mark.parametrize(("truth", "n"), list(_cases()))
 def test_coverage(truth, n, record):
     truth = replace(truth, n=n)
     options = {"C": C} | truth.options
-    if n == 2000 and options.get("kernel") == "rbf":
-        options |= NYSTROEM
     rbf = options.get("kernel") == "rbf"
+    trials, bootstraps = TRIALS, BOOTSTRAPS
+    if n == 2000 and rbf:
+        if isinstance(options["gamma"], list):
+            trials, bootstraps = FEW["trials"], FEW["bootstraps"]
+        else:
+            options |= NYSTROEM
     keys = [(m, level) for m in METHODS + (() if rbf else (LIMIT,)) for level in LEVELS]
     covered, width = ({key: [] for key in keys} for _ in range(2))
     trues, errors, warned, skipped = [], [], 0, 0
     for trial in count():
-        if len(trues) == TRIALS:
+        if len(trues) == trials:
             break
         generator = np.random.default_rng([2026, n, trial])
         X, y = truth.draw(generator)
@@ -46,7 +63,7 @@ def test_coverage(truth, n, record):
             continue
         new = truth.rows(generator, NEW_ROWS)
         p = truth.probability(new)
-        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial, **options).fit(X, y)
+        model = BootstrapSVC(n_bootstraps=bootstraps, random_state=trial, **options).fit(X, y)
         bounds = _bounds(model, new)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", LackOfFitWarning)
@@ -77,7 +94,7 @@ def test_coverage(truth, n, record):
             "training sets": len(trues),
             "skipped for want of two rows of a class": skipped,
             "new rows of each": NEW_ROWS,
-            "bootstraps": BOOTSTRAPS,
+            "bootstraps": bootstraps,
             "coverage": _by_method(keys, lambda key: covered[key].mean()),
             "standard error of the coverage": _by_method(
                 keys, lambda key: covered[key].mean(axis=1).std(ddof=1) / np.sqrt(len(trues))
@@ -128,7 +145,7 @@ def _bounds(model, new):
         for method in OF_PROBABILITIES:
             found[method, level] = made.of_replicates(scores, others, p, level, method)
         for method in OF_VOTES:
-            found[method, level] = of_votes(votes, BOOTSTRAPS, level, method)
+            found[method, level] = of_votes(votes, model.n_replicates_, level, method)
     return found
 
 

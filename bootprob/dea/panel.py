@@ -1,0 +1,367 @@
+"""Decision-making units with what they use and what they produce, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    Table = np.ndarray | pd.DataFrame | pd.Series | Sequence[Any]
+    """Units in rows; one column may be given flat."""
+
+__all__ = ["Panel", "PanelError"]
+
+
+class PanelError(DataError):
+    """Inputs or outputs of decision-making units that cannot be used.
+
+    Attributes
+    ----------
+    units : tuple of str
+        Those that the message is about; empty where it is about the whole.
+    columns : tuple of str
+        Inputs or outputs that the message is about; empty where it is about the whole.
+    """
+
+    def __init__(
+        self, message: str, *, units: Sequence[str] = (), columns: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message)
+        self.units, self.columns = tuple(units), tuple(columns)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), units=self.units, columns=self.columns), self.args
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """K decision-making units, N inputs and M outputs; read-only.
+
+    `of` makes one from arrays or data frames.
+
+    Attributes
+    ----------
+    inputs : ndarray (K, N) float64
+        What each unit uses; finite, not negative.
+    outputs : ndarray (K, M) float64
+        What each unit produces; finite, not negative.
+    units, input_names, output_names : tuple of str
+        All different; no input is called as an output is.
+
+    Raises
+    ------
+    PanelError
+        The numbers or the names do not keep to this.
+
+    Examples
+    --------
+    >>> panel = Panel.of([20, 30], [[5, 1], [6, 0]], units=["A", "B"])
+    >>> panel.n_units, panel.n_inputs, panel.output_names
+    (2, 1, ('output 1', 'output 2'))
+    """
+
+    inputs: np.ndarray
+    outputs: np.ndarray
+    units: tuple[str, ...]
+    input_names: tuple[str, ...]
+    output_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for field, kind in (("inputs", "input"), ("outputs", "output")):
+            values = _numbers(getattr(self, field), field)
+            names = _texts(getattr(self, f"{kind}_names"), f"{kind}_names", values.shape[1])
+            object.__setattr__(self, field, values)
+            object.__setattr__(self, f"{kind}_names", names)
+        if len(self.inputs) != len(self.outputs):
+            raise PanelError(
+                f"inputs has {len(self.inputs)} units and outputs {len(self.outputs)}; both need "
+                "one row for each unit, in the same order."
+            )
+        object.__setattr__(self, "units", _texts(self.units, "units", len(self.inputs)))
+        shared = [name for name in self.input_names if name in self.output_names]
+        if shared:
+            raise PanelError(
+                f"{shared[0]!r} is an input and an output; give it another name on one side.",
+                columns=shared,
+            )
+        for values, names in (
+            (self.inputs, self.input_names), (self.outputs, self.output_names)
+        ):  # fmt: skip
+            _check_values(values, self.units, names)
+            values.flags.writeable = False
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Table,
+        outputs: Table,
+        *,
+        units: Iterable[object] | None = None,
+        input_names: Iterable[object] | None = None,
+        output_names: Iterable[object] | None = None,
+    ) -> Self:
+        """Make a panel in which every unit uses and produces something.
+
+        Parameters
+        ----------
+        inputs, outputs : array-like (K, N) and (K, M), DataFrame or Series
+            One row for each unit, in the same order; (K,) is one column. Numbers, or text that
+            spells them.
+        units : iterable (K,), optional
+            Their names; default the index of a data frame that is not just numbered, else
+            "1" to "K".
+        input_names, output_names : iterable, optional
+            Default the columns of the data frame, else "input 1", "output 1" and so on.
+
+        Raises
+        ------
+        PanelError
+            Nothing is given, lengths or indexes differ, a value is missing, infinite, negative or
+            not a number, names repeat, or a unit has no input or no output above zero.
+        """
+        if units is None:
+            units = _index(inputs, outputs)
+        tables = {}
+        for kind, table in (("input", inputs), ("output", outputs)):
+            tables[kind] = _numbers(table, f"{kind}s")
+        given = {"input": input_names, "output": output_names}
+        names = {}
+        for kind, table in (("input", inputs), ("output", outputs)):
+            default = _columns(table) or [
+                f"{kind} {number}" for number in range(1, tables[kind].shape[1] + 1)
+            ]
+            listed = _listed(given[kind], f"{kind}_names")
+            names[kind] = tuple(default if listed is None else listed)
+        if units is None:
+            units = range(1, len(tables["input"]) + 1)
+        panel = cls(
+            tables["input"], tables["output"], tuple(_listed(units, "units") or ()),
+            names["input"], names["output"],
+        )  # fmt: skip
+        panel.require_activity()
+        return panel
+
+    @property
+    def n_units(self) -> int:
+        """K."""
+        return len(self.units)
+
+    @property
+    def n_inputs(self) -> int:
+        """N."""
+        return len(self.input_names)
+
+    @property
+    def n_outputs(self) -> int:
+        """M."""
+        return len(self.output_names)
+
+    def require_activity(self, *, inputs: bool = True, outputs: bool = True) -> None:
+        """Check that every unit uses something and produces something.
+
+        Parameters
+        ----------
+        inputs, outputs : bool, default True
+            Which to check.
+
+        Raises
+        ------
+        PanelError
+            Some unit does not.
+        """
+        for kind, values, wanted in (
+            ("inputs", self.inputs, inputs), ("outputs", self.outputs, outputs)
+        ):  # fmt: skip
+            idle = [self.units[row] for row in np.flatnonzero(~values.any(axis=1))]
+            if wanted and idle:
+                raise PanelError(
+                    f"All {kind} of {_enumerated('unit', idle)} are zero; its efficiency has no "
+                    "meaning. Leave it out or correct it.",
+                    units=idle,
+                )
+
+    def take(
+        self,
+        *,
+        units: Iterable[int | str] | None = None,
+        inputs: Iterable[int | str] | None = None,
+        outputs: Iterable[int | str] | None = None,
+    ) -> Self:
+        """Part of the panel, in the order asked for.
+
+        Units that use or produce nothing of what is taken stay: `require_activity` finds them.
+
+        Parameters
+        ----------
+        units, inputs, outputs : iterable of int or str, optional
+            Positions from 0 or names; default all.
+
+        Raises
+        ------
+        PanelError
+            One is not there, or is asked for twice, or nothing is.
+        """
+        rows = self.positions("units", units)
+        used = self.positions("inputs", inputs)
+        made = self.positions("outputs", outputs)
+        return type(self)(
+            self.inputs[np.ix_(rows, used)],
+            self.outputs[np.ix_(rows, made)],
+            tuple(self.units[row] for row in rows),
+            tuple(self.input_names[column] for column in used),
+            tuple(self.output_names[column] for column in made),
+        )
+
+    def positions(self, kind: str, wanted: Iterable[int | str] | None = None) -> list[int]:
+        """Positions from 0 of units, inputs or outputs that are given by position or by name.
+
+        Parameters
+        ----------
+        kind : {"units", "inputs", "outputs"}
+        wanted : iterable of int or str, optional
+            Default all of them.
+
+        Raises
+        ------
+        PanelError
+            One is not there.
+        """
+        known = {
+            "units": self.units, "inputs": self.input_names, "outputs": self.output_names
+        }[kind]  # fmt: skip
+        if wanted is None:
+            return list(range(len(known)))
+        found = []
+        for item in _listed(wanted, kind) or []:
+            if isinstance(item, str) and item in known:
+                found.append(known.index(item))
+            elif (
+                isinstance(item, (int, np.integer))
+                and not isinstance(item, bool)
+                and 0 <= item < len(known)
+            ):
+                found.append(int(item))
+            else:
+                raise PanelError(
+                    f"There is no {item!r} among the {len(known)} {kind}; give positions from 0 "
+                    f"to {len(known) - 1} or names, such as {known[0]!r}."
+                )
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Inputs, then outputs, as columns; units as the index."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            np.hstack((self.inputs, self.outputs)),
+            index=pd.Index(self.units, name="unit"),
+            columns=list(self.input_names + self.output_names),
+        )
+
+
+def _numbers(table: Any, what: str) -> np.ndarray:
+    """A copy (K, N) float64; missing values as NaN."""
+    if isinstance(table, (str, bytes, dict)) or not hasattr(table, "__len__"):
+        raise PanelError(
+            f"{what} is {type(table).__name__}; give an array or a data frame of numbers, one row "
+            "for each unit."
+        )
+    try:
+        if hasattr(table, "isna"):  # pandas: its own missing values become NaN
+            values = table.mask(table.isna(), np.nan).to_numpy(dtype=np.float64)
+        else:
+            raw = np.asarray(table)
+            if raw.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            values = np.asarray(raw, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PanelError(f"{what} cannot be read as numbers ({error}).") from error
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or not values.size:
+        raise PanelError(
+            f"{what} has the shape {values.shape}; give (units, columns), at least one of each."
+        )
+    return np.array(values, dtype=np.float64, order="C")
+
+
+def _check_values(values: np.ndarray, units: Sequence[str], names: Sequence[str]) -> None:
+    for bad, what, advice in (
+        (np.isnan(values), "missing", "Fill it in or leave the unit or the column out."),
+        (np.isinf(values), "infinite", "Correct it."),
+        (values < 0, "negative", "DEA needs values from zero up; shift, split or leave it out."),
+    ):
+        if bad.any():
+            rows, columns = (np.flatnonzero(bad.any(axis=axis)).tolist() for axis in (1, 0))
+            first = np.argwhere(bad)[0].tolist()
+            more = f" ({int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
+            raise PanelError(
+                f"{names[first[1]]!r} of unit {units[first[0]]!r} is {what}{more}. {advice}",
+                units=[units[row] for row in rows],
+                columns=[names[column] for column in columns],
+            )
+
+
+def _texts(names: Any, what: str, length: int) -> tuple[str, ...]:
+    texts = tuple(str(name).strip() for name in _listed(names, what) or [])
+    if len(texts) != length:
+        raise PanelError(f"{what} has {len(texts)} names; {length} are needed.")
+    if not all(texts):
+        raise PanelError(f"{what} holds an empty name.")
+    twice = sorted({text for text in texts if texts.count(text) > 1})
+    if twice:
+        raise PanelError(
+            f"{what} holds {twice[0]!r} more than once; give every one its own name, for example "
+            "by a number behind it."
+        )
+    return texts
+
+
+def _listed(names: Iterable[object] | None, what: str) -> list[Any] | None:
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
+        raise PanelError(f"{what} is {names!r}; give a list.")
+    return list(names)
+
+
+def _columns(table: Any) -> list[Any] | None:
+    """Names that a data frame's columns, or a series, really have."""
+    if hasattr(table, "columns"):
+        return None if _numbered(table.columns) else list(table.columns)
+    name = getattr(table, "name", None)
+    return None if name is None else [name]
+
+
+def _index(*tables: Any) -> list[Any] | None:
+    """Unit names of the data frames given; they must agree.
+
+    Numbers that pandas made up are no names.
+    """
+    indexes = [
+        table.index for table in tables if hasattr(table, "iloc") and not _numbered(table.index)
+    ]
+    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
+        raise PanelError(
+            "inputs and outputs have different indexes; take them from one data frame, or give "
+            "arrays and `units`."
+        )
+    return list(indexes[0]) if indexes else None
+
+
+def _numbered(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _enumerated(what: str, names: Sequence[str], at_most: int = 5) -> str:
+    shown = ", ".join(map(repr, names[:at_most]))
+    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
+    return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"

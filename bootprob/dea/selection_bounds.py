@@ -1,0 +1,117 @@
+"""Upper bounds of what any p outputs can attain, from what fewer and from what all attain.
+
+Under a set S of outputs the efficiency of a unit is a maximum of additive functions: the weights
+that are best for S remain feasible when some of their outputs are dropped. So any sets T that
+cover each output of S equally often, c times, have ``Σ E(T) ≥ c E(S)``; all pairs in S do so with
+``c = p − 1``. And E(S) is at most what all outputs attain. Each objective grows with each
+efficiency, hence what bounds the efficiencies bounds it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.dea.selection_objectives import EfficiencyObjective
+from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+
+__all__ = ["PairBounds", "efficiency_ceiling"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_MOST_BYTES = 2**30  # that efficiencies under all pairs may take
+_ROUNDING = 1e-9
+
+
+def efficiency_ceiling(evaluator: SubsetEfficiencies) -> Floats:
+    """Efficiencies under all outputs, which those under fewer do not exceed, shape (K,)."""
+    everything = range(len(evaluator.outputs))
+    return np.minimum(evaluator.quick(everything) + _ROUNDING, 1.0)
+
+
+class PairBounds:
+    """Efficiencies under single outputs and pairs, and what they say of larger sets.
+
+    Parameters
+    ----------
+    evaluator : SubsetEfficiencies
+    deadline : float
+        On the clock of `time.perf_counter`.
+
+    Attributes
+    ----------
+    pairs : ndarray, shape (M, M, K) or (0, 0, 0)
+        Efficiencies under pairs, and on the diagonal under single outputs. Empty where they would
+        take over 1 GiB, or more time than there is: then nothing is bounded by them.
+    """
+
+    def __init__(self, evaluator: SubsetEfficiencies, deadline: float) -> None:
+        from bootprob.dea.selection_scan_compiled import fill_pairs  # numba loads slowly
+
+        m, n = evaluator.outputs.shape
+        self.pairs = np.empty((0, 0, 0))
+        if 8 * m * m * n <= _MOST_BYTES:
+            pairs = np.empty((m, m, n))
+            for first in range(m):
+                if time.perf_counter() > deadline:
+                    break
+                fill_pairs(evaluator.inputs, evaluator.outputs, first, pairs)
+            else:
+                self.pairs = pairs
+        self._best = self.pairs.max(axis=1) if len(self.pairs) else self.pairs
+
+    def of_node(
+        self,
+        objective: EfficiencyObjective,
+        chosen: tuple[int, ...],
+        candidates: Integers,
+        size: int,
+        ceiling: Floats,
+    ) -> float:
+        """Of the sets of `size` outputs that hold those chosen, and else candidates.
+
+        Parameters
+        ----------
+        objective : EfficiencyObjective
+        chosen : tuple of int
+        candidates : ndarray of int, shape (c,)
+        size : int
+            p.
+        ceiling : ndarray, shape (K,)
+
+        Returns
+        -------
+        float
+            On the merits of the objective.
+        """
+        most = objective.merit(ceiling)
+        more = size - len(chosen)
+        if not len(self.pairs) or size < 2 or more < 1:
+            return most
+        inside = list(chosen)
+        own = self.pairs[inside][:, inside]
+        own = (own.sum(axis=(0, 1)) - own[range(len(inside)), range(len(inside))].sum(axis=0)) / 2
+        crossing = self.pairs[inside][:, candidates].sum(axis=0)
+        # Each pair of candidates is shared by its two outputs.
+        gains = crossing + (more - 1) / 2 * self._best[candidates]
+        sums = own + _top(gains, more)
+        bound = objective.merit(np.minimum(ceiling, sums / (size - 1)))
+        if objective.name in ("mean", "weighted"):
+            among = self.pairs[np.ix_(candidates, candidates)] @ objective.weight
+            np.fill_diagonal(among, -np.inf)
+            gain = crossing @ objective.weight
+            if more > 1:
+                gain = gain + _top(among.T, more - 1) / 2
+            total = float(own @ objective.weight) + float(_top(gain[:, None], more)[0])
+            bound = min(bound, total / (size - 1))
+        return min(most, bound)
+
+
+def _top(values: Floats, count: int) -> Floats:
+    """Sum of the `count` largest of each column."""
+    if count >= len(values):
+        return np.where(np.isfinite(values), values, 0.0).sum(axis=0)
+    return np.partition(values, len(values) - count, axis=0)[len(values) - count :].sum(axis=0)

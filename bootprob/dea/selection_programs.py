@@ -1,0 +1,220 @@
+"""OSDEA(p) as a mixed-integer program, through CVXPY, from a known selection.
+
+For several inputs, and as a check. The big M of (5.20) is ``E({o}) / y_o`` for each unit: no weight
+of output o is larger, because the weights of the others may be dropped. With one input that is
+``1 / max_j r_jo`` in ``γ = β x``. M' of (5.30) is 1.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.constrained.optional_solvers import choose_solver, load_cvxpy, quiet_about_accuracy
+from bootprob.constrained.started_solvers import started_highs, started_scip
+from bootprob.dea.selection_objectives import EfficiencyObjective
+from bootprob.dea.selection_search import OutputSearch
+from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.exceptions import DataError
+
+__all__ = [
+    "check_joint_solver",
+    "check_linear_solver",
+    "improve_by_program",
+    "most_output_weight",
+    "solve_started",
+]
+
+Floats = NDArray[np.float64]
+
+ROUNDING = 2e-6  # to which the solvers keep constraints and bounds
+
+
+def check_linear_solver(solver: str | None) -> str:
+    """HiGHS, or SCIP where it is asked for or HiGHS is not installed.
+
+    Parameters
+    ----------
+    solver : {"HIGHS", "SCIP"}, optional
+
+    Raises
+    ------
+    DataError
+        It is neither, or it is not installed.
+    """
+    if solver is None:
+        try:
+            return choose_solver("HIGHS")
+        except DataError:
+            return choose_solver("SCIP")
+    name = choose_solver(solver)
+    if name == "GUROBI":
+        raise DataError("solver is 'GUROBI'; give 'HIGHS', 'SCIP' or None.")
+    return name
+
+
+def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> str:
+    """As `check_linear_solver`; a quadratic objective needs SCIP.
+
+    Parameters
+    ----------
+    objective : EfficiencyObjective
+    solver : {"HIGHS", "SCIP"}, optional
+
+    Raises
+    ------
+    DataError
+        It cannot be used, or it is not installed.
+    """
+    if not objective.minimised:
+        return check_linear_solver(solver)
+    if solver is not None and check_linear_solver(solver) == "HIGHS":
+        raise DataError("HiGHS solves no mixed-integer quadratic programs; give solver='SCIP'.")
+    return choose_solver("SCIP")
+
+
+def improve_by_program(search: OutputSearch, solver: str, deadline: float) -> bool:
+    """Improve a search's selection and bound by the program; return whether it is proven.
+
+    Parameters
+    ----------
+    search : OutputSearch
+        It has a selection.
+    solver : {"HIGHS", "SCIP"}
+    deadline : float
+        On the clock of `time.perf_counter`.
+    """
+    if search.bound <= search.merit + ROUNDING:
+        return True
+    cp = load_cvxpy()
+
+    evaluator, objective = search.evaluator, search.objective
+    inputs, outputs = evaluator.inputs.T, evaluator.outputs.T
+    n, m = outputs.shape
+    alpha, beta = cp.Variable((n, inputs.shape[1]), nonneg=True), cp.Variable((n, m), nonneg=True)
+    z = cp.Variable(m, boolean=True)
+    efficiency = cp.sum(cp.multiply(beta, outputs), axis=1)
+    most = most_output_weight(evaluator)
+    constraints = [
+        beta @ outputs.T <= alpha @ inputs.T,
+        cp.sum(cp.multiply(alpha, inputs), axis=1) == 1,
+        beta <= cp.multiply(most, np.ones((n, 1)) @ cp.reshape(z, (1, m), order="C")),
+        cp.sum(z) == search.size,
+        *search.rules.program(z),
+    ]
+    known = evaluator.weights(search.chosen)
+    alpha.value, beta.value = known.inputs, np.zeros((n, m))
+    beta.value[:, list(search.chosen)] = known.outputs
+    beta.value = np.minimum(beta.value, most)
+    z.value = np.isin(np.arange(m), search.chosen).astype(float)
+    loss, scale, more = _loss(objective, efficiency, known.efficiencies)
+    problem = cp.Problem(cp.Minimize(loss), [*constraints, *more])
+    left = max(deadline - time.perf_counter(), 0.01)
+    bound, _ = solve_started(problem, z, solver, left)
+    if z.value is not None:
+        chosen = np.flatnonzero(z.value > 0.5).tolist()
+        if len(chosen) == search.size and search.rules.allows(chosen):
+            search.offer(chosen)
+    search.bound = max(search.merit, min(search.bound, -scale * bound + ROUNDING))
+    return search.bound <= search.merit + 2 * ROUNDING
+
+
+def most_output_weight(evaluator: SubsetEfficiencies) -> Floats:
+    """Upper bounds of the weights of outputs, of an optimum, on scaled data, shape (K, M).
+
+    0 where a unit does not produce: its weight adds nothing.
+
+    Parameters
+    ----------
+    evaluator : SubsetEfficiencies
+    """
+    outputs = evaluator.outputs.T
+    alone = np.array([evaluator.quick((o,)) for o in range(outputs.shape[1])]).T
+    produced = outputs > 0
+    return np.where(produced, (alone + 1e-9) / np.where(produced, outputs, 1.0), 0.0)
+
+
+def solve_started(problem: Any, z: Any, solver: str, seconds: float) -> tuple[float, bool]:
+    """Solve in place, from the values of the variables.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Minimised, without a constant term.
+    z : cvxpy.Variable
+        Its value is cleared where the solver has no solution.
+    solver : {"HIGHS", "SCIP"}
+    seconds : float
+
+    Returns
+    -------
+    bound : float
+        −inf if nothing is known.
+    infeasible : bool
+        Whether the solver says that there is no solution.
+    """
+    cp = load_cvxpy()
+
+    with quiet_about_accuracy():
+        if solver == "SCIP":
+            scip = started_scip()
+            try:
+                limit = min(seconds, 1e9)
+                problem.solve(solver=scip, scip_params={"limits/time": limit, "limits/gap": 0.0})
+            except cp.SolverError:
+                if scip.model is None:
+                    raise
+                z.value = None
+            status = scip.model.getStatus()
+            if status == "userinterrupt":
+                raise KeyboardInterrupt
+            if status == "infeasible":
+                z.value = None
+                return -np.inf, True
+            return float(scip.model.getDualbound()), False
+        try:
+            problem.solve(
+                solver=started_highs(), time_limit=min(seconds, 1e9),
+                mip_rel_gap=0.0, mip_abs_gap=1e-7,
+            )  # fmt: skip
+        except cp.SolverError:  # it gave up
+            z.value = None
+            return -np.inf, False
+    if problem.status in ("infeasible", "infeasible_or_unbounded"):
+        z.value = None
+        return -np.inf, True
+    info = problem.solver_stats.extra_stats
+    if info.primal_solution_status != 2:  # the values would be garbage
+        z.value = None
+    return float(info.mip_dual_bound), False
+
+
+def _loss(
+    objective: EfficiencyObjective, efficiency: Any, known: Floats
+) -> tuple[Any, float, list[Any]]:
+    """What is minimised, by how much it is to be multiplied, and constraints."""
+    cp = load_cvxpy()
+
+    if objective.name in ("mean", "weighted"):
+        return -(objective.weight @ efficiency), 1.0, []
+    if objective.minimised:
+        # ½ ‖v‖² ≤ energy, written out so that every variable has a value to start from.
+        root, energy = np.sqrt(objective.weight), cp.Variable()
+        energy.value = float(np.square(root * (1 - known)).sum()) / 2
+        rest = cp.multiply(root, 1 - efficiency)
+        return energy, 2.0, [cp.SOC(energy + 0.5, cp.hstack([rest, energy - 0.5]))]
+    level = cp.Variable()
+    level.value = objective.merit(known)
+    if objective.rank == 1:
+        return -level, 1.0, [level <= efficiency]
+    # As many units as (5.26) has at or above its efficiency; (5.31) prints their complement.
+    n = len(known)
+    counted = cp.Variable(n, boolean=True)
+    best = np.argsort(known, kind="stable")[objective.rank - 1 :]
+    counted.value = np.isin(np.arange(n), best).astype(float)
+    return -level, 1.0, [
+        efficiency >= level - (1 - counted), cp.sum(counted) == n - objective.rank + 1, level <= 1,
+    ]  # fmt: skip

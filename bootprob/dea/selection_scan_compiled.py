@@ -1,0 +1,138 @@
+"""Efficiencies of all pairs of outputs, and the last two levels of an enumeration of subsets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from bootprob.dea.slack_simplex_compiled import LINEAR, judge, settle_units
+
+__all__ = ["fill_pairs", "scan_last_two"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def fill_pairs(inputs: Floats, outputs: Floats, first: int, pairs: Floats) -> None:
+    """Efficiencies under each pair of an output and a later one, both ways, and under it alone.
+
+    Parameters
+    ----------
+    inputs : ndarray, shape (N, K)
+    outputs : ndarray, shape (M, K)
+    first : int
+        The output.
+    pairs : ndarray, shape (M, M, K)
+        Where they are put; 1, a bound, where pivots ran out.
+    """
+    n = outputs.shape[1]
+    ceiling, weight = np.ones(n), np.full(n, 1.0 / n)
+    none = np.empty((0, 0), dtype=np.int64)
+    for other in range(first, len(outputs)):
+        chosen = np.array([first, other]) if other > first else np.array([first])
+        found = pairs[first, other]
+        if not settle_units(
+            inputs, outputs, chosen, ceiling, LINEAR, weight, 1, -np.inf, found, none
+        ):
+            found[:] = 1.0
+        pairs[other, first] = found
+
+
+@njit(cache=True, nogil=True)
+def scan_last_two(
+    inputs: Floats,
+    outputs: Floats,
+    prefix: Integers,
+    candidates: Integers,
+    starts: Integers,
+    pairs: Floats,
+    ceiling: Floats,
+    kind: int,
+    weight: Floats,
+    rank: int,
+    enough: float,
+    rows: Floats,
+    limits: Floats,
+    clashes: Bools,
+) -> tuple[float, int, int, int, float]:
+    """The best way to add two candidates to a prefix, if it is better than `enough`.
+
+    Parameters
+    ----------
+    inputs, outputs : ndarray, shape (N, K) and (M, K)
+    prefix : ndarray of int, shape (p − 2,)
+    candidates : ndarray of int, shape (c,)
+        None of them clashes with the prefix.
+    starts : ndarray of int
+        Positions among the candidates of the first of the two; the second comes after it.
+    pairs : ndarray, shape (M, M, K) or (0, 0, 0)
+        Efficiencies under pairs, which bound those under what holds them.
+    ceiling : ndarray, shape (K,)
+        Bounds of the efficiencies.
+    kind, weight, rank, enough
+        Of the objective.
+    rows, limits, clashes
+        `SelectionRules`.
+
+    Returns
+    -------
+    best : float
+        `enough` if nothing is better.
+    first, second : int
+        Outputs; −1 if nothing is better.
+    evaluated : int
+    doubtful : float
+        Bound of those whose pivots ran out; −inf if there are none.
+    """
+    n, p = outputs.shape[1], len(prefix) + 2
+    bounded = len(pairs) > 0 and p > 2
+    bound, found = ceiling.copy(), np.empty(n)
+    none = np.empty((0, 0), dtype=np.int64)
+    chosen = np.empty(p, dtype=np.int64)
+    chosen[: p - 2] = prefix
+    spent = np.zeros(len(rows))
+    with_one = np.zeros((len(candidates) if bounded else 0, n))
+    for i in range(p - 2):
+        for row in range(len(rows)):
+            spent[row] += rows[row, prefix[i]]
+    if bounded:
+        own = np.zeros(n)
+        for i in range(p - 2):
+            for j in range(i):
+                own += pairs[prefix[i], prefix[j]]
+        for c in range(len(candidates)):
+            with_one[c] = own * 0.5
+            for i in range(p - 2):
+                with_one[c] += pairs[prefix[i], candidates[c]]
+    best, first, second, evaluated, doubtful = enough, -1, -1, 0, -np.inf
+    share = 1.0 / (p - 1)
+    for b in starts:
+        chosen[p - 2] = candidates[b]
+        for c in range(b + 1, len(candidates)):
+            chosen[p - 1] = candidates[c]
+            if clashes[candidates[b], candidates[c]]:
+                continue
+            allowed = True
+            for row in range(len(rows)):
+                total = spent[row] + rows[row, candidates[b]] + rows[row, candidates[c]]
+                if total > limits[row] + 1e-9:
+                    allowed = False
+                    break
+            if not allowed:
+                continue
+            if bounded:
+                both = pairs[candidates[b], candidates[c]]
+                for k in range(n):
+                    sums = (with_one[b, k] + with_one[c, k] + both[k]) * share
+                    bound[k] = min(ceiling[k], sums)
+            evaluated += 1
+            if settle_units(inputs, outputs, chosen, bound, kind, weight, rank, best, found, none):
+                value = judge(found, kind, weight, rank)
+                if value > best:
+                    best, first, second = value, candidates[b], candidates[c]
+            elif np.isnan(found).any():
+                doubtful = max(doubtful, judge(bound, kind, weight, rank))
+    return best, first, second, evaluated, doubtful

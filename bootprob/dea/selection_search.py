@@ -1,0 +1,303 @@
+"""The best p outputs for all units: nested, by exchanges, and by branch and bound."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.dea.constraints import SelectionRules
+from bootprob.dea.panel import Panel
+from bootprob.dea.selection_bounds import PairBounds, efficiency_ceiling
+from bootprob.dea.selection_objectives import EfficiencyObjective
+from bootprob.dea.selection_results import JointSelection, names_of
+from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.selection.results import Found
+
+__all__ = ["OutputSearch", "nested_selections"]
+
+Integers = NDArray[np.int64]
+
+_MARGIN = 1e-10  # what is gained less is rounding
+
+
+class OutputSearch:
+    """A search for the best p outputs, and what it has found so far.
+
+    Parameters
+    ----------
+    evaluator : SubsetEfficiencies
+    objective : EfficiencyObjective
+    rules : SelectionRules
+    size : int
+        p.
+    deadline : float
+        On the clock of `time.perf_counter`.
+    started : float
+        When the seconds of the path began.
+
+    Attributes
+    ----------
+    evaluator, objective, rules, size
+        As given.
+    chosen : tuple of int
+        The best so far, ascending; empty before there is one.
+    merit : float
+        Its objective, more is better; −inf before there is one.
+    bound : float
+        No p outputs have a greater merit.
+    path : list of Found
+        Every selection that was the best in its time, with its merit.
+    n_evaluated : int
+    """
+
+    def __init__(
+        self,
+        evaluator: SubsetEfficiencies,
+        objective: EfficiencyObjective,
+        rules: SelectionRules,
+        size: int,
+        *,
+        deadline: float = math.inf,
+        started: float | None = None,
+    ) -> None:
+        self._started = time.perf_counter() if started is None else started
+        self.evaluator, self.objective, self.rules = evaluator, objective, rules
+        self.size, self._deadline = size, deadline
+        self._bounds: PairBounds | None = None
+        self.chosen: tuple[int, ...] = ()
+        self.merit, self.path, self.n_evaluated = -math.inf, list[Found](), 0
+        self._ceiling = efficiency_ceiling(evaluator)
+        self.bound = objective.merit(self._ceiling)
+
+    def nested(self) -> list[int]:
+        """The nested selection of Pastor et al., see `nested_selections`."""
+        return nested_selections(
+            self.evaluator, self.objective, self.rules, self.size, deadline=self._deadline
+        )
+
+    def result(
+        self, panel: Panel, proven: bool, *, heuristic: bool, tolerance: float
+    ) -> JointSelection:
+        """What was found.
+
+        Parameters
+        ----------
+        panel : Panel
+        proven : bool
+            Whether nothing is better.
+        heuristic : bool
+            Whether nobody tried to prove it.
+        tolerance : float
+            Merits and bounds that differ less are the same.
+        """
+        value = self.objective.value
+        efficiencies = self.evaluator.of(self.chosen)
+        merit = self.objective.merit(efficiencies)
+        proven = proven or self.bound <= merit + tolerance
+        return JointSelection(
+            features=self.chosen, objective=value(merit),
+            bound=value(merit if proven else max(self.bound, merit)),
+            status="optimal" if proven else "heuristic" if heuristic else "time limit",
+            seconds=time.perf_counter() - self._started,
+            path=tuple(replace(found, objective=value(found.objective)) for found in self.path),
+            n_evaluated=self.n_evaluated,
+            outputs=names_of(panel, self.chosen), efficiencies=efficiencies, units=panel.units,
+            objective_name=self.objective.name,
+        )  # fmt: skip
+
+    def offer(self, chosen: Iterable[int]) -> bool:
+        """Take an allowed selection of p outputs if it is better; return whether it is."""
+        chosen = tuple(sorted(chosen))
+        self.n_evaluated += 1
+        merit = self.objective.merit(self.evaluator.quick(chosen))
+        if merit <= self.merit + _MARGIN:
+            return False
+        self.chosen, self.merit = chosen, merit
+        self.path.append(Found(time.perf_counter() - self._started, merit, chosen))
+        self.bound = max(self.bound, merit)
+        return True
+
+    def exchange(self) -> bool:
+        """Exchange one output for another while that helps; return whether time sufficed."""
+        improved = True
+        while improved and self.chosen:
+            improved = False
+            for out in self.chosen:
+                rest = tuple(j for j in self.chosen if j != out)
+                if time.perf_counter() > self._deadline:
+                    return False
+                best = self.best_addition(rest)
+                if best is not None and self.offer((*rest, best)):
+                    improved = True
+                    break
+        return True
+
+    def best_addition(self, rest: tuple[int, ...]) -> int | None:
+        """The output with which `rest`, of p − 1, is best, if that is better than the best so far.
+
+        Parameters
+        ----------
+        rest : tuple of int
+        """
+        from bootprob.dea.slack_simplex_compiled import judge, settle_units
+
+        code, weight, rank = self.objective.code, self.objective.weight, self.objective.rank
+        found, none = np.empty(len(weight)), np.empty((0, 0), dtype=np.int64)
+        best, most = None, self.merit
+        for j in range(len(self.evaluator.outputs)):
+            if j in rest or not self.rules.allows((*rest, j)):
+                continue
+            self.n_evaluated += 1
+            if settle_units(
+                self.evaluator.inputs, self.evaluator.outputs,
+                np.array((*rest, j), dtype=np.int64), self._ceiling,
+                code, weight, rank, most, found, none,
+            ):  # fmt: skip
+                best, most = j, float(judge(found, code, weight, rank))
+        return best
+
+    def exhaust(self, bounds: PairBounds | None = None, *, deadline: float | None = None) -> bool:
+        """Evaluate or exclude every selection; return whether time sufficed.
+
+        Best first, over the outputs from the best alone to the worst; the last two are found by
+        compiled loops.
+
+        Parameters
+        ----------
+        bounds : PairBounds, optional
+            Those of another search of the same panel.
+        deadline : float, optional
+            Another one.
+        """
+        self._bounds = bounds or self._bounds
+        self._deadline = self._deadline if deadline is None else deadline
+        m = len(self.evaluator.outputs)
+        self.bound = max(self.merit, self.bound)
+        if self.bound <= self.merit + _MARGIN:
+            return True
+        if self.size == 1:
+            for j in range(m):
+                if self.rules.allows((j,)):
+                    self.offer((j,))
+            self.bound = self.merit
+            return True
+        if self._bounds is None:
+            self._bounds = PairBounds(self.evaluator, self._deadline)
+        alone = [self.objective.merit(self.evaluator.quick((j,))) for j in range(m)]
+        order = np.argsort(np.negative(alone), kind="stable")
+        serial, doubtful = itertools.count(), -math.inf
+        waiting = [(-self._node_bound((), order), next(serial), (), order)]
+        while waiting:
+            bound, _, chosen, candidates = waiting[0]
+            if -bound <= self.merit + _MARGIN:
+                break
+            if time.perf_counter() > self._deadline:
+                self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                return False
+            heapq.heappop(waiting)
+            if len(chosen) == self.size - 2:
+                left, doubt = self._scan(chosen, candidates)
+                doubtful = max(doubtful, doubt)
+                if len(left):  # time ran out within
+                    self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                    return False
+                continue
+            for place, j in enumerate(candidates.tolist()):
+                later = candidates[place + 1 :]
+                later = later[~self.rules.clashes[j, later]]
+                if len(chosen) + 1 + len(later) < self.size:
+                    continue
+                child = (*chosen, j)
+                limit = min(-bound, self._node_bound(child, later))
+                if limit > self.merit + _MARGIN:
+                    heapq.heappush(waiting, (-limit, next(serial), child, later))
+                if time.perf_counter() > self._deadline:
+                    self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                    return False
+        self.bound = min(self.bound, max(self.merit, doubtful))
+        return self.bound <= self.merit + _MARGIN
+
+    def _node_bound(self, chosen: tuple[int, ...], candidates: Integers) -> float:
+        if self._bounds is None or len(chosen) + len(candidates) < self.size:
+            return math.inf
+        return self._bounds.of_node(self.objective, chosen, candidates, self.size, self._ceiling)
+
+    def _scan(self, chosen: tuple[int, ...], candidates: Integers) -> tuple[Integers, float]:
+        """Add two of the candidates to a prefix; what time did not suffice for, and doubt."""
+        from bootprob.dea.selection_scan_compiled import scan_last_two
+
+        assert self._bounds is not None
+        evaluator, objective = self.evaluator, self.objective
+        starts = np.arange(len(candidates))
+        # A linear program for each unit takes so long that time is to be watched more closely.
+        at_once = len(starts) if len(evaluator.inputs) == 1 and self.size < 8 else 1
+        doubtful = -math.inf
+        for start in range(0, len(starts), at_once):
+            if time.perf_counter() > self._deadline:
+                return starts[start:], doubtful
+            _, first, second, evaluated, doubt = scan_last_two(
+                evaluator.inputs, evaluator.outputs, np.array(chosen, dtype=np.int64), candidates,
+                starts[start : start + at_once], self._bounds.pairs, self._ceiling,
+                objective.code, objective.weight, objective.rank, self.merit + _MARGIN,
+                self.rules.rows, self.rules.limits, self.rules.clashes,
+            )  # fmt: skip
+            self.n_evaluated += evaluated
+            doubtful = max(doubtful, doubt)
+            if first >= 0:
+                self.offer((*chosen, first, second))
+        return starts[:0], doubtful
+
+
+def nested_selections(
+    evaluator: SubsetEfficiencies,
+    objective: EfficiencyObjective,
+    rules: SelectionRules,
+    size: int,
+    *,
+    deadline: float = math.inf,
+) -> list[int]:
+    """Add the best output to those chosen before, of those with which p outputs keep the rules.
+
+    J. T. Pastor, J. L. Ruiz, I. Sirvent, "A statistical test for nested radial DEA models", 2002,
+    as in section 5.3.1 of the thesis. The order is that of choice; without rules, the first q are
+    the nested selection of q outputs. When time is over, the rest is any that keeps the rules.
+
+    Parameters
+    ----------
+    evaluator : SubsetEfficiencies
+    objective : EfficiencyObjective
+    rules : SelectionRules
+    size : int
+        p.
+    deadline : float
+        On the clock of `time.perf_counter`.
+
+    Raises
+    ------
+    InfeasibleSelectionError
+        No p outputs keep the rules.
+    """
+    some = rules.require(size)
+    chosen: list[int] = []
+    while len(chosen) < size:
+        merits: list[tuple[float, float, int]] = []
+        for j in range(len(evaluator.outputs)):
+            if j not in chosen and time.perf_counter() <= deadline:
+                efficiencies = evaluator.quick((*chosen, j))
+                # Ranks are often equal, most of all at 0: then the mean decides.
+                merits.append((-objective.merit(efficiencies), -efficiencies.mean(), j))
+        if time.perf_counter() > deadline:
+            full = rules.completion(chosen, size) or some
+            return [*chosen, *(j for j in full if j not in chosen)][:size]
+        for _, _, j in sorted(merits):
+            if rules.trivial or rules.completion((*chosen, j), size) is not None:
+                chosen.append(j)
+                break
+    return chosen

@@ -1,0 +1,112 @@
+"""Own selections against the joint one, and selections that a majority supports."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from bootprob.dea.joint_selection import select_outputs
+from bootprob.dea.panel import Panel
+from bootprob.dea.selection_game import play_selection_game, supported_selection
+from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.exceptions import DataError
+
+
+@pytest.fixture
+def panel(rng):
+    size = np.exp(rng.normal(size=(10, 1)))
+    X = size * rng.uniform(0.5, 2, (10, 1))
+    return Panel.of(X, size * rng.uniform(0.2, 2, (10, 6)), units=list("ABCDEFGHIJ"))
+
+
+def test_the_game_is_the_thesis_definition(panel):
+    game = play_selection_game(panel, 2)
+    evaluator = SubsetEfficiencies(panel)
+    scores = {s: evaluator.of(s) for s in itertools.combinations(range(6), 2)}
+    assert game.efficiencies.mean() == pytest.approx(max(e.mean() for e in scores.values()))
+    assert all(game.proven)
+    for k in range(10):
+        assert game.cross[k, k] == pytest.approx(max(e[k] for e in scores.values()), abs=1e-6)
+        np.testing.assert_allclose(game.cross[:, k], scores[game.strategies[k]])
+    np.testing.assert_allclose(game.gains, game.cross - scores[game.joint][:, None])
+    truth = [100 * sum(g > 1e-7 for g in column) / 10 for column in game.gains.T]
+    np.testing.assert_allclose(game.support, truth)
+    counts, edges = game.histogram()
+    assert counts.sum() == 10
+    assert len(counts) == 20
+    assert edges[[0, 1, -1]].tolist() == [0, 5, 100]
+    frame = game.to_frame()
+    assert frame.index.tolist() == list("ABCDEFGHIJ")
+    assert (frame["own"] >= frame["joint"] - 1e-6).all()
+
+
+def test_another_status_quo_and_no_solver(panel):
+    game = play_selection_game(panel, 2, joint=["output 3", "output 5"], method="exchange")
+    assert game.joint == (2, 4)
+    assert (np.diag(game.gains) >= -1e-9).all()
+    selection = select_outputs(panel, 2)
+    assert play_selection_game(panel, 2, joint=selection, method="exchange").joint == (
+        selection.features
+    )
+
+
+def test_coalitions(panel):
+    game = play_selection_game(panel, 2, method="exchange")
+    labels = ["x", "y"] * 5
+    table = game.coalitions(labels)
+    assert table.index.tolist() == ["x", "y"]
+    assert table.equals(game.coalitions(dict(zip(panel.units, labels, strict=True))))
+    for offset, label in enumerate("xy"):
+        shares = [np.mean(game.gains[offset::2, k] > 1e-7) * 100 for k in range(10)]
+        assert table.loc[label, "share"] == pytest.approx(max(shares))
+        assert table.loc[label, "members"] == 5
+        k = panel.units.index(table.loc[label, "prefers"])
+        assert table.loc[label, "mean gain"] == pytest.approx(game.gains[offset::2, k].mean())
+
+
+def test_supported_selection_is_the_best_of_all(panel):
+    evaluator = SubsetEfficiencies(panel)
+    rivals = play_selection_game(panel, 2, method="exchange").strategies
+    floors = np.array([evaluator.of(rival) for rival in rivals])
+    for share in (20, 50, 80, 100):
+        support, mean = {}, {}
+        for chosen in itertools.combinations(range(6), 3):
+            scores = evaluator.of(chosen)
+            support[chosen] = 100 * (scores >= floors - 1e-7).mean(axis=1).min()
+            mean[chosen] = scores.mean()
+        enough = [s for s in support if support[s] >= share]
+        found = supported_selection(panel, 3, rivals, share=share)
+        assert found.status == "optimal"
+        assert found.enough == bool(enough)
+        assert found.support == pytest.approx(support[found.features])
+        if enough:
+            assert found.objective == pytest.approx(max(mean[s] for s in enough))
+        else:
+            assert found.support == pytest.approx(max(support.values()))
+
+
+def test_exchanges_where_there_are_too_many(panel, monkeypatch):
+    monkeypatch.setattr("bootprob.dea.selection_game._ENUMERATED", 3)
+    best = select_outputs(panel, 2)
+    found = supported_selection(panel, 2, [best.features], share=100)
+    assert found.status == "heuristic"
+    assert found.enough
+    assert found.objective == pytest.approx(best.objective)
+
+
+def test_bad_options(panel):
+    with pytest.raises(DataError, match="the game is with 2"):
+        play_selection_game(panel, 2, joint=[1])
+    with pytest.raises(DataError, match="no 'nothing'"):
+        play_selection_game(panel, 2, joint=["nothing", 1])
+    with pytest.raises(DataError, match="at least one"):
+        supported_selection(panel, 2, [])
+    with pytest.raises(DataError, match="per cent"):
+        supported_selection(panel, 2, [[0]], share=0)
+    game = play_selection_game(panel, 1, method="exchange")
+    with pytest.raises(DataError, match="in no group"):
+        game.coalitions({"A": 1})
+    with pytest.raises(DataError, match="one for each of"):
+        game.coalitions([1, 2])
+    with pytest.raises(DataError, match="width"):
+        game.histogram(0)
