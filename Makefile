@@ -16,7 +16,7 @@ demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/r
 test: lint  ## lint, types and all quick tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
 
-endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients
+endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q -m endurance
 
 lint: $(TESTABLE)

@@ -75,6 +75,7 @@ def copy(tmp_path) -> Path:
 # --- a whole run ---------------------------------------------------------------------------------
 
 
+@pytest.mark.endurance
 def test_every_part_passes_and_is_written_down(rehearsal):
     done, out = rehearsal
     assert done.returncode == 0, done.stdout + done.stderr
@@ -94,6 +95,7 @@ def test_every_part_passes_and_is_written_down(rehearsal):
     assert re.fullmatch(rf"cpu-rehearsal-.*-\d{{4}}-\d\d-\d\d-{commit[:7]}\.json", path.name)
 
 
+@pytest.mark.endurance
 def test_a_rehearsal_does_not_go_to_the_results(rehearsal):
     names = [path.name for path in (ROOT / "gpu" / "results").glob("*.json")]
     assert not [name for name in names if "rehearsal" in name]
@@ -101,6 +103,7 @@ def test_a_rehearsal_does_not_go_to_the_results(rehearsal):
         assert json.loads(path.read_text(encoding="utf-8"))["rehearsal"] is False
 
 
+@pytest.mark.endurance
 def test_memory_ran_out_in_training_and_in_scoring(rehearsal):
     measured = written(rehearsal[1])["parts"]["out of memory"]["measured"]
     for what in ("training", "scoring"):
@@ -109,6 +112,7 @@ def test_memory_ran_out_in_training_and_in_scoring(rehearsal):
     assert max(sizes) < sum(sizes) == 8
 
 
+@pytest.mark.endurance
 def test_times_stand_beside_the_floor_that_the_ceilings_set(rehearsal):
     parts = written(rehearsal[1])["parts"]
     ceilings = parts["ceilings"]["measured"]
@@ -132,6 +136,7 @@ def test_times_stand_beside_the_floor_that_the_ceilings_set(rehearsal):
     assert linear["FLOPs"] == pytest.approx(iterations * (120 * 31 * 32 + 31**3 / 3))
 
 
+@pytest.mark.endurance
 def test_shares_of_the_kernels_add_up(rehearsal):
     for job in written(rehearsal[1])["parts"]["kernel shares"]["measured"].values():
         total = sum(kernel["share"] for kernel in job["kernels"]) + job["others, share"]
@@ -139,6 +144,7 @@ def test_shares_of_the_kernels_add_up(rehearsal):
         assert job["device busy, seconds"] <= job["seconds under the profiler"]
 
 
+@pytest.mark.endurance
 def test_the_contract_suite_is_counted_by_back_end(rehearsal):
     tests = written(rehearsal[1])["parts"]["contract suite"]["measured"]["tests"]
     assert tests["passed"] > 0
