@@ -264,7 +264,8 @@ def test_every_calibrator_stays_between_0_and_1(rng, kind, case):
     p = fitted.predict(asked, np.concatenate([votes, votes[:2]]))
     assert p.shape == asked.shape
     assert ((p >= 0) & (p <= 1)).all()
-    if case != "separable":  # where a steep slope makes 1 of rows that are far enough
+    # Of rows that are far enough the steep slope of separable scores makes 1.
+    if case != "separable" or not kind.startswith("sigmoid"):
         inside = p[:-2]
         assert ((inside > 0) & (inside < 1)).all()
 

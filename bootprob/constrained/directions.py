@@ -37,8 +37,10 @@ def search_directions(problem: ConstrainedProblem, margins: Floats) -> Floats:
         empty where none was found.
     """
     generator = np.random.default_rng(0)
-    least = np.finfo(float).tiny
-    spread = np.maximum(problem.anchors.std(axis=0), least)
+    spread = problem.anchors.std(axis=0)
+    # Centred, a column that is constant moves nothing; the intercept is free anyway.
+    anchors = problem.anchors - problem.anchors.mean(axis=0)
+    anchors /= np.where(spread > 0, spread, 1.0)
     found = _moved(problem, margins)
     for _ in range(_ROUNDS):
         lack = np.array([problem.shortfall(each > 0).sum() for each in found])
@@ -47,8 +49,9 @@ def search_directions(problem: ConstrainedProblem, margins: Floats) -> Floats:
         # Of equals the newest: on a plateau the search walks on.
         found = found[np.lexsort((-np.arange(len(lack)), lack))[:_FOLLOWED]]
         noise = generator.normal(size=(len(found), _TRIED, len(spread)))
-        moves = noise / spread @ problem.anchors.T
-        moves *= found.std(axis=1)[:, None, None] / np.maximum(moves.std(axis=2), least)[..., None]
+        moves = noise @ anchors.T
+        length = moves.std(axis=2, keepdims=True)
+        moves *= found.std(axis=1)[:, None, None] / np.where(length > 0, length, 1.0)
         moves *= 10 ** generator.uniform(*_STEPS, size=(len(found), _TRIED, 1))
         tried = found[:, None] + problem.anchor_y * moves
         found = np.concatenate([found, _moved(problem, tried.reshape(-1, found.shape[1]))])

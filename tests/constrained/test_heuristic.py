@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +122,19 @@ def test_the_best_attainable_is_attainable(rng):
     positives = problem.requirements[0].members.sum()
     problem = problem.requiring(0, caught.value.attainable * positives - 0.5)
     check_solution(problem, solve_heuristic(problem))
+
+
+def test_constant_columns_do_not_disturb_the_search(rng):
+    """With them the same rates are refused, as they add nothing."""
+    problem = random_problem(rng, n=60, n_anchors=60, rates={"tpr": 0.9, "tnr": 0.97}, p=2)
+    constant = np.full((60, 2), [3.0, 0.0])
+    wider = replace(
+        problem,
+        X=np.column_stack([problem.X, constant]),
+        anchors=np.column_stack([problem.anchors, constant]),
+    )
+    with pytest.raises(UnattainableRateError, match="with the others kept"):
+        solve_heuristic(wider)
 
 
 def test_choice_of_anchors_meets_requirements_without_waste(rng):
