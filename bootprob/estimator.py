@@ -196,8 +196,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Variance of those scores; NaN with fewer than two replicates.
     oob_jackknife_variance_ : ndarray, shape (n,)
         Variance of the mean score by the infinitesimal jackknife; NaN as above.
-    oob_model_variance_ : ndarray, shape (n,)
-        How far the logits of `alternatives_` are from the ensemble's, squared, on average.
+    oob_kernel_logits_ : ndarray, shape (n, g, 2), or None
+        Mean and standard deviation of each training row's true logit under the g parts of
+        `kernel_posterior_`, its own label left out.
     oob_vote_proba_, oob_proba_ : ndarray, shape (n, 2)
         Out-of-bag vote shares (3.4) and calibrated probabilities, NaN as above.
     oob_model_scores_ : ndarray, shape (n, R)
@@ -217,9 +218,10 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         What resampling the rows does to it.
     true_logit_ : ndarray, shape (4,)
         What the interval "corrected" is made of: `bootprob.true_logit.TrueLogit`.
-    alternatives_ : dict of ndarray
-        RBF models of the grid that do as well as the best as far as the data tell:
-        `bootprob.alternatives.Alternatives`.
+    kernel_posterior_ : dict of ndarray
+        What the RBF kernel and the labels say of true logits, for the interval "corrected":
+        `bootprob.kernel_posterior.KernelPosterior`. Empty for the linear kernel, and without
+        calibration.
     lack_of_fit_ : dict of float or None
         Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
         `bootprob.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without calibration.

@@ -40,7 +40,6 @@ class FittedScores:
 
     accuracy_: Floats
     accuracy_tolerance: float
-    alternatives_: dict[str, NDArray[Any]]
     bootstrap_scale_: Floats
     calibration: str | None
     calibration_: str | None
@@ -61,13 +60,14 @@ class FittedScores:
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
     intercept_: Floats
     interval: str
+    kernel_posterior_: dict[str, NDArray[Any]]
     lack_of_fit_: dict[str, float] | None
     memory_limit: int | None
     oob_counts_: NDArray[np.int64]
     oob_decision_function_: Floats
     oob_jackknife_variance_: Floats
+    oob_kernel_logits_: Floats | None
     oob_model_scores_: Floats
-    oob_model_variance_: Floats
     oob_proba_: Floats
     oob_score_variance_: Floats
     oob_vote_proba_: Floats

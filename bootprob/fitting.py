@@ -121,6 +121,8 @@ class Prepared:
     ----------
     rows : ndarray, shape (n, p)
         Standardised; with a feature map (n, D), mapped.
+    unmapped : ndarray, shape (n, p)
+        Standardised rows as the kernel sees them, but for scales of each bootstrap sample.
     center, scale : ndarray, shape (p,)
         What standardised them.
     replicate_scale : ndarray, shape (B, p) or (p,)
@@ -138,6 +140,7 @@ class Prepared:
     """
 
     rows: Floats
+    unmapped: Floats
     center: Floats
     scale: Floats
     replicate_scale: Floats
@@ -217,18 +220,19 @@ def prepare(
         replicate_scale = bootstrap_scale(rows, counts, weight)
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
         replicate_scale = 1 / scale if svc.standardize is None else np.ones_like(scale)
+    unmapped = rows if replicate_scale.ndim > 1 else rows / replicate_scale
     feature_map = error = None
     if svc.feature_map is not None:
         assert gamma is not None
-        seen = rows / replicate_scale
         # scikit-learn's kernels follow joblib's number of jobs, and their last bits with it.
         with parallel_config("sequential"):
             feature_map, error = fit_feature_map(
-                svc.feature_map, seen[weight > 0], gamma[0], svc.n_components, random_state
+                svc.feature_map, unmapped[weight > 0], gamma[0], svc.n_components, random_state
             )
-        rows = feature_map.transform(seen)
+        rows = feature_map.transform(unmapped)
     return Prepared(
         rows=rows,
+        unmapped=unmapped,
         center=center,
         scale=scale,
         replicate_scale=replicate_scale,

@@ -124,7 +124,10 @@ def shared_draws(
 
 def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any]:
     """Attributes without the rows of other classes, whose dual coefficients are 0."""
-    kept = {**found, **{name: found[name][own] for name in _OF_ROWS}}
+    kept = {**found}
+    for name in _OF_ROWS:
+        if found[name] is not None:
+            kept[name] = found[name][own]
     kept["sampled_rows_"] = np.searchsorted(np.flatnonzero(own), found["sampled_rows_"])
     if found["dual_coef_"] is not None:
         kept["dual_coef_"] = np.ascontiguousarray(found["dual_coef_"][..., own])

@@ -8,20 +8,23 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob import intervals
-from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.exceptions import DataError, LackOfFitWarning
 from bootprob.fitted_scores import FittedScores
+from bootprob.kernel_posterior import KernelPosterior
 from bootprob.lack_of_fit import warn_of_lack_of_fit
 from bootprob.probabilities import Calibrated, both, both_intervals
 from bootprob.probability_intervals import NEEDS_REPLICATES, ProbabilityIntervals
-from bootprob.score_moments import ScoreMoments, average_models
-from bootprob.scoring import model_scores
+from bootprob.row_blocks import row_blocks
+from bootprob.score_moments import ScoreMoments
+from bootprob.scoring import NewRows
 from bootprob.true_logit import TrueLogit
+from bootprob_gpu import resolve_device
 
 if TYPE_CHECKING:
     from bootprob.metric_intervals import Method, MetricInterval
@@ -268,7 +271,7 @@ class FittedEnsemble(FittedScores):
             )
             bounds = self._intervals().of_moments(
                 moments,
-                self.oob_model_variance_,
+                self.oob_kernel_logits_,
                 self.oob_proba_[:, 1],
                 level,
                 method,
@@ -342,7 +345,7 @@ class FittedEnsemble(FittedScores):
         return ProbabilityIntervals(
             calibrated,
             TrueLogit(calibrated.sigmoid, *self.true_logit_.tolist()),
-            Alternatives(**self.alternatives_),
+            self.kernel_posterior_.get("weight", np.empty(0)),
             self.sigmoid_replicates_,
             self.counts_gram_,
             cache(lambda: VennAbers.fit(*self._taught()[1:])),
@@ -356,14 +359,21 @@ class FittedEnsemble(FittedScores):
         weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
         return taught, scores[taught], self.y_[taught] == 1, weight
 
-    def _alternative_scores(self, X: ArrayLike) -> Floats:
-        """Mean scores of rows under the models of `alternatives_`, shape (m, k)."""
-        chosen = self.alternatives_["models"]
-        if len(chosen) == 0:
-            return np.zeros((np.shape(X)[0], 0))
-        models = average_models(self._models(), np.ones(self.n_replicates_))
-        of_rows = model_scores(models or self._models(), self._rows(X))
-        return np.concatenate([part[:, chosen].mean(axis=2) for part in of_rows])
+    def _kernel_logits(self, X: ArrayLike) -> Floats | None:
+        """Moments of the kernel's posterior, shape (m, g, 2); None for the linear kernel."""
+        if not self.kernel_posterior_:
+            return None
+        posterior = KernelPosterior(**self.kernel_posterior_)
+        new, device = (
+            NewRows(self._checked(X), self.center_, self.scale_),
+            resolve_device(self.device),
+        )
+        scale = self.bootstrap_scale_ if self.bootstrap_scale_.ndim == 1 else 1.0
+        found = np.empty((len(new.X), len(posterior.gamma), 2))
+        for block in row_blocks(*new.X.shape):
+            seen = new.as_seen(torch.from_numpy(new.X[block].astype(np.float64)), block.start)
+            found[block] = posterior.moments(seen.numpy() / scale, device)
+        return found
 
     def _parts(
         self, X: ArrayLike, level: float, method: str | None, *, of_scores: bool
@@ -375,9 +385,7 @@ class FittedEnsemble(FittedScores):
         """
         made = self._intervals()
         votes = self.vote_proba(X)[:, 1] if made.calibrated.needs_votes else None
-        others = np.zeros((np.shape(X)[0], 0))
-        if method == "corrected":
-            others = self._alternative_scores(X)
+        kernel_logits = self._kernel_logits(X) if method == "corrected" else None
         none, done = np.zeros((0, 2)), 0
         parts: Iterator[ScoreMoments | Floats] = self._moments(X)
         if of_scores or method in NEEDS_REPLICATES:
@@ -387,17 +395,17 @@ class FittedEnsemble(FittedScores):
             rows = slice(done, done + len(mean))
             done = rows.stop
             seen = None if votes is None else votes[rows]
+            known = None if kernel_logits is None else kernel_logits[rows]
             probability = made.calibrated.predict(mean, seen)
             basic = interval = none
             if isinstance(part, ScoreMoments):
                 if method is not None:
-                    apart = made.model_variance(others[rows], mean)
-                    interval = made.of_moments(part, apart, probability, level, method)
+                    interval = made.of_moments(part, known, probability, level, method)
             else:
                 if of_scores:
                     basic = intervals.basic(part, level)
                 if method is not None:
-                    interval = made.of_replicates(part, others[rows], probability, level, method)
+                    interval = made.of_replicates(part, known, probability, level, method)
             yield mean, basic, probability, interval
 
     def _warn_of_doubts(self, method: str) -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from bootprob import intervals
-from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.probabilities import Calibrated
 from bootprob.score_moments import ScoreMoments
@@ -49,13 +48,15 @@ class ProbabilityIntervals:
     """What intervals of the positive class's probability are made of.
 
     All are made on the logit of the sigmoid, and moved from there to the logit of the probability
-    that is reported: by another calibrator, or under control of a rate.
+    that is reported: by another calibrator, or under control of a rate. What the kernel's
+    posterior says owes nothing to the sigmoid, and is moved by control only.
 
     Attributes
     ----------
     calibrated : Calibrated
     true_logit : TrueLogit
-    alternatives : Alternatives
+    kernel_weight : ndarray, shape (g,)
+        Of the parts of the kernel's posterior; none for the linear kernel.
     sigmoid_replicates : ndarray, shape (B, 2)
         Slope and intercept of the sigmoid in each replicate.
     gram : ndarray, shape (B, B)
@@ -68,14 +69,19 @@ class ProbabilityIntervals:
 
     calibrated: Calibrated
     true_logit: TrueLogit
-    alternatives: Alternatives
+    kernel_weight: Floats
     sigmoid_replicates: Floats
     gram: Floats
     venn_abers: Callable[[], VennAbers]
     accelerations: Callable[[Floats], Floats]
 
     def of_replicates(
-        self, scores: Floats, other: Floats, probability: Floats, level: float, method: str
+        self,
+        scores: Floats,
+        kernel_logits: Floats | None,
+        probability: Floats,
+        level: float,
+        method: str,
     ) -> Floats:
         """Intervals (m, 2) of new rows.
 
@@ -83,8 +89,9 @@ class ProbabilityIntervals:
         ----------
         scores : ndarray, shape (m, B)
             Replicate scores.
-        other : ndarray, shape (m, k)
-            Mean scores of the alternatives.
+        kernel_logits : ndarray, shape (m, g, 2), or None
+            From `bootprob.kernel_posterior`; None for the linear kernel. Read for "corrected"
+            only.
         probability : ndarray, shape (m,)
             Reported probabilities.
         level, method
@@ -92,8 +99,7 @@ class ProbabilityIntervals:
         """
         if method not in NEEDS_REPLICATES:
             moments = ScoreMoments.of(scores, self.gram)
-            apart = self.model_variance(other, moments.mean)
-            return self.of_moments(moments, apart, probability, level, method)
+            return self.of_moments(moments, kernel_logits, probability, level, method)
         mean = scores.mean(axis=1)
         slopes, intercepts = self.sigmoid_replicates.T
         replicates = slopes * (scores + self.calibrated.threshold) + intercepts
@@ -110,7 +116,7 @@ class ProbabilityIntervals:
     def of_moments(
         self,
         moments: ScoreMoments,
-        apart: Floats,
+        kernel_logits: Floats | None,
         probability: Floats,
         level: float,
         method: str,
@@ -121,44 +127,28 @@ class ProbabilityIntervals:
         ----------
         moments : ScoreMoments
             Of m rows.
-        apart : ndarray, shape (m,)
-            From `model_variance`; read for "corrected" only.
-        probability, level, method
+        kernel_logits, probability, level, method
             As for `of_replicates`.
         """
         mean = moments.mean
         before = mean + self.calibrated.threshold
         if method == "venn-abers":
-            pair = logit(np.clip(self.venn_abers().bounds(before), _CLOSEST, 1 - _CLOSEST))
-            return self._opened(pair - self._odds_moved())
+            return self._opened(_logit(self.venn_abers().bounds(before)) - self._odds_moved())
+        if method == "corrected" and kernel_logits is not None:
+            bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
+            if self.calibrated.calibrator is self.calibrated.sigmoid:
+                return self._opened(_around(self._sigmoid_logit(mean), bounds) - self._odds_moved())
+            return self._opened(_around(_logit(probability), bounds))
         if method == "corrected":
+            variance = mean_variance(moments.spread, moments.jackknife)
             center = self.true_logit.logit(before)
-            half = self.true_logit.half_width(
-                before, mean_variance(moments.spread, moments.jackknife), apart, level
-            )
-            # The correction may move far scores by more than the width: the reported probability
-            # always lies within.
-            reported = self._sigmoid_logit(mean)
-            lower = np.minimum(center - half, reported - _ROUNDING)
-            bounds = np.stack([lower, np.maximum(center + half, reported + _ROUNDING)], axis=-1)
+            half = self.true_logit.half_width(before, variance, level)
+            bounds = np.stack([center - half, center + half], axis=-1)
+            bounds = _around(self._sigmoid_logit(mean), bounds)
         else:
             variance = moments.jackknife if method == "jackknife" else moments.spread
             bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
         return self._probabilities(bounds, mean, probability)
-
-    def model_variance(self, other: Floats, mean: Floats) -> Floats:
-        """Variance of the logits by `Alternatives.variance`, shape (m,).
-
-        Parameters
-        ----------
-        other : ndarray, shape (m, k)
-            Mean scores of the alternatives; k = 0 leaves them out.
-        mean : ndarray, shape (m,)
-            Mean scores of the ensemble.
-        """
-        if other.shape[1] == 0:
-            return np.zeros(len(mean))
-        return self.alternatives.variance(other, self._sigmoid_logit(mean))
 
     def _sigmoid_logit(self, mean: Floats) -> Floats:
         return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)
@@ -167,8 +157,8 @@ class ProbabilityIntervals:
         """From the sigmoid's logits to probabilities around the one that is reported."""
         if self.calibrated.calibrator is self.calibrated.sigmoid:
             return self._opened(bounds - self._odds_moved())
-        reported = logit(np.clip(probability, _CLOSEST, 1 - _CLOSEST))
-        return self._opened(bounds + (reported - self._sigmoid_logit(mean))[:, None])
+        moved = _logit(probability) - self._sigmoid_logit(mean)
+        return self._opened(bounds + moved[:, None])
 
     def _odds_moved(self) -> float:
         """By how much control of a rate lowers all logits."""
@@ -177,6 +167,16 @@ class ProbabilityIntervals:
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""
         return np.clip(intervals.separated(expit(bounds)), 0.0, 1.0)
+
+
+def _around(reported: Floats, bounds: Floats) -> Floats:
+    """Bounds (m, 2) that hold the reported logits (m,), which may lie beyond them."""
+    lower = np.minimum(bounds[:, 0], reported - _ROUNDING)
+    return np.stack([lower, np.maximum(bounds[:, 1], reported + _ROUNDING)], axis=-1)
+
+
+def _logit(probability: Floats) -> Floats:
+    return logit(np.clip(probability, _CLOSEST, 1 - _CLOSEST))
 
 
 def logit_normal(scores: Floats, variance: Floats, sigmoid: Sigmoid, level: float) -> Floats:

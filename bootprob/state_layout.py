@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ LARGEST = 1e100
 and of a row within a million standard deviations, are far from overflow."""
 
 _DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
-_MAY_BE_EMPTY = "kam"
+_MAY_BE_EMPTY = "km"
 _RANGES = {
     "finite": (-LARGEST, LARGEST),
     "positive": (1 / LARGEST, LARGEST),
@@ -29,9 +30,10 @@ class Array:
 
     `shapes` are words, a letter for each axis: n rows, p columns, D columns that the models know
     (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m or q
-    steps of a calibrator, a alternatives, K classes, N rows of a table that a pair of classes
+    steps of a calibrator, g values of γ and l landmarks of the kernel's posterior, L the landmarks
+    and 1, K classes, N rows of a table that a pair of classes
     shares its draws with; a digit is a length. A letter stands for the same number in all arrays,
-    which only for k, a and m may be 0.
+    which only for k and m may be 0.
     """
 
     kinds: str
@@ -67,7 +69,7 @@ ARRAYS = {
     "sigmoid_information_": Array("f", ("22",)),
     "sigmoid_replicates_": Array("f", ("B2",)),
     "oob_jackknife_variance_": Array("f", ("n",), "not negative or NaN"),
-    "oob_model_variance_": Array("f", ("n",), "not negative or NaN"),
+    "oob_kernel_logits_": Array("f", ("ng2",), absent="None"),
     "counts_gram_": Array("f", ("BB",)),
     "sampled_rows_": Array("i", ("k",), "not negative"),
     "sampled_scores_": Array("f", ("kB",), "finite or NaN"),
@@ -93,10 +95,13 @@ FEATURE_MAPS = {
         "phases": Array("f", ("D",), absent="missing"),
     },
 }
-_ALTERNATIVES = {
-    "models": Array("i", ("a",), "not negative"),
-    "slopes": Array("f", ("a",)),
-    "intercepts": Array("f", ("a",)),
+_KERNEL_POSTERIOR = {
+    "landmarks": Array("f", ("lp",), absent="missing"),
+    "gamma": Array("f", ("g",), "not negative", absent="missing"),
+    "prior_variance": Array("f", ("g",), "not negative", absent="missing"),
+    "weight": Array("f", ("g",), "a share", absent="missing"),
+    "coefficients": Array("f", ("gL",), absent="missing"),
+    "quadratic": Array("f", ("gLL",), absent="missing"),
 }
 _CALIBRATOR_ARRAYS = {
     "coefficients": Array("f", ("3",), absent="missing"),
@@ -113,7 +118,7 @@ _SHARED_DRAWS = {
 }
 PARTS = {
     "certificates_": _CERTIFICATES,
-    "alternatives_": _ALTERNATIVES,
+    "kernel_posterior_": _KERNEL_POSTERIOR,
     "calibrator_": _CALIBRATOR_ARRAYS,
     "feature_map_": FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"],
     "shared_draws_": _SHARED_DRAWS,
@@ -228,7 +233,7 @@ SEVERAL_CLASSES = Layout(
 )
 
 
-def names_in(whole: str, arrays: dict[str, np.ndarray]) -> set[str]:
+def names_in(whole: str, arrays: Mapping[str, np.ndarray]) -> set[str]:
     """Names of the arrays of an attribute that is a dict of them."""
     return {name.partition(".")[2] for name in arrays if name.startswith(f"{whole}.")}
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
-from bootprob.state_layout import LARGEST
+from bootprob.state_layout import LARGEST, PARTS, names_in
 from bootprob_gpu import Status
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
         raise ValueError("weights_ do not sum to 1")
     _check_below("oob_counts_", arrays, replicates + 1)
     _check_below("sampled_rows_", arrays, n)
-    _check_below("alternatives_.models", arrays, len(arrays["C_"]))
     _check_below("certificates_.status", arrays, len(Status))
     if np.abs(arrays["counts_gram_"]).max() > _LARGEST_GRAM:
         raise ValueError("counts_gram_ is no matrix of products of counts")
@@ -128,6 +127,10 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
         raise ValueError("the kernel does not fit gamma_")
     if svc.calibration is not None and values.get("lack_of_fit_") is None:
         raise ValueError("the calibration does not fit lack_of_fit_")
+    of_two = "intercept_" in arrays
+    calibrated_rbf = svc.kernel == "rbf" and values.get("calibration_") is not None
+    if of_two and calibrated_rbf != ("oob_kernel_logits_" in arrays):
+        raise ValueError("the kernel does not fit kernel_posterior_")
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
         for name in ("coef_", "dual_coef_", "intercept_"):
@@ -163,9 +166,25 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
     reliability, spread, _, degrees_of_freedom = arrays["true_logit_"]
     if not (_LEAST_RELIABLE <= reliability <= 1 and spread >= 0 and degrees_of_freedom >= 1):
         raise ValueError("true_logit_ has numbers that are out of range")
-    for name in ("alternatives_.slopes", "alternatives_.intercepts", "true_logit_"):
-        if len(arrays[name]) and np.abs(arrays[name]).max() > _STEEPEST:
-            raise ValueError(f"{name} has numbers that are too large")
+    if np.abs(arrays["true_logit_"]).max() > _STEEPEST:
+        raise ValueError("true_logit_ has numbers that are too large")
+    _check_kernel_posterior(arrays)
+
+
+def _check_kernel_posterior(arrays: Arrays) -> None:
+    """Check what intervals of RBF kernels are made of, if it is there."""
+    parts = names_in("kernel_posterior_", arrays)
+    if not parts and "oob_kernel_logits_" not in arrays:
+        return
+    if parts != PARTS["kernel_posterior_"].keys() or "oob_kernel_logits_" not in arrays:
+        raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
+    of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
+    if of["coefficients"].shape[1] != len(of["landmarks"]) + 1:
+        raise ValueError("kernel_posterior_.coefficients has another length than its landmarks")
+    if abs(of["weight"].sum() - 1) > 1e-6:
+        raise ValueError("kernel_posterior_.weight does not sum to 1")
+    if (arrays["oob_kernel_logits_"][..., 1] <= 0).any():
+        raise ValueError("oob_kernel_logits_ has standard deviations that are not positive")
 
 
 def _check_draws(arrays: Arrays, n: int) -> None:

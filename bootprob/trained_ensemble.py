@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.alternatives import Alternatives
 from bootprob.calibration import (
     CALIBRATORS,
     Calibrator,
@@ -18,6 +17,7 @@ from bootprob.calibration import (
 )
 from bootprob.control import Controlled, control_ensemble, rates_reached
 from bootprob.ensemble import EnsembleTraining
+from bootprob.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.lack_of_fit import lack_of_fit
 from bootprob.out_of_bag import score_out_of_bag
 from bootprob.probabilities import Calibrated, both
@@ -26,7 +26,7 @@ from bootprob.probability_intervals import mean_variance
 from bootprob.rates import RateFloor
 from bootprob.thresholds import LeftOut
 from bootprob.true_logit import TrueLogit
-from bootprob.weighting import accuracy_weights, log_loss_weights, model_sigmoids
+from bootprob.weighting import accuracy_weights, log_loss_weights
 from bootprob_gpu import FittedBatch
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def describe(
     rows, counts = table.rows, table.counts
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    weights, sigmoids = _weigh(svc, training, positive, teaching)
+    weights = _weigh(svc, training, positive, teaching)
     scores = score_out_of_bag(
         training.models,
         rows,
@@ -112,7 +112,11 @@ def describe(
     else:
         calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
         oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
-    of_intervals = _of_intervals(ruled, training, sigmoids, positive, teaching, counts)
+    of_intervals = _of_intervals(ruled, training, positive, teaching, counts)
+    kernel_posterior: dict[str, Any] = {}
+    oob_kernel_logits = None
+    if kind is not None and table.gamma is not None:
+        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
     model_scores = training.score_sums
     model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
     return {
@@ -123,6 +127,8 @@ def describe(
         **_models(training.models, rows),
         **_out_of_bag(ruled),
         **of_intervals,
+        "kernel_posterior_": kernel_posterior,
+        "oob_kernel_logits_": oob_kernel_logits,
         "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
         "calibration_": kind,
         "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
@@ -135,22 +141,13 @@ def describe(
 
 def _weigh(
     svc: BootstrapSVC, training: EnsembleTraining, positive: NDArray[np.bool_], weight: Floats
-) -> tuple[Floats, Floats | None]:
-    """Weights of the models of the grid (R,), and their sigmoids (R, 2) where anything needs them.
-
-    The linear kernel has no alternatives, and accuracies no sigmoids.
-    """
-    taught = training.taught(weight)
-    sigmoids = weights = None
-    if svc.weighting == "log_loss" or svc.kernel == "rbf":
-        known = training.mean_scores(taught), positive[taught], weight[taught]
-        sigmoids = model_sigmoids(*known)
-        if svc.weighting == "log_loss":
-            weights = log_loss_weights(*known, sigmoids)
-    if weights is None:
-        accuracy = np.nanmean(training.accuracy, axis=0)
-        weights = accuracy_weights(accuracy, svc.accuracy_tolerance)
-    return weights, sigmoids if svc.kernel == "rbf" else None
+) -> Floats:
+    """Weights of the models of the grid, shape (R,)."""
+    if svc.weighting == "log_loss":
+        taught = training.taught(weight)
+        return log_loss_weights(training.mean_scores(taught), positive[taught], weight[taught])
+    accuracy = np.nanmean(training.accuracy, axis=0)
+    return accuracy_weights(accuracy, svc.accuracy_tolerance)
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
@@ -197,34 +194,40 @@ def _lack_of_fit(
 def _of_intervals(
     ruled: Controlled,
     training: EnsembleTraining,
-    sigmoids: Floats | None,
     positive: NDArray[np.bool_],
     weight: Floats,
     counts: NDArray[np.unsignedinteger[Any]],
 ) -> dict[str, Any]:
     scores, before = ruled.scores, ruled.scores.mean + ruled.moved
     taught = training.taught(weight)
-    alternatives, apart = Alternatives.none(), np.zeros(len(before))
-    if sigmoids is not None:
-        means = training.mean_scores(taught)
-        alternatives = Alternatives.among(means, positive[taught], weight[taught], sigmoids)
-        logits = scores.sigmoid.logit(before[taught])
-        apart[taught] = alternatives.variance(means[:, alternatives.models], logits)
     true_logit = TrueLogit.fit(
         scores.sigmoid,
         before[taught],
         mean_variance(scores.variance, scores.jackknife)[taught],
-        apart[taught],
         weight[taught],
     )
     return {
         "oob_jackknife_variance_": scores.jackknife,
-        "oob_model_variance_": apart,
-        "alternatives_": dict(vars(alternatives)),
         "counts_gram_": scores.gram,
         "sigmoid_replicates_": sigmoid_replicates(scores.sigmoid, before, positive, weight, counts),
         "true_logit_": true_logit.parameters(),
     }
+
+
+def _kernel_posterior(
+    table: Prepared, positive: NDArray[np.bool_], weight: Floats
+) -> tuple[dict[str, Any], Floats]:
+    """Arrays of the kernel's posterior, and its logits of rows (n, g, 2) left out in turn."""
+    assert table.gamma is not None
+    used = weight > 0
+    rows = table.unmapped
+    posterior, left_out = fit_kernel_posterior(
+        rows[used], positive[used], weight[used], table.gamma, table.device
+    )
+    logits = np.empty((len(rows), *left_out.shape[1:]))
+    logits[used] = left_out
+    logits[~used] = posterior.moments(rows[~used], table.device)
+    return dict(vars(posterior)), logits
 
 
 def _out_of_bag(ruled: Controlled) -> dict[str, Any]:

@@ -37,9 +37,6 @@ class TrueLogit:
     - its variance is ``(a² v(x) + gᵀ I⁻¹ g) / λ²`` with ``g = (f̄, 1)``, I the sigmoid's Fisher
       information and v(x) that of the row's own mean score.
 
-    The variance v has two parts: that of resampling, and for RBF kernels that of the models that
-    are as good as the best (`bootprob.alternatives`), which is given on the logit.
-
     Attributes
     ----------
     sigmoid : Sigmoid
@@ -61,9 +58,7 @@ class TrueLogit:
     degrees_of_freedom: float
 
     @classmethod
-    def fit(
-        cls, sigmoid: Sigmoid, scores: Floats, variance: Floats, other: Floats, weight: Floats
-    ) -> Self:
+    def fit(cls, sigmoid: Sigmoid, scores: Floats, variance: Floats, weight: Floats) -> Self:
         """Fit to out-of-bag mean scores.
 
         Parameters
@@ -73,14 +68,10 @@ class TrueLogit:
             Mean out-of-bag scores.
         variance : ndarray, shape (n,)
             Their variances; NaN where unknown.
-        other : ndarray, shape (n,)
-            Further variance, of the logits.
         weight : ndarray, shape (n,)
             Row weights of mean 1, positive.
         """
         known = np.isfinite(variance)
-        if sigmoid.slope > 0:
-            variance = variance + other / sigmoid.slope**2
         center = np.average(scores, weights=weight)
         total = np.average(np.square(scores - center), weights=weight)
         noise = np.average(variance[known], weights=weight[known]) if known.any() else 0.0
@@ -103,19 +94,17 @@ class TrueLogit:
         """Corrected logit of mean scores, same shape."""
         return self.center + (self._mean_logit(scores) - self.center) / self.reliability
 
-    def half_width(self, scores: Floats, variance: Floats, other: Floats, level: float) -> Floats:
+    def half_width(self, scores: Floats, variance: Floats, level: float) -> Floats:
         """Half the width of the interval of the logit, same shape as `scores`.
 
         Parameters
         ----------
         scores, variance : ndarray
             Mean scores and their variances.
-        other : ndarray
-            Further variance, of the logits.
         level : float
             Confidence level.
         """
-        total = self.sigmoid.slope**2 * variance + other + self.sigmoid.logit_variance(scores)
+        total = self.sigmoid.slope**2 * variance + self.sigmoid.logit_variance(scores)
         quantile = student_quantile(level, self.degrees_of_freedom)
         return quantile * np.sqrt(total) / self.reliability
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import Sigmoid
 
-__all__ = ["accuracy_weights", "log_loss_weights", "model_sigmoids"]
+__all__ = ["accuracy_weights", "log_loss_weights"]
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +36,10 @@ def accuracy_weights(accuracy: Floats, tolerance: float) -> Floats:
     return squares / squares.sum()
 
 
-def model_sigmoids(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
-    """Slope and intercept of a sigmoid for each model of the grid, shape (R, 2).
+def log_loss_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
+    """Weights by the log-loss of out-of-bag scores: ``ω_r ∝ exp(−n (loss_r − min loss))``.
+
+    `loss_r` is the mean log-loss of a sigmoid fitted to the mean out-of-bag scores of model r.
 
     Parameters
     ----------
@@ -47,24 +49,6 @@ def model_sigmoids(scores: Floats, positive: NDArray[np.bool_], weight: Floats) 
         Which rows belong to the positive class.
     weight : ndarray, shape (n,)
         Row weights of mean 1.
-    """
-    fitted = [Sigmoid.fit(column, positive, weight) for column in scores.T]
-    return np.array([[sigmoid.slope, sigmoid.intercept] for sigmoid in fitted])
-
-
-def log_loss_weights(
-    scores: Floats, positive: NDArray[np.bool_], weight: Floats, sigmoids: Floats
-) -> Floats:
-    """Weights by the log-loss of out-of-bag scores: ``ω_r ∝ exp(−n (loss_r − min loss))``.
-
-    `loss_r` is the mean log-loss of a sigmoid fitted to the mean out-of-bag scores of model r.
-
-    Parameters
-    ----------
-    scores, positive, weight
-        As for `model_sigmoids`.
-    sigmoids : ndarray, shape (R, 2)
-        What it returned.
 
     Returns
     -------
@@ -72,8 +56,8 @@ def log_loss_weights(
         Sum 1.
     """
     total_loss = np.empty(scores.shape[1])
-    for r, (column, (slope, intercept)) in enumerate(zip(scores.T, sigmoids, strict=True)):
-        logit = slope * column + intercept
+    for r, column in enumerate(scores.T):
+        logit = Sigmoid.fit(column, positive, weight).logit(column)
         total_loss[r] = weight @ np.logaddexp(0.0, np.where(positive, -logit, logit))
     likelihood = np.exp(-(total_loss - total_loss.min()))
     return likelihood / likelihood.sum()

@@ -388,8 +388,10 @@ class TestUnusualModels:
             for name in ("oob_proba_", "oob_vote_proba_", "oob_decision_function_", "oob_counts_"):
                 setattr(model, name, getattr(model, name)[rows])
             model.y_, model.sample_weight_ = model.y_[rows], model.sample_weight_[rows]
-            for name in ("oob_score_variance_", "oob_jackknife_variance_", "oob_model_variance_"):
+            for name in ("oob_score_variance_", "oob_jackknife_variance_"):
                 setattr(model, name, getattr(model, name)[rows])
+            if model.oob_kernel_logits_ is not None:
+                model.oob_kernel_logits_ = model.oob_kernel_logits_[rows]
             model.sampled_scores_ = np.resize(model.sampled_scores_, (20, 500))
             model.accuracy_ = np.resize(model.accuracy_, (500, 11))
             model.C_, model.weights_ = 2.0 ** np.arange(-5, 6), np.full(11, 1 / 11)

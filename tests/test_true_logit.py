@@ -1,4 +1,4 @@
-"""The logit behind noisy scores, the models as good as the best, and the test of lack of fit."""
+"""The logit behind noisy scores, and the test of lack of fit."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,10 @@ from scipy import stats
 from scipy.special import expit
 
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
-from bootprob.alternatives import Alternatives
 from bootprob.calibration import Sigmoid
 from bootprob.intervals import OF_PROBABILITIES
 from bootprob.lack_of_fit import lack_of_fit, warn_of_lack_of_fit
 from bootprob.true_logit import TrueLogit
-from bootprob.weighting import model_sigmoids
 
 
 def test_true_logits_are_found_behind_noise(rng):
@@ -24,7 +22,7 @@ def test_true_logits_are_found_behind_noise(rng):
         positive = rng.uniform(size=n) < expit(truth)
         variance = np.full(n, 4 * noise**2)
         sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
-        found = TrueLogit.fit(sigmoid, scores, variance, np.zeros(n), np.ones(n))
+        found = TrueLogit.fit(sigmoid, scores, variance, np.ones(n))
         assert found.reliability == pytest.approx(1.5**2 / (1.5**2 + noise**2), abs=0.02)
         # Of rows of one truth the corrected logits are centred on it, the sigmoid's drawn inwards.
         for low, high in ((-1.7, -1.3), (-0.2, 0.2), (1.3, 1.7)):
@@ -34,22 +32,8 @@ def test_true_logits_are_found_behind_noise(rng):
         far = truth - base > 2.5
         plain = sigmoid.slope * scores[far] + sigmoid.intercept - truth[far]
         assert plain.mean() < -0.3
-        half = found.half_width(scores, variance, np.zeros(n), 0.95)
+        half = found.half_width(scores, variance, 0.95)
         assert (np.abs(found.logit(scores) - truth) <= half).mean() == pytest.approx(0.95, abs=0.03)
-
-
-def test_noise_on_the_logit_counts_as_that_of_the_scores(rng):
-    scores = rng.normal(size=500)
-    positive, weight = rng.uniform(size=500) < expit(2 * scores), np.ones(500)
-    sigmoid = Sigmoid.fit(scores, positive, weight)
-    known = TrueLogit.fit(sigmoid, scores, np.full(500, 0.1), np.zeros(500), weight)
-    other = np.full(500, 0.1 * sigmoid.slope**2)
-    again = TrueLogit.fit(sigmoid, scores, np.zeros(500), other, weight)
-    np.testing.assert_allclose(again.logit(scores), known.logit(scores))
-    np.testing.assert_allclose(
-        again.half_width(scores, np.zeros(500), other, 0.9),
-        known.half_width(scores, np.full(500, 0.1), np.zeros(500), 0.9),
-    )
 
 
 def test_few_events_and_few_rows_make_wider_intervals(rng):
@@ -59,8 +43,8 @@ def test_few_events_and_few_rows_make_wider_intervals(rng):
         positive = np.zeros(300, dtype=bool)
         positive[np.argsort(scores + rng.normal(size=300))[-positives:]] = True
         sigmoid = Sigmoid.fit(scores, positive, np.ones(300))
-        found = TrueLogit.fit(sigmoid, scores, np.full(300, 0.01), np.zeros(300), np.ones(300))
-        halves.append(found.half_width(zero, zero, zero, 0.95)[0])
+        found = TrueLogit.fit(sigmoid, scores, np.full(300, 0.01), np.ones(300))
+        halves.append(found.half_width(zero, zero, 0.95)[0])
     assert halves[0] > 2 * halves[1]
     assert found.degrees_of_freedom == 298
     normal = found.sigmoid.logit_variance(zero)[0] ** 0.5 / found.reliability
@@ -78,48 +62,13 @@ def test_ugly_scores(rng, case):
     variance = np.full(n, 10.0 if case == "all noise variance" else 0.1)
     variance[-1] = np.nan  # a row with one replicate out of bag
     sigmoid = Sigmoid.fit(scores, positive, np.ones(n))
-    found = TrueLogit.fit(sigmoid, scores, variance, np.zeros(n), np.ones(n))
+    found = TrueLogit.fit(sigmoid, scores, variance, np.ones(n))
     assert 0.5 <= found.reliability <= 1
     asked = np.array([-50.0, 0.0, 50.0])
     assert np.isfinite(found.logit(asked)).all()
-    half = found.half_width(asked, np.full(3, 0.1), np.zeros(3), 0.95)
+    half = found.half_width(asked, np.full(3, 0.1), 0.95)
     assert np.isfinite(half).all()
     assert (half > 0).all()
-
-
-def test_alternatives_are_the_models_as_good_as_the_best(rng):
-    n = 400
-    truth = rng.normal(size=n) * 2
-    positive = rng.uniform(size=n) < expit(truth)
-    scores = np.column_stack(
-        [truth, 3 * truth + 2 * rng.normal(size=n), rng.normal(size=n), -truth]
-    )
-    known = scores, positive, np.ones(n)
-    found = Alternatives.among(*known, model_sigmoids(*known))
-    assert found.models.tolist() in ([0], [1], [0, 1])  # two standard errors: one time in twenty
-    for k, r in enumerate(found.models):
-        sigmoid = Sigmoid.fit(scores[:, r], *known[1:])
-        assert (found.slopes[k], found.intercepts[k]) == (sigmoid.slope, sigmoid.intercept)
-    scores = scores[:, found.models]
-    logits = found.slopes * scores + found.intercepts
-    expected = np.square(logits - truth[:, None]).mean(axis=1)
-    np.testing.assert_allclose(found.variance(scores, truth), expected)
-    assert not Alternatives.none().variance(np.zeros((3, 0)), np.ones(3)).any()
-
-
-def test_rbf_intervals_hold_what_other_models_of_the_grid_say(rng):
-    X = rng.normal(size=(120, 2))
-    y = rng.uniform(size=120) < expit(X[:, 0])
-    model = BootstrapSVC(
-        kernel="rbf", C=[0.1, 1, 10], gamma=[0.1, 1.0], n_bootstraps=30, random_state=0
-    ).fit(X, y)
-    assert len(model.alternatives_["models"]) > 1
-    wide = model.proba_interval(X)[:, 1]
-    model.alternatives_ = vars(Alternatives.none())
-    narrow = model.proba_interval(X)[:, 1]
-    assert (wide[:, 0] <= narrow[:, 0]).all()
-    assert (narrow[:, 1] <= wide[:, 1]).all()
-    assert np.diff(wide).mean() > np.diff(narrow).mean()
 
 
 @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")  # two labels are wrong

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from bootprob.weighting import accuracy_weights, log_loss_weights, model_sigmoids
+from bootprob.weighting import accuracy_weights, log_loss_weights
 
 
 def test_accuracy_weights_are_formula_3_3():
@@ -28,7 +28,7 @@ def test_log_loss_weights_follow_the_likelihood(rng):
     positive = rng.uniform(size=300) < 1 / (1 + np.exp(-2 * truth))
     scores = truth[:, None] + rng.normal(size=(300, 3)) * [0.1, 0.3, 0.35]
     known = scores, positive, np.ones(300)
-    weights = log_loss_weights(*known, model_sigmoids(*known))
+    weights = log_loss_weights(*known)
     losses = []
     for column in scores.T:
         model = LogisticRegression(C=np.inf).fit(column[:, None], positive)

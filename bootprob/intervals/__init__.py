@@ -18,6 +18,7 @@ from bootprob.intervals.levels import (
     separated,
     student_quantile,
 )
+from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import basic, bca, percentile, studentised
 from bootprob.intervals.votes import of_votes, wald, wilson
 
@@ -36,6 +37,7 @@ __all__ = [
     "counts_gram",
     "jackknife_variance",
     "normal_quantile",
+    "of_mixture",
     "of_votes",
     "percentile",
     "separated",
