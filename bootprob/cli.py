@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from bootprob.cli_control import (
     LeastTnr,
     LeastTpr,
 )
+from bootprob.cli_dea import app as dea_app
 from bootprob.cli_export import export
 from bootprob.cli_options import (
     AllClasses,
@@ -51,9 +52,6 @@ from bootprob.cli_tables import (
 )
 from bootprob.console import Commands, note, peak_memory
 from bootprob.files import check_output
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app", "main"]
 
@@ -270,6 +268,7 @@ app.command()(report)
 app.command()(export)
 app.command()(score)
 app.command()(serve)
+app.add_typer(dea_app)
 
 
 def main() -> None:

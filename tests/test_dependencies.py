@@ -38,6 +38,7 @@ def test_the_engine_knows_nothing_of_the_statistics(path):
         ("bootprob.constrained.exact", ["cvxpy", "pyscipopt", "highspy", "gurobipy"]),
         ("bootprob.constrained", ["cvxpy", "pyscipopt", "highspy", "matplotlib", "numba"]),
         ("bootprob.dea", ["cvxpy", "highspy", "pandas", "matplotlib", "numba", "sklearn"]),
+        ("bootprob.dea.study", ["torch", "sklearn", "pandas", "matplotlib", "cvxpy"]),
         ("bootprob.selection", ["cvxpy", "highspy", "pyscipopt", "matplotlib"]),
         ("bootprob.cli", ["torch", "sklearn", "pandas", "matplotlib", "numba", "cvxpy"]),
     ],

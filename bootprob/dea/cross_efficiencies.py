@@ -14,7 +14,7 @@ from bootprob.exceptions import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bootprob.dea.panel import Table
+    from bootprob.dea.panel_tables import Table
 
 __all__ = ["CrossEfficiency", "Goal", "cross_efficiency"]
 

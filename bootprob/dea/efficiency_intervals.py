@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,15 @@ from bootprob.exceptions import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bootprob.dea.panel import Table
+    from bootprob.dea.panel_tables import Table
 
-__all__ = ["EfficiencyInterval", "efficiency_interval", "reflected_bandwidth", "smoothed_draw"]
+__all__ = [
+    "EfficiencyInterval",
+    "checked_bootstrap",
+    "efficiency_interval",
+    "reflected_bandwidth",
+    "smoothed_draw",
+]
 
 _ONE = 1e-6
 _FEWEST = 100
@@ -95,6 +102,7 @@ def efficiency_interval(
     n_replicates: int = 2000,
     bandwidth: float | None = None,
     seed: int = 0,
+    progress: Callable[[int], None] = lambda n_replicates: None,
 ) -> EfficiencyInterval:
     """Intervals for the efficiency of each unit against the true, unseen frontier.
 
@@ -116,6 +124,8 @@ def efficiency_interval(
         Standard deviation of the smoothing; default `reflected_bandwidth`.
     seed : int, default 0
         The same seed gives the same replicates.
+    progress : callable
+        Called with the number of replicates just made.
 
     Returns
     -------
@@ -138,17 +148,7 @@ def efficiency_interval(
     >>> bool((found.upper < found.result.scores + 1e-9).all())
     True
     """
-    from bootprob.intervals.levels import check_level
-
-    level = check_level(level)
-    if isinstance(n_replicates, bool) or not isinstance(n_replicates, (int, np.integer)):
-        raise DataError(f"n_replicates is {n_replicates!r}; give a whole number.")
-    if n_replicates < _FEWEST:
-        raise DataError(f"n_replicates is {n_replicates}; give at least {_FEWEST}.")
-    if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
-        raise DataError(f"bandwidth is {bandwidth!r}; give a number above zero.")
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise DataError(f"seed is {seed!r}; give a whole number from zero up.")
+    level = checked_bootstrap(level, n_replicates, bandwidth, seed)
     result = efficiency(inputs, outputs, returns=returns, orientation=orientation, slacks=False)
     panel, scores = result.panel, result.scores
     if set(result.status) != {"optimal"} or not scores.all():
@@ -171,12 +171,37 @@ def efficiency_interval(
         else:
             Y = Y * (distances / drawn)[:, None]
         replicates[number] = reference.against(X, Y)
+        progress(1)
     if np.isnan(replicates).any():
         raise DataError(
             "Some scores against the pseudo-samples cannot be computed; amounts of more similar "
             "size may help."
         )
     return _interval(result, level, float(bandwidth), replicates, distances)
+
+
+def checked_bootstrap(
+    level: float, n_replicates: int, bandwidth: float | None = None, seed: int = 0
+) -> float:
+    """Check the options of the bootstrap; return the level.
+
+    Raises
+    ------
+    DataError
+        One is out of range.
+    """
+    from bootprob.intervals.levels import check_level
+
+    level = check_level(level)
+    if isinstance(n_replicates, bool) or not isinstance(n_replicates, (int, np.integer)):
+        raise DataError(f"n_replicates is {n_replicates!r}; give a whole number.")
+    if n_replicates < _FEWEST:
+        raise DataError(f"n_replicates is {n_replicates}; give at least {_FEWEST}.")
+    if bandwidth is not None and not (np.isfinite(bandwidth) and bandwidth > 0):
+        raise DataError(f"bandwidth is {bandwidth!r}; give a number above zero.")
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise DataError(f"seed is {seed!r}; give a whole number from zero up.")
+    return level
 
 
 def _interval(
@@ -226,9 +251,12 @@ def reflected_bandwidth(distances: np.ndarray) -> float:
 def smoothed_draw(distances: np.ndarray, bandwidth: float, rng: np.random.Generator) -> np.ndarray:
     """Draw as many distances from their kernel estimate, of the variance that they have.
 
-    They and their reflections at 1 are smoothed, shrunk towards 1 so that the variance around it
-    stays theirs, and folded back. Simar and Wilson (1998) fold first and shrink towards the mean,
-    which leaves no draw near 1 and so overstates how far the frontier of the data is off.
+    They and their reflections at 1 are smoothed, shrunk towards 1, which is their common mean, so
+    that the variance around it stays theirs, and folded back: Daraio and Simar (2007, Advanced
+    Robust and Nonparametric Methods in Efficiency Analysis, p. 62), but for their shrinking
+    towards the mean of the draw, whose expectation is 1. Simar and Wilson (1998) fold first and
+    shrink towards the mean of what is folded, which leaves no draw near 1 and so overstates how
+    far the frontier of the data is off.
 
     Parameters
     ----------

@@ -115,8 +115,12 @@ def unit_program(
         upper[excluded] = 0.0
     cost = np.zeros(K + 1)
     cost[-1] = 1.0 if orientation == "input" else -1.0
+    lower = np.zeros(K + 1)
+    # The score is not below zero anyway; a bound that says so would, at zero, take the place of
+    # the input weights, and leave them without α'x = 1.
+    lower[-1] = -np.inf
     return Program(
-        matrix, cost, np.zeros(K + 1), upper, row_lower, row_upper,
+        matrix, cost, lower, upper, row_lower, row_upper,
         input_unit, output_unit, column_unit,
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from bootprob.dea.panel import Panel
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
-    from bootprob.dea.panel import Table
+    from bootprob.dea.panel_tables import Table
 
 __all__ = ["as_panel", "efficiency"]
 
@@ -164,7 +164,7 @@ def _solve_unit(
         return
     X, Y, (N, M) = panel.inputs, panel.outputs, (panel.n_inputs, panel.n_outputs)
     x, y = X[unit], Y[unit]
-    score, values = first.values[-1], first.values
+    score, values = first.values[-1] + 0.0, first.values  # no -0.0
     if slacks:
         scale_x, scale_y = (np.where(top > 0, top, 1.0) for top in (X.max(axis=0), Y.max(axis=0)))
         worth = (Y / scale_y).sum(axis=1) - (X / scale_x).sum(axis=1)

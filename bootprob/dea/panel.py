@@ -2,43 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from bootprob.exceptions import DataError
+from bootprob.dea.panel_tables import (
+    PanelError,
+    check_values,
+    checked_names,
+    column_names,
+    enumerated,
+    index_names,
+    listed,
+    numbers_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    Table = np.ndarray | pd.DataFrame | pd.Series | Sequence[Any]
-    """Units in rows; one column may be given flat."""
+    from bootprob.dea.panel_tables import Table
 
 __all__ = ["Panel", "PanelError"]
-
-
-class PanelError(DataError):
-    """Inputs or outputs of decision-making units that cannot be used.
-
-    Attributes
-    ----------
-    units : tuple of str
-        Those that the message is about; empty where it is about the whole.
-    columns : tuple of str
-        Inputs or outputs that the message is about; empty where it is about the whole.
-    """
-
-    def __init__(
-        self, message: str, *, units: Sequence[str] = (), columns: Sequence[str] = ()
-    ) -> None:
-        super().__init__(message)
-        self.units, self.columns = tuple(units), tuple(columns)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), units=self.units, columns=self.columns), self.args
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +62,8 @@ class Panel:
 
     def __post_init__(self) -> None:
         for field, kind in (("inputs", "input"), ("outputs", "output")):
-            values = _numbers(getattr(self, field), field)
-            names = _texts(getattr(self, f"{kind}_names"), f"{kind}_names", values.shape[1])
+            values = numbers_of(getattr(self, field), field)
+            names = checked_names(getattr(self, f"{kind}_names"), f"{kind}_names", values.shape[1])
             object.__setattr__(self, field, values)
             object.__setattr__(self, f"{kind}_names", names)
         if len(self.inputs) != len(self.outputs):
@@ -85,7 +71,7 @@ class Panel:
                 f"inputs has {len(self.inputs)} units and outputs {len(self.outputs)}; both need "
                 "one row for each unit, in the same order."
             )
-        object.__setattr__(self, "units", _texts(self.units, "units", len(self.inputs)))
+        object.__setattr__(self, "units", checked_names(self.units, "units", len(self.inputs)))
         shared = [name for name in self.input_names if name in self.output_names]
         if shared:
             raise PanelError(
@@ -95,7 +81,7 @@ class Panel:
         for values, names in (
             (self.inputs, self.input_names), (self.outputs, self.output_names)
         ):  # fmt: skip
-            _check_values(values, self.units, names)
+            check_values(values, self.units, names)
             values.flags.writeable = False
 
     @classmethod
@@ -128,22 +114,22 @@ class Panel:
             not a number, names repeat, or a unit has no input or no output above zero.
         """
         if units is None:
-            units = _index(inputs, outputs)
+            units = index_names(inputs, outputs)
         tables = {}
         for kind, table in (("input", inputs), ("output", outputs)):
-            tables[kind] = _numbers(table, f"{kind}s")
+            tables[kind] = numbers_of(table, f"{kind}s")
         given = {"input": input_names, "output": output_names}
         names = {}
         for kind, table in (("input", inputs), ("output", outputs)):
-            default = _columns(table) or [
+            default = column_names(table) or [
                 f"{kind} {number}" for number in range(1, tables[kind].shape[1] + 1)
             ]
-            listed = _listed(given[kind], f"{kind}_names")
-            names[kind] = tuple(default if listed is None else listed)
+            own = listed(given[kind], f"{kind}_names")
+            names[kind] = tuple(default if own is None else own)
         if units is None:
             units = range(1, len(tables["input"]) + 1)
         panel = cls(
-            tables["input"], tables["output"], tuple(_listed(units, "units") or ()),
+            tables["input"], tables["output"], tuple(listed(units, "units") or ()),
             names["input"], names["output"],
         )  # fmt: skip
         panel.require_activity()
@@ -183,7 +169,7 @@ class Panel:
             idle = [self.units[row] for row in np.flatnonzero(~values.any(axis=1))]
             if wanted and idle:
                 raise PanelError(
-                    f"All {kind} of {_enumerated('unit', idle)} are zero; its efficiency has no "
+                    f"All {kind} of {enumerated('unit', idle)} are zero; its efficiency has no "
                     "meaning. Leave it out or correct it.",
                     units=idle,
                 )
@@ -240,7 +226,7 @@ class Panel:
         if wanted is None:
             return list(range(len(known)))
         found = []
-        for item in _listed(wanted, kind) or []:
+        for item in listed(wanted, kind) or []:
             if isinstance(item, str) and item in known:
                 found.append(known.index(item))
             elif (
@@ -265,103 +251,3 @@ class Panel:
             index=pd.Index(self.units, name="unit"),
             columns=list(self.input_names + self.output_names),
         )
-
-
-def _numbers(table: Any, what: str) -> np.ndarray:
-    """A copy (K, N) float64; missing values as NaN."""
-    if isinstance(table, (str, bytes, dict)) or not hasattr(table, "__len__"):
-        raise PanelError(
-            f"{what} is {type(table).__name__}; give an array or a data frame of numbers, one row "
-            "for each unit."
-        )
-    try:
-        if hasattr(table, "isna"):  # pandas: its own missing values become NaN
-            values = table.mask(table.isna(), np.nan).to_numpy(dtype=np.float64)
-        else:
-            raw = np.asarray(table)
-            if raw.dtype.kind == "c":
-                raise TypeError("complex numbers")
-            values = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise PanelError(f"{what} cannot be read as numbers ({error}).") from error
-    if values.ndim == 1:
-        values = values[:, None]
-    if values.ndim != 2 or not values.size:
-        raise PanelError(
-            f"{what} has the shape {values.shape}; give (units, columns), at least one of each."
-        )
-    return np.array(values, dtype=np.float64, order="C")
-
-
-def _check_values(values: np.ndarray, units: Sequence[str], names: Sequence[str]) -> None:
-    for bad, what, advice in (
-        (np.isnan(values), "missing", "Fill it in or leave the unit or the column out."),
-        (np.isinf(values), "infinite", "Correct it."),
-        (values < 0, "negative", "DEA needs values from zero up; shift, split or leave it out."),
-    ):
-        if bad.any():
-            rows, columns = (np.flatnonzero(bad.any(axis=axis)).tolist() for axis in (1, 0))
-            first = np.argwhere(bad)[0].tolist()
-            more = f" ({int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-            raise PanelError(
-                f"{names[first[1]]!r} of unit {units[first[0]]!r} is {what}{more}. {advice}",
-                units=[units[row] for row in rows],
-                columns=[names[column] for column in columns],
-            )
-
-
-def _texts(names: Any, what: str, length: int) -> tuple[str, ...]:
-    texts = tuple(str(name).strip() for name in _listed(names, what) or [])
-    if len(texts) != length:
-        raise PanelError(f"{what} has {len(texts)} names; {length} are needed.")
-    if not all(texts):
-        raise PanelError(f"{what} holds an empty name.")
-    twice = sorted({text for text in texts if texts.count(text) > 1})
-    if twice:
-        raise PanelError(
-            f"{what} holds {twice[0]!r} more than once; give every one its own name, for example "
-            "by a number behind it."
-        )
-    return texts
-
-
-def _listed(names: Iterable[object] | None, what: str) -> list[Any] | None:
-    if names is None:
-        return None
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
-        raise PanelError(f"{what} is {names!r}; give a list.")
-    return list(names)
-
-
-def _columns(table: Any) -> list[Any] | None:
-    """Names that a data frame's columns, or a series, really have."""
-    if hasattr(table, "columns"):
-        return None if _numbered(table.columns) else list(table.columns)
-    name = getattr(table, "name", None)
-    return None if name is None else [name]
-
-
-def _index(*tables: Any) -> list[Any] | None:
-    """Unit names of the data frames given; they must agree.
-
-    Numbers that pandas made up are no names.
-    """
-    indexes = [
-        table.index for table in tables if hasattr(table, "iloc") and not _numbered(table.index)
-    ]
-    if len(indexes) == 2 and not indexes[0].equals(indexes[1]):
-        raise PanelError(
-            "inputs and outputs have different indexes; take them from one data frame, or give "
-            "arrays and `units`."
-        )
-    return list(indexes[0]) if indexes else None
-
-
-def _numbered(index: Any) -> bool:
-    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-
-
-def _enumerated(what: str, names: Sequence[str], at_most: int = 5) -> str:
-    shown = ", ".join(map(repr, names[:at_most]))
-    more = f" and {len(names) - at_most} more" if len(names) > at_most else ""
-    return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +166,7 @@ def play_selection_game(
     joint: JointSelection | Iterable[int | str] | None = None,
     method: str = "exact",
     time_limit: float | None = 10.0,
+    progress: Callable[[int], None] = lambda n_units: None,
 ) -> SelectionGame:
     """Each unit's own selection of p outputs against the joint one.
 
@@ -180,6 +181,8 @@ def play_selection_game(
         Of `select_for_unit`.
     time_limit : float or None, default 10.0
         Seconds for each unit, and for the joint selection.
+    progress : callable
+        Called with the number of units whose selection was just found.
 
     Returns
     -------
@@ -209,6 +212,7 @@ def play_selection_game(
         better = own.objective > efficiencies[row] + _SAME
         strategies.append(own.features if better else chosen)
         proven.append(own.status == "optimal")
+        progress(1)
     known = {strategy: evaluator.of(strategy) for strategy in set(strategies)}
     return SelectionGame(
         joint=chosen, strategies=tuple(strategies), proven=tuple(proven),

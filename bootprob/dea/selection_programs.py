@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.constrained.optional_solvers import choose_solver, load_cvxpy, quiet_about_accuracy
-from bootprob.constrained.started_solvers import started_highs, started_scip
 from bootprob.dea.selection_objectives import EfficiencyObjective
 from bootprob.dea.selection_search import OutputSearch
 from bootprob.dea.subset_efficiencies import SubsetEfficiencies
@@ -45,6 +43,8 @@ def check_linear_solver(solver: str | None) -> str:
     DataError
         It is neither, or it is not installed.
     """
+    from bootprob.constrained.optional_solvers import choose_solver  # loads torch
+
     if solver is None:
         try:
             return choose_solver("HIGHS")
@@ -73,6 +73,9 @@ def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> st
         return check_linear_solver(solver)
     if solver is not None and check_linear_solver(solver) == "HIGHS":
         raise DataError("HiGHS solves no mixed-integer quadratic programs; give solver='SCIP'.")
+
+    from bootprob.constrained.optional_solvers import choose_solver
+
     return choose_solver("SCIP")
 
 
@@ -89,6 +92,8 @@ def improve_by_program(search: OutputSearch, solver: str, deadline: float) -> bo
     """
     if search.bound <= search.merit + ROUNDING:
         return True
+    from bootprob.constrained.optional_solvers import load_cvxpy
+
     cp = load_cvxpy()
 
     evaluator, objective = search.evaluator, search.objective
@@ -156,8 +161,10 @@ def solve_started(problem: Any, z: Any, solver: str, seconds: float) -> tuple[fl
     infeasible : bool
         Whether the solver says that there is no solution.
     """
-    cp = load_cvxpy()
+    from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
+    from bootprob.constrained.started_solvers import started_highs, started_scip
 
+    cp = load_cvxpy()
     with quiet_about_accuracy():
         if solver == "SCIP":
             scip = started_scip()
@@ -196,6 +203,8 @@ def _loss(
     objective: EfficiencyObjective, efficiency: Any, known: Floats
 ) -> tuple[Any, float, list[Any]]:
     """What is minimised, by how much it is to be multiplied, and constraints."""
+    from bootprob.constrained.optional_solvers import load_cvxpy
+
     cp = load_cvxpy()
 
     if objective.name in ("mean", "weighted"):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.constrained.optional_solvers import load_cvxpy
 from bootprob.dea.constraints import SelectionRules
 from bootprob.dea.panel import Panel
 from bootprob.dea.subset_efficiencies import SubsetEfficiencies
@@ -128,6 +127,8 @@ class UnitProgram:
         tuple
             The problem, and the variables z of the outputs and of the inputs.
         """
+        from bootprob.constrained.optional_solvers import load_cvxpy  # loads torch
+
         cp = load_cvxpy()
 
         n, m = self._inputs.shape[0], self._outputs.shape[0]

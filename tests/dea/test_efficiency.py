@@ -419,3 +419,18 @@ def test_importing_is_light():
         f"assert not {heavy!r} & set(sys.modules), {heavy!r} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("super_efficiency", [False, True])
+@pytest.mark.parametrize("slacks", [False, True])
+def test_a_unit_that_produces_nothing_has_a_proven_score_of_zero(rng, slacks, super_efficiency):
+    """Its weights still keep to α'x = 1; a panel gets such units by `take`."""
+    X, Y = rng.uniform(1, 2, (5, 2)), rng.uniform(1, 2, (5, 3))
+    Y[2, :2] = 0
+    panel = Panel.of(X, Y).take(outputs=[0, 1])
+    result = efficiency(panel, slacks=slacks, super_efficiency=super_efficiency)
+    assert set(result.status) == {"optimal"}
+    assert result.scores[2] == 0
+    assert not np.signbit(result.scores[2])
+    assert result.input_weights[2] @ X[2] == pytest.approx(1)
+    assert (np.delete(result.scores, 2) > 0).all()

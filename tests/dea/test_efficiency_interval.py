@@ -44,7 +44,7 @@ def test_intervals_cover_a_known_frontier(rng, monkeypatch):
         covered.append((found.lower <= true) & (true <= found.upper))
         raw.append(found.result.scores - true)
         corrected.append(found.corrected - true)
-    assert 0.72 < np.mean(covered) < 0.97
+    assert 0.6 < np.mean(covered) < 0.97  # 25 panels, whose units share their luck
     assert np.min(raw) > -1e-9
     assert abs(np.mean(corrected)) < 0.5 * np.mean(raw)
 
@@ -121,6 +121,26 @@ def test_draws_keep_the_variance_around_one(rng):
         assert drawn.min() >= 1
         assert np.mean((drawn - 1) ** 2) == pytest.approx(np.mean((distances - 1) ** 2), rel=0.05)
     assert np.unique(drawn).size == len(drawn)
+
+
+def test_draws_are_of_the_reflected_density(rng):
+    """Daraio and Simar (2007): draw from distances and reflections, shrink, then fold.
+
+    Folding first and shrinking towards the mean, as in the paper of 1998, would leave no draws
+    next to the frontier.
+    """
+    distances, bandwidth = 1 + np.abs(rng.normal(0, 0.3, 20_000)), 0.15
+    drawn = smoothed_draw(distances, bandwidth, rng)
+    both = np.concatenate((distances, 2 - distances))
+    moved = rng.choice(both, 200_000) + bandwidth * rng.standard_normal(200_000)
+    shrunk = 1 + (moved - 1) / np.sqrt(1 + bandwidth**2 / both.var())
+    shares = [0.02, 0.1, 0.25, 0.5, 0.75, 0.9]
+    truth = np.quantile(np.where(shrunk < 1, 2 - shrunk, shrunk), shares)
+    np.testing.assert_allclose(np.quantile(drawn, shares), truth, atol=0.015)
+    kept = 1 / np.sqrt(1 + bandwidth**2 / distances.var())
+    least_if_folded_first = 1 + (1 - kept) * (distances.mean() - 1)
+    assert least_if_folded_first > 1.03
+    assert np.mean(drawn < least_if_folded_first) > 0.05
 
 
 def test_bandwidth_is_of_the_normal_reference_rule(rng):
