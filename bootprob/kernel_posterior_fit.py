@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _DEVIATIONS = tuple(2.0**k for k in range(-3, 5))  # σ, in logits, each as likely as any other
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _LANDMARKS = 256
-_EXAMINED_ROWS = 1000  # that γ and σ are narrowed down on
+_EXAMINED_ROWS = (1000, 10_000)  # that γ and σ are narrowed down on, before all rows
 _MOST_PAIRS = 8
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best pair of γ and σ: 0.1 % of its weight
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
@@ -43,7 +43,7 @@ def fit_kernel_posterior(
     they do not reach is added to the posterior's). Posterior and evidence for γ of the grid and
     σ = 2⁻³, 2⁻², …, 2⁴ are those of `bootprob.expectation_propagation`, and the pairs count
     by their evidence; no more than eight are kept. Of more than 1,000 rows, that many tell which
-    pairs are possible, and all rows which of those count.
+    pairs are possible, then 10,000, and all rows which of those count.
 
     Parameters
     ----------
@@ -63,21 +63,25 @@ def fit_kernel_posterior(
         Mean and standard deviation of the logit of each training row under each pair of γ and σ,
         its own label left out.
     """
-    # Rows in the order of their class, so that evenly spaced ones have the classes' shares.
-    order = np.argsort(positive, kind="stable")
-    spaced = np.linspace(0, len(rows) - 1, min(len(rows), _EXAMINED_ROWS)).astype(np.intp)
-    examined = np.sort(order[spaced])
-    # Always the same draw: the posterior is part of the model and must not depend on its seed.
-    drawn = np.random.default_rng(0).permutation(len(examined))[:_LANDMARKS]
-    landmarks = torch.from_numpy(rows[examined[np.sort(drawn)]]).to(device)
     every = _Labelled.of(rows, positive, weight, device)
-    few = every if len(examined) == len(rows) else every.part(examined)
-    posteriors = _possible(_climb(few, landmarks, np.unique(gammas)))
-    if few is not every:
+    stages = [_spaced(positive, size) for size in _EXAMINED_ROWS if size < len(rows)]
+    first = stages[0] if stages else np.arange(len(rows))
+    # Always the same draw: the posterior is part of the model and must not depend on its seed.
+    drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
+    landmarks = torch.from_numpy(rows[first[np.sort(drawn)]]).to(device)
+    data = [*(every.part(stage) for stage in stages), every]
+    posteriors = _possible(_climb(data[0], landmarks, np.unique(gammas)))
+    for more in data[1:]:
         kept = [(each.columns.gamma, each.deviation) for each in posteriors]
-        columns = {gamma: _Columns(every, landmarks, gamma) for gamma, _ in kept}
+        columns = {gamma: _Columns(more, landmarks, gamma) for gamma, _ in kept}
         posteriors = _possible([columns[gamma].posterior(sigma, None) for gamma, sigma in kept])
     return _mixture(posteriors, landmarks)
+
+
+def _spaced(positive: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
+    """So many rows, evenly spaced in the order of their class: with the classes' shares."""
+    order = np.argsort(positive, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
 
 
 @dataclass(frozen=True)

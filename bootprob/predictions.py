@@ -126,8 +126,10 @@ class FittedEnsemble(FittedScores):
             Default: the parameter `interval`. What each covers was measured: docs/intervals.md.
 
             - "corrected": meant to contain the true probability ``P(y | x)`` with the stated
-              confidence, also of rows where it is small or large: normal on the logit, corrected
-              for what the noise of the scores does to logits (`bootprob.true_logit`).
+              confidence, also of rows where it is small or large. Linear kernels: normal on the
+              logit, corrected for what the noise of the scores does to logits
+              (`bootprob.true_logit`). RBF kernels, which smooth more than resampling shows: the
+              posterior of a Gaussian process of the same kernel (`bootprob.kernel_posterior`).
             - "normal": normal on the logit around `predict_proba`, with the variance of the
               replicates plus that of the calibrator.
             - "jackknife": the same with the infinitesimal jackknife's variance of the mean.

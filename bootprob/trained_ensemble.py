@@ -221,8 +221,9 @@ def _kernel_posterior(
     assert table.gamma is not None
     used = weight > 0
     rows = table.unmapped
+    known = rows if used.all() else rows[used]  # of a million rows there is no need for a copy
     posterior, left_out = fit_kernel_posterior(
-        rows[used], positive[used], weight[used], table.gamma, table.device
+        known, positive[used], weight[used], table.gamma, table.device
     )
     logits = np.empty((len(rows), *left_out.shape[1:]))
     logits[used] = left_out

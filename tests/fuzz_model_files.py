@@ -173,6 +173,11 @@ def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return found
 
 
+def _copy(value: Any) -> Any:
+    """Entries that are put twice must not change together, nor contain themselves."""
+    return json.loads(json.dumps(value))
+
+
 def change_json(content: dict[str, Any], rng: np.random.Generator) -> None:
     """Change an entry somewhere."""
     places = _places({name: content[name] for name in content if name != "shapes"}, [])
@@ -181,17 +186,17 @@ def change_json(content: dict[str, Any], rng: np.random.Generator) -> None:
         container = content  # entries at the top were listed from a copy
     match int(rng.integers(7)):
         case 0 | 1:
-            container[key] = _VALUES[int(rng.integers(len(_VALUES)))]
+            container[key] = _copy(_VALUES[int(rng.integers(len(_VALUES)))])
         case 2:
             container.pop(key) if isinstance(container, dict) else container.__delitem__(key)
         case 3:
             other, place = places[int(rng.integers(len(places)))]
-            container[key] = json.loads(json.dumps(other[place]))
+            container[key] = _copy(other[place])
         case 4:
             if isinstance(container, dict):
                 container[str(rng.choice(["", "x", "$tuple", "$array", "coef_"]))] = 1
             else:
-                container.append(container[key])
+                container.append(_copy(container[key]))
         case 5:
             if type(container[key]) in (int, float):
                 container[key] = container[key] * float(rng.choice([0, -1, 2, 1e10]))

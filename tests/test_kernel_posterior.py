@@ -61,7 +61,7 @@ def test_many_rows_in_blocks_are_few_rows_at_once(rng, monkeypatch):
     streamed, again = fit_kernel_posterior(*known)
     np.testing.assert_allclose(streamed.coefficients, plain.coefficients, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(again, left_out, atol=1e-6)
-    monkeypatch.setattr(kernel_posterior_fit, "_EXAMINED_ROWS", 300)
+    monkeypatch.setattr(kernel_posterior_fit, "_EXAMINED_ROWS", (300, 500))
     narrowed, _ = fit_kernel_posterior(*known)
     new = rng.normal(size=(50, 2))
     wide, narrow = (
