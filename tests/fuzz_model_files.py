@@ -204,7 +204,7 @@ def change_json(content: dict[str, Any], rng: np.random.Generator) -> None:
                 container[key] += str(rng.choice([" ", "x", "\n", "\0"]))
         case 6:
             deep: Any = 0
-            for _ in range(int(rng.integers(20, 400))):
+            for _ in range(int(rng.integers(20, 200))):
                 deep = [deep] if rng.random() < 0.5 else {"$tuple": [deep]}
             container[key] = deep
 

@@ -130,6 +130,12 @@ def test_select(table: Path, panel: Panel, tmp_path: Path) -> None:
 
 def test_objectives(table: Path, panel: Panel, frame: pd.DataFrame, tmp_path: Path) -> None:
     one, where = panel.take(inputs=["x1"]), tmp_path / "out.json"
+    _refused("'percentile' needs percentile", "select", *_ratio(table), "-p", 2, "--objective",
+             "percentile")  # fmt: skip
+    _refused("only 'weighted' uses that", "select", *_ratio(table), "-p", 2, "--weight-column",
+             "worth")  # fmt: skip
+    _refused("Invalid value for '--time-limit'", "select", *_ratio(table), "-p", 2,
+             "--time-limit", 0, code=2)  # fmt: skip
     for given, options in (
         (["--objective", "minimum"], {"objective": "minimum"}),
         (

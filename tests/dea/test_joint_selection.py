@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
@@ -307,8 +308,10 @@ def test_start_is_used(rng):
         ({"size": "two"}, "from 1 to 6"),
         ({"objective": "median"}, "give one of"),
         ({"method": "best"}, "give one of"),
-        ({"weights": [1] * 12}, "weights go with"),
-        ({"objective": "weighted"}, "missing"),
+        ({"weights": [1] * 12}, "only 'weighted' uses that"),
+        ({"objective": "weighted"}, "'weighted' needs weights"),
+        ({"objective": "percentile"}, "'percentile' needs percentile"),
+        ({"panel": [[1, 2]]}, "panel is list; give a Panel"),
         ({"objective": "weighted", "weights": [1, 2]}, "one for each of the 12"),
         ({"objective": "weighted", "weights": [-1] * 12}, "none negative"),
         ({"objective": "weighted", "weights": {"nobody": 1}}, "no unit"),
@@ -318,8 +321,12 @@ def test_start_is_used(rng):
         ({"budget": -1}, "positive"),
         ({"budget": 3, "costs": [np.nan] * 6}, "finite"),
         ({"budget": 3, "costs": ["dear"] * 6}, "no numbers"),
+        ({"budget": 3, "costs": 4}, "a number for each output"),
+        ({"budget": 3, "costs": pd.Series({"output 1": 1, "output 9": 1})}, "no 'output 9'"),
         ({"cluster_max": 1}, "need clusters"),
         ({"clusters": [0, 1], "cluster_max": 1}, "a label for each"),
+        ({"clusters": 3, "cluster_max": 1}, "a label for each"),
+        ({"clusters": pd.Series({"output 1": "a"}), "cluster_max": 1}, "a label for each"),
         ({"clusters": {"a": [0], "b": [0]}, "cluster_max": 1}, "more than one cluster"),
         ({"clusters": {"a": [0]}, "cluster_max": {"b": 1}}, "no cluster 'b'"),
         ({"clusters": {"a": [0]}, "cluster_max": -1}, "give 0, 1, 2"),
@@ -333,7 +340,40 @@ def test_start_is_used(rng):
 def test_bad_options(rng, options, message):
     panel = random_panel(rng, 12, 6)
     with pytest.raises(DataError, match=message):
-        select_outputs(panel, **{"size": 2, **options})
+        select_outputs(**{"panel": panel, "size": 2, **options})
+
+
+def test_series_count_by_their_names_whatever_their_order(rng):
+    panel = random_panel(rng, 12, 6)
+    units, outputs = list(panel.units), list(panel.output_names)
+    weights = pd.Series(rng.uniform(0, 3, 12), units)
+    costs = pd.Series(rng.permutation([1.0, 1, 1, 9, 9, 9]), outputs)
+    labels = pd.Series(list("aabbcc"), outputs)
+    options = {"objective": "weighted", "budget": 12, "cluster_max": 1}
+    truth = select_outputs(
+        panel, 3, weights=weights.to_numpy(), costs=costs.to_numpy(), clusters=list(labels),
+        **options,
+    )  # fmt: skip
+    shuffled = [one.sample(frac=1, random_state=3) for one in (weights, costs, labels)]
+    assert shuffled[1].index.tolist() != outputs
+    found = select_outputs(
+        panel, 3, weights=shuffled[0], costs=shuffled[1], clusters=shuffled[2], **options
+    )
+    assert found.features == truth.features
+    assert found.objective == pytest.approx(truth.objective)
+    numbered = select_outputs(panel, 2, objective="weighted", weights=pd.Series(list(weights)))
+    in_order = select_outputs(panel, 2, objective="weighted", weights=list(weights))
+    assert numbered.objective == in_order.objective
+    twice = pd.Series([1.0, 2.0], ["1", "1"])
+    with pytest.raises(DataError, match="'1' more than once"):
+        select_outputs(panel, 2, objective="weighted", weights=twice)
+
+
+def test_no_efficiency_exceeds_one(rng):
+    panel = random_panel(rng, 40, 12)
+    evaluator = SubsetEfficiencies(panel)
+    for _ in range(30):
+        assert evaluator.of(rng.choice(12, 5, replace=False)).max() <= 1.0
 
 
 def test_rules_that_nothing_keeps(rng):

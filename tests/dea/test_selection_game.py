@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bootprob.dea.joint_selection import select_outputs
@@ -108,5 +109,25 @@ def test_bad_options(panel):
         game.coalitions({"A": 1})
     with pytest.raises(DataError, match="one for each of"):
         game.coalitions([1, 2])
-    with pytest.raises(DataError, match="width"):
-        game.histogram(0)
+    for groups in (None, 3, ["a", None] * 5, [np.nan] * 10):
+        with pytest.raises(DataError, match="label"):
+            game.coalitions(groups)
+    for width in (0, "wide", None, True):
+        with pytest.raises(DataError, match="width"):
+            game.histogram(width)
+    for share in (None, "half", True):
+        with pytest.raises(DataError, match="per cent"):
+            supported_selection(panel, 2, [[0]], share=share)
+    with pytest.raises(DataError, match="holds no output"):
+        supported_selection(panel, 2, [[0], []])
+    with pytest.raises(DataError, match="give a Panel"):
+        play_selection_game(panel.to_frame(), 2)
+    with pytest.raises(DataError, match="give a Panel"):
+        supported_selection(panel.to_frame(), 2, [[0]])
+
+
+def test_a_series_of_groups_is_taken_by_its_names(panel):
+    game = play_selection_game(panel, 1, method="exchange")
+    groups = dict(zip(panel.units, list("aaabbbbbcc"), strict=True))
+    series = pd.Series(groups).iloc[::-1]
+    pd.testing.assert_frame_equal(game.coalitions(series), game.coalitions(groups))

@@ -190,7 +190,7 @@ def test_an_input_that_nobody_uses_says_nothing(rng):
         ({"weight_bounds": {0: (-1, 1)}}, "from 0 up"),
         ({"weight_bounds": {0: (np.nan, 1)}}, "from 0 up"),
         ({"weight_bounds": {0: (0, np.nan)}}, "not less"),
-        ({"solver": "GUROBI"}, "gurobipy|HIGHS"),
+        ({"solver": "GUROBI"}, "give 'HIGHS', 'SCIP'"),
         ({"solver": 3}, "solver is 3"),
         ({"time_limit": "long"}, "positive number"),
     ],
