@@ -28,6 +28,8 @@ class KnownTruth:
     """Parameters of the `BootstrapSVC` that it is for."""
     within_reach: bool | None = True
     """Whether those parameters can express the truth; None: nearly."""
+    columns: Callable[[Floats], Floats] = lambda X: X
+    """Columns in which the logit is linear."""
 
     def rows(self, generator: np.random.Generator, n: int) -> Floats:
         return self.distribution(generator, n, self.n_features)
@@ -67,15 +69,22 @@ def _uneven_scales(generator: np.random.Generator, n: int, p: int) -> Floats:
     return X
 
 
+def _curves(X: Floats) -> Floats:
+    return np.column_stack([np.sin(1.5 * X[:, 0]), X[:, 1] * X[:, 2]])
+
+
 def _curved(X: Floats) -> Floats:
-    return 2.0 * np.sin(1.5 * X[:, 0]) + X[:, 1] * X[:, 2] - 0.3
+    return _curves(X) @ [2.0, 1.0] - 0.3
 
 
 def _hills(X: Floats) -> Floats:
     """Three hills and valleys, as wide as the RBF kernel's can be."""
-    centers, heights = [(1, 1), (-1, 0.5), (0.5, -1.5)], [3, -3, 2]
-    hills = [np.exp(-0.5 * np.square(X - center).sum(axis=1)) for center in centers]
-    return np.array(heights) @ np.array(hills) - 0.5
+    centers = [(1, 1), (-1, 0.5), (0.5, -1.5)]
+    return np.column_stack([np.exp(-0.5 * np.square(X - center).sum(axis=1)) for center in centers])
+
+
+def _hilly(X: Floats) -> Floats:
+    return _hills(X) @ [3.0, -3.0, 2.0] - 0.5
 
 
 _FIVE = [1.0, -0.8, 0.6, 0.4, 0.0]
@@ -92,9 +101,9 @@ COVERED = (
     KnownTruth("heavy tails (t, 3 df)", 500, 5, _linear([0.8, -0.6, 0.5, 0.3, 0.0], 0.3),
         _heavy_tails),
     KnownTruth("uneven scales", 500, 4, _linear([0.5, 0.8, -0.6, 0.3], 0.2), _uneven_scales),
-    KnownTruth("hills, RBF", 500, 2, _hills, options=_RBF),
-    KnownTruth("hills, RBF, one γ", 500, 2, _hills, options=_RBF | {"gamma": "scale"},
-        within_reach=None),
-    KnownTruth("curved, linear kernel", 500, 3, _curved, within_reach=False),
+    KnownTruth("hills, RBF", 500, 2, _hilly, options=_RBF, columns=_hills),
+    KnownTruth("hills, RBF, one γ", 500, 2, _hilly, options=_RBF | {"gamma": "scale"},
+        within_reach=None, columns=_hills),
+    KnownTruth("curved, linear kernel", 500, 3, _curved, within_reach=False, columns=_curves),
 )  # fmt: skip
 """For the coverage of intervals, at several numbers of rows."""

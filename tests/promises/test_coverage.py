@@ -39,7 +39,7 @@ def test_coverage(truth, n, record):
             bootstraps = FEW_BOOTSTRAPS
         else:
             options |= NYSTROEM
-    keys = [(m, level) for m in METHODS + (() if rbf else (LIMIT,)) for level in LEVELS]
+    keys = [(method, level) for method in (*METHODS, LIMIT) for level in LEVELS]
     covered, width = ({key: [] for key in keys} for _ in range(2))
     trues, errors, warned, skipped = [], [], 0, 0
     for trial in count():
@@ -59,8 +59,8 @@ def test_coverage(truth, n, record):
             once = model.proba_interval(new, 0.9)[:, 1]
         np.testing.assert_allclose(bounds["corrected", 0.9], once, atol=1e-9)
         warned += bool(caught)
-        if not rbf:
-            bounds |= {(LIMIT, level): _fisher_interval(X, y, new, level) for level in LEVELS}
+        known = truth.columns(X), y, truth.columns(new)
+        bounds |= {(LIMIT, level): _fisher_interval(*known, level) for level in LEVELS}
         for key, pair in bounds.items():
             lower, upper = pair.T
             assert (lower < upper).all()
