@@ -17,7 +17,7 @@ from bootprob.cli_dea_options import (
     UnitColumn,
     UnitTableFile,
 )
-from bootprob.cli_dea_tables import check_result, print_where, read_units, write_result
+from bootprob.cli_dea_tables import check_named, check_result, print_where, read_units, write_result
 
 if TYPE_CHECKING:
     from bootprob.dea import SelectionGame
@@ -57,7 +57,7 @@ def game(
     method: SearchName = Search.exchange,
     time_limit: Annotated[
         float,
-        typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="For each unit."),
+        typer.Option("--time-limit", min=0.01, metavar="SECONDS", help="For each unit."),
     ] = 10.0,
     output: Result = None,
 ) -> None:
@@ -79,7 +79,9 @@ def game(
     chosen = None
     if joint is not None:
         wanted = [part.strip() for part in joint.split(",") if part.strip()]
-        chosen = panel.positions("outputs", [joint] if joint in panel.output_names else wanted)
+        wanted = [joint] if joint in panel.output_names else wanted
+        check_named(panel, "outputs", wanted)
+        chosen = panel.positions("outputs", wanted)
 
     from bootprob.dea import play_selection_game, supported_selection
     from bootprob.dea.result_content import game_content, panel_content, supported_content
@@ -128,10 +130,14 @@ def _print_game(game: SelectionGame, content: dict[str, Any]) -> None:
         ["unit", "joint", "own", "support %", "own selection"], rows,
         "Efficiency under the joint and the own selection, and who supports the latter",
     )  # fmt: skip
+    idle = (
+        "1 unit gains nothing by its own."
+        if content["n_content"] == 1
+        else f"{content['n_content']} units gain nothing by their own."
+    )
     typer.echo(
         f"{content['n_majorities']} of {len(game.units)} own selections have more than half of "
-        f"the units behind them; the most support is {content['most_support']:.1f} %. "
-        f"{content['n_content']} units gain nothing by their own."
+        f"the units behind them; the most support is {content['most_support']:.1f} %. {idle}"
     )
     if not all(game.proven):
         typer.echo(

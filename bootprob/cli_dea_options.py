@@ -158,7 +158,7 @@ TimeLimit = Annotated[
     float,
     typer.Option(
         "--time-limit",
-        min=0.0,
+        min=0.01,
         metavar="SECONDS",
         help="After that the best known is told, with a bound on what is better.",
     ),

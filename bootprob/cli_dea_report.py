@@ -63,7 +63,7 @@ def report(
         float,
         typer.Option(
             "--time-limit",
-            min=0.0,
+            min=0.01,
             metavar="SECONDS",
             help="For the selections, and again for the units' own selections.",
         ),

@@ -30,7 +30,7 @@ from bootprob.cli_dea_rules import (
     OutputTable,
     Rules,
 )
-from bootprob.cli_dea_tables import check_result, print_where, read_units, write_result
+from bootprob.cli_dea_tables import check_named, check_result, print_where, read_units, write_result
 
 if TYPE_CHECKING:
     from bootprob.dea import JointSelection, SelectionCurve
@@ -138,6 +138,7 @@ def unit(
     rules = Rules(output_table, budget, cluster_min, cluster_max, max_correlation)
     check_result(output, table, *rules.files)
     units = read_units(table, inputs, outputs, unit_column)
+    check_named(units.panel, "units", [name])
 
     from bootprob.dea import select_for_unit
     from bootprob.dea.result_content import panel_content, unit_selection_content

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bootprob.dea import Panel
 
-__all__ = ["UnitTable", "check_result", "print_where", "read_units", "write_result"]
+__all__ = ["UnitTable", "check_named", "check_result", "print_where", "read_units", "write_result"]
 
 _SUFFIXES = (".csv", ".parquet", ".json")
 _WILD = frozenset("*?[")
@@ -118,6 +118,28 @@ def read_units(
     if units is None:
         _hint(frame, {*used, *made})
     return UnitTable(table, frame, Panel.of(frame[used], frame[made], units=units))
+
+
+def check_named(panel: Panel, kind: str, wanted: Sequence[str]) -> None:
+    """Refuse names of units or outputs that there are not; here, nothing is chosen by position.
+
+    Parameters
+    ----------
+    panel : Panel
+    kind : {"units", "outputs"}
+    wanted : sequence of str
+
+    Raises
+    ------
+    DataError
+        One is not there.
+    """
+    known = panel.units if kind == "units" else panel.output_names
+    for name in wanted:
+        if name not in known:
+            raise DataError(
+                f"There is no {name!r} among the {len(known)} {kind}: {_shown(list(known))}."
+            )
 
 
 def check_result(output: Path | None, *inputs: Path) -> None:

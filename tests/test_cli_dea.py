@@ -195,7 +195,9 @@ def test_unit(table: Path, panel: Panel, tmp_path: Path) -> None:
     _done("unit", table, unit, *COLUMNS, "-p", 2, "--output-table", about, "-o", where)
     weights = {one["name"]: one["weight"] for one in json.loads(where.read_text())["outputs"]}
     assert weights.get(chosen, 0) == 0
-    _refused("There is no '77' among the 10 units", "unit", table, "77", *COLUMNS, "-p", 2)
+    _refused(
+        "There is no '77' among the 10 units: 00, 01, 02", "unit", table, "77", *COLUMNS, "-p", 2
+    )
 
 
 def test_game(table: Path, panel: Panel, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def choose_solver(solver: str | None = None) -> str:
             return name
     what = " or ".join(f"{_MODULES[name]} (for {name})" for name in wanted)
     install = "gurobipy" if wanted == ("GUROBI",) else "'bootprob[mip]'"
-    raise DataError(f'method="exact" needs {what}, which is not installed: pip install {install}.')
+    raise DataError(f"This method needs {what}, which is not installed: pip install {install}.")
 
 
 def load_cvxpy() -> Any:

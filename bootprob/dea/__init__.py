@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         support_histograms,
     )
     from bootprob.dea.joint_selection import select_outputs, selection_curve
+    from bootprob.dea.output_selector import OutputSelector
     from bootprob.dea.panel import Panel, PanelError
     from bootprob.dea.selection_game import (
         SelectionGame,
@@ -50,6 +51,7 @@ __all__ = [
     "InfeasibleSelectionError",
     "JointSelection",
     "OutputCorrelations",
+    "OutputSelector",
     "Panel",
     "PanelError",
     "SelectionCurve",
@@ -88,6 +90,7 @@ _LATER = {
     "InfeasibleSelectionError": "bootprob.dea.constraints",
     "JointSelection": "bootprob.dea.selection_results",
     "OutputCorrelations": "bootprob.dea.figure_data",
+    "OutputSelector": "bootprob.dea.output_selector",
     "Panel": "bootprob.dea.panel",
     "PanelError": "bootprob.dea.panel",
     "SelectionCurve": "bootprob.dea.selection_results",

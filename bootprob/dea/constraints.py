@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.dea.panel import Panel
+from bootprob.dea.panel import Panel, require_panel
+from bootprob.dea.panel_tables import by_name
 from bootprob.exceptions import DataError
 
 __all__ = ["InfeasibleSelectionError", "SelectionRules"]
@@ -59,12 +60,13 @@ class SelectionRules:
         Parameters
         ----------
         panel : Panel
-        costs : array_like of shape (M,) or dict of str to float, optional
+        costs : array_like of shape (M,), or dict or named Series of output to float, optional
             c of (5.10); outputs that a dict lacks cost nothing. Default 1 each.
         budget : float, optional
             C of (5.10).
         clusters : dict of str to outputs, or sequence of M labels, optional
-            H of (5.11): members by position or name; an output is in one cluster at most.
+            H of (5.11): members by position or name; an output is in one cluster at most. A Series
+            has the label of each output that its index names.
         cluster_min, cluster_max : int or dict of str to int, optional
             How many are chosen of every cluster, or of those named, at least and at most.
         max_correlation : float, optional
@@ -76,6 +78,7 @@ class SelectionRules:
         DataError
             Something is unknown, no number, or given without what it belongs to.
         """
+        require_panel(panel)
         m = panel.n_outputs
         rows: list[Floats] = []
         limits: list[float] = []
@@ -203,6 +206,9 @@ def correlation(outputs: Floats) -> Floats:
 
 
 def _costs(costs: Any, panel: Panel) -> Floats:
+    costs = by_name(costs, "costs")
+    if costs is not None and (isinstance(costs, (str, bytes)) or not hasattr(costs, "__iter__")):
+        raise DataError(f"costs is {costs!r}; give a number for each output.")
     if isinstance(costs, Mapping):
         values = np.zeros(panel.n_outputs)
         given = list(costs.values())
@@ -231,7 +237,13 @@ def _clusters(clusters: Any, panel: Panel) -> dict[str, list[int]]:
             str(name): panel.positions("outputs", outputs) for name, outputs in clusters.items()
         }
     else:
-        labels = None if isinstance(clusters, (str, bytes)) else list(clusters)
+        labels = None
+        named = by_name(clusters, "clusters")
+        if isinstance(named, Mapping):
+            panel.positions("outputs", list(named))  # all are outputs
+            labels = [named[name] for name in panel.output_names if name in named]
+        elif not isinstance(clusters, (str, bytes)) and hasattr(clusters, "__iter__"):
+            labels = list(clusters)
         if labels is None or len(labels) != panel.n_outputs:
             raise DataError(
                 f"clusters is {clusters!r}; give a label for each of the {panel.n_outputs} "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.dea.constraints import correlation
+from bootprob.dea.panel import require_panel
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ def output_correlations(panel: Panel, chosen: Iterable[int | str] = ()) -> Outpu
     >>> output_correlations(toy, ["output 1", "output 3"]).of_chosen.matrix.round(2).tolist()
     [[1.0, -0.5], [-0.5, 1.0]]
     """
+    require_panel(panel)
     positions = tuple(sorted(set(panel.positions("outputs", chosen))))
     return OutputCorrelations(panel.output_names, correlation(panel.outputs), positions)
 

@@ -52,7 +52,7 @@ def select_outputs(
         p, exactly so many outputs.
     objective : {"mean", "weighted", "quadratic", "minimum", "percentile"}
         (5.19), (5.23), (5.24), (5.25), (5.26). "quadratic" is minimised, the others maximised.
-    weights : array_like of shape (K,) or dict of str to float, optional
+    weights : array_like of shape (K,), or dict or named Series of unit to float, optional
         ω of (5.23), for "weighted"; the sum is divided by K, as there.
     percentile : float, optional
         π of (5.26), in (0, 100], for "percentile": the efficiency of rank ``⌊K π / 100⌋`` from

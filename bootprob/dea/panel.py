@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from bootprob.dea.panel_tables import Table
 
-__all__ = ["Panel", "PanelError"]
+__all__ = ["Panel", "PanelError", "require_panel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +168,10 @@ class Panel:
         ):  # fmt: skip
             idle = [self.units[row] for row in np.flatnonzero(~values.any(axis=1))]
             if wanted and idle:
+                their, them = ("their", "them") if len(idle) > 1 else ("its", "it")
                 raise PanelError(
-                    f"All {kind} of {enumerated('unit', idle)} are zero; its efficiency has no "
-                    "meaning. Leave it out or correct it.",
+                    f"All {kind} of {enumerated('unit', idle)} are zero; {their} efficiency has no "
+                    f"meaning. Leave {them} out or correct {them}.",
                     units=idle,
                 )
 
@@ -250,4 +251,18 @@ class Panel:
             np.hstack((self.inputs, self.outputs)),
             index=pd.Index(self.units, name="unit"),
             columns=list(self.input_names + self.output_names),
+        )
+
+
+def require_panel(panel: object) -> None:
+    """Check that something is a panel.
+
+    Raises
+    ------
+    PanelError
+        It is something else.
+    """
+    if not isinstance(panel, Panel):
+        raise PanelError(
+            f"panel is {type(panel).__name__}; give a Panel, made by Panel.of(inputs, outputs)."
         )

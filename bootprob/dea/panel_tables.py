@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PanelError",
+    "by_name",
     "check_values",
     "checked_names",
     "column_names",
@@ -69,12 +70,17 @@ def numbers_of(table: Any, what: str) -> np.ndarray:
             "for each unit."
         )
     try:
+        if isinstance(table, np.ma.MaskedArray):
+            table = np.ma.filled(table.astype(np.float64), np.nan)
         if hasattr(table, "isna"):  # pandas: its own missing values become NaN
+            dtypes = table.dtypes if hasattr(table, "columns") else [table.dtype]
+            if any(dtype.kind in "mM" for dtype in dtypes):
+                raise TypeError("dates or times")
             values = table.mask(table.isna(), np.nan).to_numpy(dtype=np.float64)
         else:
             raw = np.asarray(table)
-            if raw.dtype.kind == "c":
-                raise TypeError("complex numbers")
+            if raw.dtype.kind in "cmM":
+                raise TypeError("complex numbers" if raw.dtype.kind == "c" else "dates or times")
             values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise PanelError(f"{what} cannot be read as numbers ({error}).") from error
@@ -189,6 +195,28 @@ def index_names(*tables: Any) -> list[Any] | None:
             "arrays and `units`."
         )
     return list(indexes[0]) if indexes else None
+
+
+def by_name(values: Any, what: str) -> Any:
+    """A series as a dict, by the names in its index; anything else as it is.
+
+    A series whose index pandas made up stays as it is: it is in the order of units or outputs.
+
+    Parameters
+    ----------
+    values : object
+    what : str
+        How the error message calls it.
+
+    Raises
+    ------
+    PanelError
+        A name is in the index twice.
+    """
+    if not hasattr(values, "iloc") or hasattr(values, "columns") or _numbered(values.index):
+        return values
+    names = checked_names(values.index, f"the index of {what}", len(values))
+    return dict(zip(names, values.tolist(), strict=True))
 
 
 def _numbered(index: Any) -> bool:

@@ -6,13 +6,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.dea.joint_selection import checked_limit, checked_size, select_outputs
-from bootprob.dea.panel import Panel
+from bootprob.dea.panel import Panel, require_panel
+from bootprob.dea.panel_tables import by_name
 from bootprob.dea.selection_results import JointSelection, names_of
 from bootprob.dea.single_selection import select_for_unit
 from bootprob.dea.subset_efficiencies import SubsetEfficiencies
@@ -78,7 +80,7 @@ class SelectionGame:
         counts : ndarray of int, shape (L,)
         edges : ndarray, shape (L + 1,)
         """
-        if not 0 < width <= 100:
+        if not isinstance(width, Real) or isinstance(width, bool) or not 0 < width <= 100:
             raise DataError(f"width is {width!r}; give a number above 0, at most 100.")
         edges = np.append(np.arange(0, 100 - 1e-9, width), 100.0)
         return np.histogram(self.support, edges)[0], edges
@@ -88,7 +90,7 @@ class SelectionGame:
 
         Parameters
         ----------
-        groups : sequence of K labels, or dict of unit to label
+        groups : sequence of K labels, or dict or named Series of unit to label
 
         Returns
         -------
@@ -193,6 +195,7 @@ def play_selection_game(
     DataError
         An option cannot be used, or `joint` does not hold p outputs.
     """
+    require_panel(panel)
     size = checked_size(size, panel.n_outputs, "outputs")
     checked_limit(time_limit)
     if joint is None:
@@ -253,12 +256,15 @@ def supported_selection(
     DataError
         An option cannot be used, or there is no rival.
     """
+    require_panel(panel)
     size = checked_size(size, panel.n_outputs, "outputs")
-    if isinstance(share, (bool, str)) or not 0 < share <= 100:
+    if not isinstance(share, Real) or isinstance(share, bool) or not 0 < share <= 100:
         raise DataError(f"share is {share!r}; give per cent, above 0 and at most 100.")
     against = {tuple(sorted(set(panel.positions("outputs", rival)))) for rival in rivals}
     if not against:
         raise DataError("rivals is empty; give at least one selection of outputs.")
+    if () in against:
+        raise DataError("One of the rivals holds no output; give each at least one.")
     evaluator = SubsetEfficiencies(panel)
     floors = np.array([evaluator.of(rival) for rival in sorted(against)])
 
@@ -293,14 +299,18 @@ def supported_selection(
 
 
 def _labels(groups: Any, units: tuple[str, ...]) -> list[str]:
+    groups = by_name(groups, "groups")
     if isinstance(groups, Mapping):
-        missing = [unit for unit in units if unit not in groups]
-        if missing:
-            raise DataError(f"Unit {missing[0]!r} is in no group; give every unit a label.")
-        return [str(groups[unit]) for unit in units]
-    labels = [] if isinstance(groups, (str, bytes)) else [str(label) for label in groups]
+        labels = [groups.get(unit) for unit in units]
+    elif isinstance(groups, (str, bytes)) or not hasattr(groups, "__iter__"):
+        raise DataError(f"groups is {groups!r}; give a label for each of {len(units)} units.")
+    else:
+        labels = list(groups)
     if len(labels) != len(units):
         raise DataError(
             f"groups has {len(labels)} labels; give one for each of {len(units)} units."
         )
-    return labels
+    for unit, label in zip(units, labels, strict=True):
+        if label is None or label != label:  # NaN
+            raise DataError(f"Unit {unit!r} is in no group; give every unit a label.")
+    return [str(label) for label in labels]

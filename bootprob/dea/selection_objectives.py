@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.dea.panel_tables import by_name
 from bootprob.exceptions import DataError
 
 __all__ = ["EfficiencyObjective"]
@@ -53,7 +54,7 @@ class EfficiencyObjective:
         name : {"mean", "weighted", "quadratic", "minimum", "percentile"}
             (5.19), (5.23), (5.24), (5.25) and (5.26).
         units : tuple of str
-        weights : array_like of shape (K,) or dict of str to float, optional
+        weights : array_like of shape (K,), or dict or named Series of unit to float, optional
             ω of (5.23), for "weighted"; units that a dict lacks have 0.
         percentile : float, optional
             π of (5.26), in (0, 100], for "percentile": the efficiency of rank
@@ -69,10 +70,11 @@ class EfficiencyObjective:
         for option, value, owner in (
             ("weights", weights, "weighted"), ("percentile", percentile, "percentile")
         ):  # fmt: skip
-            if (value is not None) != (name == owner):
+            if value is None and name == owner:
+                raise DataError(f"objective={owner!r} needs {option}.")
+            if value is not None and name != owner:
                 raise DataError(
-                    f"{option} go with objective={owner!r}, and only with it; the objective is "
-                    f"{name!r} and {option} {'given' if value is not None else 'missing'}."
+                    f"{option} given with objective={name!r}; only {owner!r} uses that."
                 )
         n = len(units)
         weight, rank = np.full(n, 1 / n), 1
@@ -118,6 +120,7 @@ class EfficiencyObjective:
 
 
 def _weights(weights: Any, units: tuple[str, ...]) -> Floats:
+    weights = by_name(weights, "weights")
     if isinstance(weights, Mapping):
         unknown = [name for name in weights if name not in units]
         if unknown:

@@ -50,10 +50,9 @@ def check_linear_solver(solver: str | None) -> str:
             return choose_solver("HIGHS")
         except DataError:
             return choose_solver("SCIP")
-    name = choose_solver(solver)
-    if name == "GUROBI":
-        raise DataError("solver is 'GUROBI'; give 'HIGHS', 'SCIP' or None.")
-    return name
+    if isinstance(solver, str) and solver.upper() == "GUROBI":
+        raise DataError(f"solver is {solver!r}; give 'HIGHS', 'SCIP' or None.")
+    return choose_solver(solver)
 
 
 def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> str:

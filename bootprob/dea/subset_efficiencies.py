@@ -119,7 +119,7 @@ class SubsetEfficiencies:
         -------
         ndarray, shape (K,)
         """
-        return self.weights(chosen).efficiencies
+        return np.minimum(self.weights(chosen).efficiencies, 1.0)
 
     def weights(self, chosen: Sequence[int]) -> UnitWeights:
         """Efficiencies as `of` has them, and the weights.

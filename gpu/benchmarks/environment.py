@@ -23,6 +23,7 @@ _WRITTEN = (  # measured
     "docs/pareto.md",
     "docs/alignment_study.md",
     "docs/feature_selection_tables.md",
+    "docs/dea_panel.md",
     "docs/benchmarks.md",
     "docs/calibration.md",
     "docs/coverage.md",
