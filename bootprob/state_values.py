@@ -140,10 +140,18 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
     """Check all that stands between scores and the logits of intervals."""
-    least = arrays["score_scale_"].min()
+    # Scores are divided by the one scale, rows by the other; products of rows by its square.
+    least, scale = (min(arrays[name].min(), 1.0) for name in ("score_scale_", "bootstrap_scale_"))
     for name in ("coef_", "dual_coef_", "intercept_"):
-        if name in arrays and np.abs(arrays[name]).max() > LARGEST * min(least, 1.0):
-            raise ValueError(f"{name} is too large for score_scale_")
+        if name not in arrays:
+            continue
+        largest = np.abs(arrays[name]).max()
+        if name == "coef_":
+            largest /= scale
+        elif name == "dual_coef_" and "gamma_" not in arrays:
+            largest *= max(np.abs(arrays["X_fit_"]).max(), 1.0) / scale**2
+        if not largest <= LARGEST * least:
+            raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
     sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]
     if len(sigmoid) != 2 or not all(isinstance(number, float) for number in sigmoid):
         raise TypeError("sigmoid_ is no slope and intercept")

@@ -35,7 +35,8 @@ def table_of(stored: Any, svc: BootstrapSVC) -> TableModel:
     texts = {level_text(label) for label in target.labels}
     if len(texts) < len(target.labels) or any(label != label for label in target.labels):
         raise ValueError("the labels of the target are not distinct")
-    if not np.array_equal(svc.classes_, np.arange(len(target.labels))):
+    numbers = svc.classes_.dtype.kind == "i"  # they become positions
+    if not numbers or not np.array_equal(svc.classes_, np.arange(len(target.labels))):
         raise ValueError("the target does not fit the ensemble")
     _check_columns(stored["preprocessor"], svc.n_features_in_)
     return TableModel(TablePreprocessor.from_dict(stored["preprocessor"]), target, svc)

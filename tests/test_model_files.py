@@ -253,6 +253,10 @@ def _set(name: str, number: float) -> Callable[[dict[str, Any], dict[str, np.nda
         *((_set("scale_", each), "scale_ has numbers") for each in (0.0, -1.0, 1e-101)),
         (_set("weights_", 0.9), "weights_ do not sum to 1"),
         (_set("score_scale_", 1e-101), "score_scale_ has numbers"),
+        (
+            lambda c, a: (_set("coef_", 1e10)(c, a), _set("bootstrap_scale_", 1e-99)(c, a)),
+            "coef_ is too large for",
+        ),
         (_set("y_", 2), "y_ does not number"),
         (_set("y_", 2**62), "y_ does not number"),
         (_set("oob_counts_", 7), "oob_counts_ has 7, and there are 7"),
@@ -283,6 +287,28 @@ def test_signed_nonsense(
     path = tmp_path / "m.model"
     path.write_bytes(signed(content, arrays))
     _refused(path, message)
+
+
+def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> None:
+    """A linear model of more columns than rows, as the fuzzer had it: its scores overflowed."""
+    X = rng.normal(size=(10, 15))
+    model = BootstrapSVC(C=1.0, n_bootstraps=5, standardize="bootstrap", random_state=0).fit(
+        X, np.arange(10) % 2
+    )
+    assert model.dual_coef_ is not None
+    save(model, tmp_path / "m.model")
+    content, arrays = parts_of((tmp_path / "m.model").read_bytes())
+    _set("bootstrap_scale_", 1e-99)(content, arrays)
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", "dual_coef_ is too large for")
+
+
+def test_classes_of_a_table_are_whole_numbers(tmp_path: Path) -> None:
+    path = next(path for path in GOLDEN if path.stem.endswith("table"))
+    content, arrays = parts_of(path.read_bytes())
+    arrays["classes_"] = arrays["classes_"].astype(np.float16)
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", "the target does not fit")
 
 
 @pytest.mark.parametrize(
