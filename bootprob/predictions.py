@@ -366,10 +366,8 @@ class FittedEnsemble(FittedScores):
         if not self.kernel_posterior_:
             return None
         posterior = KernelPosterior(**self.kernel_posterior_)
-        new, device = (
-            NewRows(self._checked(X), self.center_, self.scale_),
-            resolve_device(self.device),
-        )
+        new = NewRows(self._checked(X), self.center_, self.scale_)
+        device = resolve_device(self.device)
         scale = self.bootstrap_scale_ if self.bootstrap_scale_.ndim == 1 else 1.0
         found = np.empty((len(new.X), len(posterior.gamma), 2))
         for block in row_blocks(*new.X.shape):

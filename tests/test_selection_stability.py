@@ -61,15 +61,20 @@ def test_counts_are_those_of_the_samples(rng):
 
 def test_choosing_once_from_noise_looks_better_than_it_is(rng):
     """Labels that no column knows: the truth is an error rate of one half, and log 2."""
-    X, y = noise(rng, 60, 150)
-    found = selection_stability(
-        SelectKBest(k=5), X, y, model=QUICK, n_bootstraps=40, random_state=int(rng.integers(2**31))
-    )
-    difference, error = found.optimism("error_rate")
-    assert difference > 3 * error
-    assert np.nanmean(found.inside["error_rate"]) > 0.38
-    assert np.nanmean(found.once["error_rate"]) < 0.38
-    assert np.nanmean(found.inside["log_loss"]) > np.log(2)
+    errors = []
+    for _ in range(6):  # of one table the error of choosing once varies by .05
+        X, y = noise(rng, 60, 150)
+        seed = int(rng.integers(2**31))
+        found = selection_stability(
+            SelectKBest(k=5), X, y, model=QUICK, n_bootstraps=40, random_state=seed
+        )
+        difference, error = found.optimism("error_rate")
+        inside, once = np.nanmean([found.inside["error_rate"], found.once["error_rate"]], axis=1)
+        errors.append([difference / error, inside, once, np.nanmean(found.inside["log_loss"])])
+    optimism, inside, once, log_loss = np.mean(errors, axis=0)
+    assert optimism > 3
+    assert once < 0.4 < inside
+    assert log_loss > np.log(2)
 
 
 def test_a_column_that_tells_the_classes_apart_is_always_chosen(rng):
