@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel fuzz fuzz-server gpu-check clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -74,6 +74,9 @@ alignment: $(TESTABLE)  ## tables 2 to 9 of Tamura et al.; writes docs/alignment
 
 dea-panel: $(TESTABLE)  ## outputs selected on a panel of the thesis's size; writes docs/dea_panel.md
 	$(BIN)/python gpu/benchmarks/dea_panel.py
+
+dea-efficiency: $(TESTABLE)  ## efficiencies in one batch beside HiGHS and SciPy; writes docs/dea_efficiency.md
+	$(BIN)/python gpu/benchmarks/dea_efficiency.py
 
 fuzz: $(TESTABLE)  ## damaged and hostile model files: 100,000 of them
 	$(BIN)/python tests/fuzz_model_files.py --files 100000 --seed $${SEED:-0}

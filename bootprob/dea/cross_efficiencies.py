@@ -88,7 +88,7 @@ def cross_efficiency(
     inputs, outputs
         As for `efficiency`.
     goal : {"benevolent", "aggressive"} or None, default "benevolent"
-        None takes whichever weights the solver ends at.
+        None takes the weights of `efficiency`.
 
     Returns
     -------

@@ -23,8 +23,8 @@ _ONE = 1e-6  # within it a score is one, and a slack or a share of a peer is non
 class EfficiencyResult:
     """Efficiencies of K units.
 
-    Where several solutions have the same score, peers, slacks and weights are those of one of
-    them.
+    Where several solutions have the same score, peers and slacks are those of a vertex with the
+    most slack, and weights are from the inside of all that are best.
 
     Attributes
     ----------

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bootprob.dea.efficiency_certificate import certify
+from bootprob.dea.efficiency_certificate import Certificate, certify
 from bootprob.dea.efficiency_program import (
     Orientation,
-    Program,
     Returns,
     check_options,
     check_range,
-    unit_program,
 )
 from bootprob.dea.efficiency_result import EfficiencyResult
-from bootprob.dea.efficiency_solvers import Solver, make_solver
+from bootprob.dea.envelopment_side import EnvelopmentSide, Vertex
 from bootprob.dea.panel import Panel
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
+    from bootprob.dea.batched_scores import Proposals
     from bootprob.dea.panel_tables import Table
 
 __all__ = ["as_panel", "efficiency"]
 
 _INACCURATE = 1e-6
-_ROOMS = (0.0, 1e-9, 1e-8)  # a score as good as can be leaves none for rounding
+_AGREE = 1e-9
+_DOUBTFUL = 1e-8  # of the batch; HiGHS may do better
 
 
 def efficiency(
@@ -38,6 +38,7 @@ def efficiency(
     orientation: Orientation = "input",
     super_efficiency: bool = False,
     slacks: bool = True,
+    device: str = "auto",
 ) -> EfficiencyResult:
     """Efficiency of every unit, measured against all of them.
 
@@ -46,8 +47,11 @@ def efficiency(
     so that Σλx ≤ θx, Σλy ≥ y, λ ≥ 0. Output orientation: min α'x - ω, β'y = 1; max φ, Σλx ≤ x,
     Σλy ≥ φy. Variable returns add Σλ = 1, non-increasing Σλ ≤ 1, non-decreasing Σλ ≥ 1.
 
-    Each unit's program is scaled by the unit's own amounts and started from the basis of the unit
-    before, where highspy is installed; else SciPy solves it from nothing.
+    The multiplier side of all units is solved in one batch by an interior point. Peers and slacks
+    are a vertex of the envelopment side, by HiGHS, among the few units that those weights allow;
+    that is scaled by the unit's own amounts. Where the two do not prove one another to 1e-9, as
+    with inputs of zero, HiGHS solves the unit's whole program: from the basis of the program
+    before, where highspy is installed, else from nothing.
 
     Parameters
     ----------
@@ -62,6 +66,8 @@ def efficiency(
         efficient units apart. It may not exist; the status is then "infeasible".
     slacks : bool, default True
         Solve the second phase, for the largest slacks. Without it targets keep to the score alone.
+    device : str, default "auto"
+        Of the batch: "cpu", "cuda", or CUDA where there is one.
 
     Returns
     -------
@@ -74,6 +80,8 @@ def efficiency(
         1e-12 of the largest; or all its inputs are zero (all outputs: output orientation only).
     DataError
         An option is unknown.
+    InputError
+        There is no such device.
 
     Warns
     -----
@@ -92,21 +100,20 @@ def efficiency(
     check_options(returns, orientation)
     check_range(panel)
     panel.require_activity(outputs=orientation == "output")
-    K, N, M = panel.n_units, panel.n_inputs, panel.n_outputs
-    found = _Columns(K, N, M)
-    solver = make_solver()
-    for unit in range(K):
-        program = unit_program(
-            panel.inputs, panel.outputs, panel.inputs[unit], panel.outputs[unit],
-            returns, orientation, unit if super_efficiency else None,
-        )  # fmt: skip
-        _solve_unit(found, unit, program, panel, solver, orientation, slacks)
+    known = _proposals(panel, returns, orientation, super_efficiency, device)
+    side = EnvelopmentSide(panel, returns, orientation, super_efficiency, slacks)
+    found = _Columns(panel, orientation)
+    whole = [unit for unit in range(panel.n_units) if not found.set_proved(unit, known, side)]
+    for unit in whole:
+        found.set_vertex(unit, side.solve(unit))
+    certificate = found.certified(returns, super_efficiency)
+    doubtful = np.setdiff1d(np.flatnonzero(certificate.worst > _DOUBTFUL), whole)
+    if len(doubtful):
+        for unit in doubtful:
+            found.set_vertex(unit, side.solve(unit))
+        certificate = found.certified(returns, super_efficiency)
     if not slacks:
         found.input_slacks[:] = found.output_slacks[:] = np.nan
-    certificate = certify(
-        panel, returns, orientation, super_efficiency, found.scores, found.lambdas,
-        found.input_weights, found.output_weights, found.intercepts,
-    )  # fmt: skip
     for bad in np.flatnonzero(certificate.worst > _INACCURATE):
         found.status[bad] = "inaccurate"
     _warn(panel, found.status)
@@ -135,56 +142,79 @@ def as_panel(inputs: Panel | Table, outputs: Table | None) -> Panel:
     return Panel.of(inputs, outputs)
 
 
+def _proposals(
+    panel: Panel, returns: Returns, orientation: Orientation, super_efficiency: bool, device: str
+) -> Proposals:
+    from bootprob.dea.batched_scores import propose
+    from bootprob_gpu import resolve_device  # torch takes its time
+
+    return propose(panel, returns, orientation, super_efficiency, resolve_device(device))
+
+
 class _Columns:
     """Results while they are being filled in."""
 
-    def __init__(self, K: int, N: int, M: int) -> None:
+    def __init__(self, panel: Panel, orientation: Orientation) -> None:
         def empty(*shape: int) -> np.ndarray:
             return np.full(shape, np.nan)
 
+        K, N, M = panel.n_units, panel.n_inputs, panel.n_outputs
+        self._panel, self._orientation = panel, orientation
         self.status = ["not solved"] * K
         self.scores, self.intercepts = empty(K), empty(K)
         self.lambdas = empty(K, K)
         self.input_slacks, self.input_weights = empty(K, N), empty(K, N)
         self.output_slacks, self.output_weights = empty(K, M), empty(K, M)
 
+    def set_proved(self, unit: int, known: Proposals, side: EnvelopmentSide) -> bool:
+        """Weights as proposed, with a vertex among the units near their hyperplane.
 
-def _solve_unit(
-    found: _Columns,
-    unit: int,
-    program: Program,
-    panel: Panel,
-    solver: Solver,
-    orientation: Orientation,
-    slacks: bool,
-) -> None:
-    first = solver.solve(program)
-    found.status[unit] = first.status
-    if first.status != "optimal":
-        return
-    X, Y, (N, M) = panel.inputs, panel.outputs, (panel.n_inputs, panel.n_outputs)
-    x, y = X[unit], Y[unit]
-    score, values = first.values[-1] + 0.0, first.values  # no -0.0
-    if slacks:
-        scale_x, scale_y = (np.where(top > 0, top, 1.0) for top in (X.max(axis=0), Y.max(axis=0)))
-        worth = (Y / scale_y).sum(axis=1) - (X / scale_x).sum(axis=1)
-        for room in _ROOMS:
-            second = solver.solve(program.with_most_slack(score, worth, room))
-            if second.status == "optimal":
-                values = second.values
-                break
+        False, and nothing is set, if there is none, or if it has another score.
+        """
+        peers = np.flatnonzero(known.near[unit])
+        if known.extreme[unit]:
+            self.status[unit], self.scores[unit] = "optimal", 1.0
+            self.lambdas[unit] = 0.0
+            self.lambdas[unit, unit] = 1.0
+            self.input_slacks[unit] = self.output_slacks[unit] = 0.0
+        elif not (known.solved[unit] and len(peers)):
+            return False
         else:
-            found.status[unit] = "inaccurate"
-    lambdas = np.maximum(values[:-1], 0.0) / program.column_unit
-    duals = first.row_duals
-    contracted, expanded = (score, 1.0) if orientation == "input" else (1.0, score)
-    less = contracted * x - lambdas @ X
-    more = lambdas @ Y - expanded * y
-    found.scores[unit], found.lambdas[unit] = score, lambdas
-    found.input_slacks[unit], found.output_slacks[unit] = np.maximum(less, 0), np.maximum(more, 0)
-    found.input_weights[unit] = np.maximum(-duals[:N], 0.0) / program.input_unit
-    found.output_weights[unit] = np.maximum(duals[N : N + M], 0.0) / program.output_unit
-    found.intercepts[unit] = duals[-1] if len(duals) > N + M else 0.0
+            vertex = side.solve(unit, peers)
+            off = abs(vertex.score - known.scores[unit])
+            if vertex.status != "optimal" or off > _AGREE * max(vertex.score, 1.0):
+                return False
+            self.set_vertex(unit, vertex)
+        self._set_weights(unit, known)
+        return True
+
+    def set_vertex(self, unit: int, vertex: Vertex) -> None:
+        """A vertex with its own weights."""
+        score, lambdas = vertex.score, vertex.lambdas
+        x, y = self._panel.inputs[unit], self._panel.outputs[unit]
+        contracted, expanded = (score, 1.0) if self._orientation == "input" else (1.0, score)
+        less = contracted * x - lambdas @ self._panel.inputs
+        more = lambdas @ self._panel.outputs - expanded * y
+        self.status[unit], self.scores[unit], self.lambdas[unit] = vertex.status, score, lambdas
+        self.input_slacks[unit] = np.maximum(less, 0)
+        self.output_slacks[unit] = np.maximum(more, 0)
+        self._set_weights(unit, vertex)
+
+    def certified(self, returns: Returns, super_efficiency: bool) -> Certificate:
+        """Proof of what there is."""
+        return certify(
+            self._panel, returns, self._orientation, super_efficiency, self.scores, self.lambdas,
+            self.input_weights, self.output_weights, self.intercepts,
+        )  # fmt: skip
+
+    def _set_weights(self, unit: int, known: Proposals | Vertex) -> None:
+        if isinstance(known, Vertex):
+            given = known.input_weights, known.output_weights, known.intercept
+        else:
+            given = (
+                known.input_weights[unit], known.output_weights[unit], known.intercepts[unit]
+            )  # fmt: skip
+        self.input_weights[unit], self.output_weights[unit], self.intercepts[unit] = given
 
 
 def _warn(panel: Panel, status: list[str]) -> None:

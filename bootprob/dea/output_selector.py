@@ -122,9 +122,15 @@ max_correlation, solver, time_limit
             y is missing, or a parameter cannot be used.
         """
         if y is None:
-            raise DataError("y is missing; give the units' inputs.")
-        panel = Panel.of(y, X)
-        validate_data(self, X, skip_check_array=True)  # number and names of the columns
+            raise DataError(
+                "OutputSelector requires y to be passed, but the target y is None; give the units' "
+                "inputs."
+            )
+        if hasattr(X, "columns"):
+            validate_data(self, X, skip_check_array=True)  # number and names of the columns
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        panel = Panel.of(y if hasattr(y, "index") else np.asarray(y), X)
         options = self.get_params(deep=False)
         size = options.pop("n_features_to_select")
         self.result_ = select_outputs(panel, size, **options)

@@ -108,7 +108,7 @@ def check_values(values: np.ndarray, units: Sequence[str], names: Sequence[str])
         The first of them, and how many more there are.
     """
     for bad, what, advice in (
-        (np.isnan(values), "missing", "Fill it in or leave the unit or the column out."),
+        (np.isnan(values), "missing (NaN)", "Fill it in or leave the unit or the column out."),
         (np.isinf(values), "infinite", "Correct it."),
         (values < 0, "negative", "DEA needs values from zero up; shift, split or leave it out."),
     ):

@@ -57,7 +57,8 @@ def scan_last_two(
     rows: Floats,
     limits: Floats,
     clashes: Bools,
-) -> tuple[float, int, int, int, float]:
+    doubts: Integers,
+) -> tuple[float, int, int, int, int]:
     """The best way to add two candidates to a prefix, if it is better than `enough`.
 
     Parameters
@@ -76,6 +77,8 @@ def scan_last_two(
         Of the objective.
     rows, limits, clashes
         `SelectionRules`.
+    doubts : ndarray of int, shape (starts × c, 2)
+        Where those are put whose pivots ran out.
 
     Returns
     -------
@@ -84,8 +87,7 @@ def scan_last_two(
     first, second : int
         Outputs; −1 if nothing is better.
     evaluated : int
-    doubtful : float
-        Bound of those whose pivots ran out; −inf if there are none.
+    n_doubts : int
     """
     n, p = outputs.shape[1], len(prefix) + 2
     bounded = len(pairs) > 0 and p > 2
@@ -107,7 +109,7 @@ def scan_last_two(
             with_one[c] = own * 0.5
             for i in range(p - 2):
                 with_one[c] += pairs[prefix[i], candidates[c]]
-    best, first, second, evaluated, doubtful = enough, -1, -1, 0, -np.inf
+    best, first, second, evaluated, n_doubts = enough, -1, -1, 0, 0
     share = 1.0 / (p - 1)
     for b in starts:
         chosen[p - 2] = candidates[b]
@@ -134,5 +136,6 @@ def scan_last_two(
                 if value > best:
                     best, first, second = value, candidates[b], candidates[c]
             elif np.isnan(found).any():
-                doubtful = max(doubtful, judge(bound, kind, weight, rank))
-    return best, first, second, evaluated, doubtful
+                doubts[n_doubts] = candidates[b], candidates[c]
+                n_doubts += 1
+    return best, first, second, evaluated, n_doubts

@@ -192,21 +192,19 @@ class OutputSearch:
             self._bounds = PairBounds(self.evaluator, self._deadline)
         alone = [self.objective.merit(self.evaluator.quick((j,))) for j in range(m)]
         order = np.argsort(np.negative(alone), kind="stable")
-        serial, doubtful = itertools.count(), -math.inf
+        serial = itertools.count()
         waiting = [(-self._node_bound((), order), next(serial), (), order)]
         while waiting:
             bound, _, chosen, candidates = waiting[0]
             if -bound <= self.merit + _MARGIN:
                 break
             if time.perf_counter() > self._deadline:
-                self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                self.bound = min(self.bound, max(self.merit, -bound))
                 return False
             heapq.heappop(waiting)
             if len(chosen) == self.size - 2:
-                left, doubt = self._scan(chosen, candidates)
-                doubtful = max(doubtful, doubt)
-                if len(left):  # time ran out within
-                    self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                if not self._scan(chosen, candidates):
+                    self.bound = min(self.bound, max(self.merit, -bound))
                     return False
                 continue
             for place, j in enumerate(candidates.tolist()):
@@ -219,18 +217,18 @@ class OutputSearch:
                 if limit > self.merit + _MARGIN:
                     heapq.heappush(waiting, (-limit, next(serial), child, later))
                 if time.perf_counter() > self._deadline:
-                    self.bound = min(self.bound, max(self.merit, doubtful, -bound))
+                    self.bound = min(self.bound, max(self.merit, -bound))
                     return False
-        self.bound = min(self.bound, max(self.merit, doubtful))
-        return self.bound <= self.merit + _MARGIN
+        self.bound = min(self.bound, self.merit)
+        return True
 
     def _node_bound(self, chosen: tuple[int, ...], candidates: Integers) -> float:
         if self._bounds is None or len(chosen) + len(candidates) < self.size:
             return math.inf
         return self._bounds.of_node(self.objective, chosen, candidates, self.size, self._ceiling)
 
-    def _scan(self, chosen: tuple[int, ...], candidates: Integers) -> tuple[Integers, float]:
-        """Add two of the candidates to a prefix; what time did not suffice for, and doubt."""
+    def _scan(self, chosen: tuple[int, ...], candidates: Integers) -> bool:
+        """Add two of the candidates to a prefix; return whether time sufficed."""
         from bootprob.dea.selection_scan_compiled import scan_last_two
 
         assert self._bounds is not None
@@ -238,21 +236,22 @@ class OutputSearch:
         starts = np.arange(len(candidates))
         # A linear program for each unit takes so long that time is to be watched more closely.
         at_once = len(starts) if len(evaluator.inputs) == 1 and self.size < 8 else 1
-        doubtful = -math.inf
+        doubts = np.empty((at_once * len(candidates), 2), dtype=np.int64)
         for start in range(0, len(starts), at_once):
             if time.perf_counter() > self._deadline:
-                return starts[start:], doubtful
-            _, first, second, evaluated, doubt = scan_last_two(
+                return False
+            _, first, second, evaluated, n_doubts = scan_last_two(
                 evaluator.inputs, evaluator.outputs, np.array(chosen, dtype=np.int64), candidates,
                 starts[start : start + at_once], self._bounds.pairs, self._ceiling,
                 objective.code, objective.weight, objective.rank, self.merit + _MARGIN,
-                self.rules.rows, self.rules.limits, self.rules.clashes,
+                self.rules.rows, self.rules.limits, self.rules.clashes, doubts,
             )  # fmt: skip
             self.n_evaluated += evaluated
-            doubtful = max(doubtful, doubt)
             if first >= 0:
                 self.offer((*chosen, first, second))
-        return starts[:0], doubtful
+            for pair in doubts[:n_doubts].tolist():
+                self.offer((*chosen, *pair))  # by linear programs
+        return True
 
 
 def nested_selections(

@@ -34,6 +34,7 @@ LINEAR, QUADRATIC, RANK = 0, 1, 2  # objectives
 _PATIENCE = 40  # pivots for one unit before Bland's rule, which cannot cycle
 _MOST_PIVOTS = 20_000  # for one unit
 _FEASIBLE = 1e-8  # relative
+_ROUNDING = 1e-12  # in parts of the largest weight; amounts are at most 1
 
 
 @njit(cache=True, nogil=True)
@@ -294,6 +295,7 @@ def _settle_one(inputs: Floats, outputs: Floats, chosen: Integers, unit: int) ->
         own -= weights[column] * inputs[others[column], unit]
     if own < -_FEASIBLE:
         return np.nan
+    vanishing = _ROUNDING * max(own * scale, weights.max())
     for j in range(n):
         used = max(own, 0.0) * scale * inputs[largest, j]
         for column in range(n_inputs - 1):
@@ -301,7 +303,7 @@ def _settle_one(inputs: Floats, outputs: Floats, chosen: Integers, unit: int) ->
         made = 0.0
         for column in range(p):
             made += weights[n_inputs - 1 + column] * outputs[chosen[column], j]
-        if made > used + _FEASIBLE * max(used, made):
+        if made > used + _FEASIBLE * max(used, made) + vanishing:
             return np.nan
         if j == unit and abs(made - value) > _FEASIBLE:
             return np.nan

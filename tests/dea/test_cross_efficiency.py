@@ -77,4 +77,4 @@ def test_errors():
     with pytest.raises(DataError, match="unit '1' are only on inputs that it does not use"):
         cross_efficiency(Panel.of([[1, 0], [0, 1]], [1, 1]), goal="aggressive")
     with pytest.raises(DataError, match="'2' uses nothing, so it has no value there"):
-        cross_efficiency([[1, 1], [0, 1], [1, 0.5]], [[1, 0], [0, 1], [1, 0]], goal=None)
+        cross_efficiency([[1, 0], [0, 1]], [[1, 0], [0, 1]], goal=None)

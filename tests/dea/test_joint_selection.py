@@ -161,6 +161,34 @@ def test_counterexample_5_2_nested_is_not_optimal():
     np.testing.assert_allclose(evaluator.of([0, 2]), [1, 1, 0.927, 1], atol=5e-4)
 
 
+def test_what_the_scan_cannot_settle_is_solved_by_linear_programs(rng, monkeypatch):
+    """A scan that settles nothing."""
+
+    def unsettled(*arguments):
+        candidates, starts, doubts = arguments[3], arguments[4], arguments[-1]
+        pairs = [(candidates[b], later) for b in starts for later in candidates[b + 1 :]]
+        doubts[: len(pairs)] = np.reshape(pairs, (-1, 2))
+        return -np.inf, -1, -1, 0, len(pairs)
+
+    panel = random_panel(rng, 9, 6, 2)
+    monkeypatch.setattr("bootprob.dea.selection_scan_compiled.scan_last_two", unsettled)
+    found = select_outputs(panel, 3)
+    assert found.objective == pytest.approx(brute_force(panel, 3, "mean", {}), abs=1e-7)
+    assert found.status == "optimal"
+
+
+def test_units_that_the_weights_leave_next_to_nothing_are_settled(rng):
+    """Rounding of vanishing amounts is no violation."""
+    unsettled = 0
+    for _ in range(40):
+        evaluator = SubsetEfficiencies(random_panel(rng, 12, 8, 2, zeros=0.1))
+        for pair in itertools.combinations(range(8), 2):
+            found = np.empty(12)
+            evaluator._settle(pair, found, np.empty((0, 0), dtype=np.int64))
+            unsettled += np.isnan(found).any()
+    assert not unsettled
+
+
 @pytest.mark.parametrize("inputs", [1, 2])
 @pytest.mark.parametrize(("name", "options"), OBJECTIVES, ids=[name for name, _ in OBJECTIVES])
 def test_exact_is_the_best_of_all_subsets(rng, name, options, inputs):

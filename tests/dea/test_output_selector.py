@@ -9,9 +9,25 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bootprob.dea import InfeasibleSelectionError, OutputSelector, Panel, PanelError, select_outputs
 from bootprob.exceptions import DataError
+
+ZEROS = "its units use or produce nothing, which has no efficiency"
+EXPECTED = {
+    "check_positive_only_tag_during_fit": "our error names the unit and the column",
+    "check_estimators_dtypes": ZEROS,
+    "check_transformer_data_not_an_array": ZEROS,
+    "check_transformer_general": ZEROS,
+    "check_transformer_preserve_dtypes": ZEROS,
+    "check_fit2d_1feature": ZEROS,
+}
+
+
+@parametrize_with_checks([OutputSelector(1)], expected_failed_checks=lambda _: EXPECTED)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 @pytest.fixture
@@ -73,7 +89,7 @@ def test_its_parameters_are_those_of_the_function():
 
 
 def test_refusals(outputs, inputs):
-    with pytest.raises(DataError, match="y is missing"):
+    with pytest.raises(DataError, match="the target y is None"):
         OutputSelector(2).fit(outputs)
     bad = outputs.copy()
     bad.loc["unit 4", "y3"] = -1
