@@ -57,7 +57,7 @@ tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of it
 figures-3: $(TESTABLE)  ## its figures 3.1 to 3.3 and 3.6, into the folder figures
 	$(BIN)/python gpu/benchmarks/thesis_figures.py figures
 
-server-load: $(TESTABLE)  ## many clients, every reply checked; beside one predict for each request
+server-load: $(COMPARABLE)  ## many clients, every reply checked; beside one predict for each request
 	$(BIN)/python gpu/benchmarks/server_load.py
 
 batch-scoring: $(TESTABLE)  ## ten million rows through `bootprob score`, beside the engine's own rate
