@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
+from bootprob.dea import selection_programs
 from bootprob.dea.constraints import InfeasibleSelectionError, SelectionRules
 from bootprob.dea.joint_selection import select_outputs, selection_curve
 from bootprob.dea.panel import Panel
@@ -299,6 +300,32 @@ def test_program_starts_from_what_is_known_and_keeps_its_bound_when_stopped(rng)
     known = select_outputs(panel, 6, method="exchange")
     assert found.objective >= known.objective - 1e-9
     assert found.bound >= found.objective
+
+
+@pytest.mark.parametrize("solver", ["HIGHS", "SCIP"])
+@pytest.mark.parametrize("started", [True, False])
+def test_solvers_take_the_start(rng, monkeypatch, solver, started):
+    """Without any time they have what they were started from, or nothing."""
+    given, left = [], []
+
+    def without_time(problem, z, name, seconds):
+        given.append(z.value.copy())
+        for variable in problem.variables() if not started else ():
+            variable.value = None
+        found = solve_started(problem, z, name, 1e-3)
+        left.append(z.value)
+        return found
+
+    solve_started = selection_programs.solve_started
+    monkeypatch.setattr(selection_programs, "solve_started", without_time)
+    panel = random_panel(rng, 40, 30, 2)
+    found = select_outputs(panel, 5, method="program", solver=solver)
+    if started:
+        np.testing.assert_array_equal(left[0], given[0])
+    else:
+        assert left == [None]
+    assert found.features == tuple(np.flatnonzero(given[0]))
+    assert found.status == "time limit"
 
 
 def test_a_curve_grows_and_time_limits_are_kept(rng):
