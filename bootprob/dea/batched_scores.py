@@ -75,53 +75,82 @@ def propose(
     """
     table = _Table.of(panel, returns, orientation)
     K, s = table.rows.shape
-    inward = orientation == "input"
-    better = None if super_efficiency else (-1.0 if inward else 1.0) - _BEYOND
-    weights = np.zeros((K, s))
-    objective = np.full(K, np.nan)
-    solved, enough = np.zeros(K, dtype=bool), np.zeros(K, dtype=bool)
+    better = None
+    if not super_efficiency:
+        better = (-1.0 if orientation == "input" else 1.0) - _BEYOND
+    batch = _Batch(table, better, device)
+    found = _Found(
+        np.zeros((K, s)), np.full(K, np.nan), np.zeros(K, dtype=bool), np.zeros(K, dtype=bool),
+        np.zeros((K, K), dtype=bool),
+    )  # fmt: skip
     going = np.flatnonzero((table.X > 0).all(axis=1) & (K > 1))
     peers = np.arange(K) if K <= _ALL else table.best_by_random_weights()
-    near = np.zeros((K, K), dtype=bool)
-    rows, cost, normal = (
-        torch.from_numpy(part).to(device) for part in (table.rows, table.cost, table.normal)
-    )
-    signed = torch.from_numpy(table.signed).to(device)
     for _ in range(_MOST_ROUNDS):
-        added = []
-        unsettled = []
-        width = max(len(peers), K // 8)  # the check has K columns, but few tables
-        for units in np.array_split(going, 1 + len(going) * width // _ENTRIES):
-            if not len(units):
-                continue
-            own = np.full(K, len(peers))
-            own[peers] = np.arange(len(peers))
-            at = torch.from_numpy(units).to(device)
-            found = solve_weights(
-                rows[torch.from_numpy(peers).to(device)], normal[at], cost[at], signed,
-                own=torch.from_numpy(own[units]).to(device), enough=better,
-            )  # fmt: skip
-            excess = found.weights @ rows.T
-            excess[torch.arange(len(units), device=device), at] = -torch.inf
-            size = found.weights.abs() @ rows.abs().T
-            most, where = (part.cpu().numpy() for part in (excess / size).max(dim=1))
-            good = found.solved.cpu().numpy()
-            left = good & (most > _VIOLATED)
-            done = units[good & ~left]
-            weights[units] = found.weights.cpu().numpy()
-            objective[units] = found.objective.cpu().numpy()
-            solved[done] = True
-            enough[done] = found.enough.cpu().numpy()[good & ~left]
-            # A constraint all of whose terms vanish is near, whatever they are to one another.
-            near[units] = (excess > -_NEAR * size.amax(1, keepdim=True)).cpu().numpy()
-            added.append(where[left])
-            unsettled.append(units[left])
-        new = np.setdiff1d(np.concatenate(added or [peers[:0]]), peers)
-        going = np.concatenate(unsettled or [going[:0]])
-        if not len(new) or not len(going):
+        violated, by = batch.solve(going, peers, found)
+        new = np.setdiff1d(violated, peers)
+        if not len(new):
             break
-        peers = np.append(peers, new)
-    return table.proposals(weights, objective, solved, enough, near, super_efficiency)
+        going, peers = by, np.append(peers, new)
+    return table.proposals(found, super_efficiency)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Of all units, in the scale of the table; see `Proposals` and `BatchedWeights`."""
+
+    weights: np.ndarray
+    objective: np.ndarray
+    solved: np.ndarray
+    enough: np.ndarray
+    near: np.ndarray
+
+
+class _Batch:
+    """A table on a device."""
+
+    def __init__(self, table: _Table, better: float | None, device: torch.device) -> None:
+        self._better, self._device = better, device
+        self._rows, self._cost, self._normal, self._signed = (
+            self._moved(part) for part in (table.rows, table.cost, table.normal, table.signed)
+        )
+
+    def solve(
+        self, units: np.ndarray, peers: np.ndarray, found: _Found
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Solve for some units over some peers; whose constraints are violated, and by which units.
+
+        What is found is written down also of those, but for `solved`.
+        """
+        K = len(self._rows)
+        own = np.full(K, len(peers))
+        own[peers] = np.arange(len(peers))
+        among, sizes = self._rows[self._moved(peers)], self._rows.abs().T
+        width = max(len(peers), K // 8)  # the check has K columns, but few tables
+        violated, by = [peers[:0]], [peers[:0]]
+        for part in np.array_split(units, 1 + len(units) * width // _ENTRIES):
+            at = self._moved(part)
+            solution = solve_weights(
+                among, self._normal[at], self._cost[at], self._signed,
+                own=self._moved(own[part]), enough=self._better,
+            )  # fmt: skip
+            excess = solution.weights @ self._rows.T
+            excess[torch.arange(len(part), device=at.device), at] = -torch.inf
+            size = solution.weights.abs() @ sizes
+            most, where = (kept.cpu().numpy() for kept in (excess / size).max(dim=1))
+            # A constraint all of whose terms vanish is near, whatever they are to one another.
+            near = excess > -_NEAR * size.amax(1, keepdim=True)
+            good = solution.solved.cpu().numpy()
+            found.weights[part] = solution.weights.cpu().numpy()
+            found.objective[part] = solution.objective.cpu().numpy()
+            found.enough[part] = solution.enough.cpu().numpy()
+            found.near[part] = near.cpu().numpy()
+            found.solved[part] = good & (most <= _VIOLATED)
+            violated.append(where[good & (most > _VIOLATED)])
+            by.append(part[good & (most > _VIOLATED)])
+        return np.concatenate(violated), np.concatenate(by)
+
+    def _moved(self, part: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(part).to(self._device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +202,7 @@ class _Table:
         draw = np.random.default_rng(0).exponential
         n_draws = _DIRECTIONS * (X.shape[1] + Y.shape[1])
         used = draw(size=(n_draws, X.shape[1])) @ X.T / X.shape[1]
-        made = draw(size=(n_draws, Y.shape[1])) @ Y.T / Y.shape[1]
+        made = draw(size=(n_draws, Y.shape[1])) @ Y.T / max(Y.shape[1], 1)
         ratio = np.divide(made, used, out=np.zeros_like(made), where=used > 0)
         best = ratio.argmax(axis=1)
         if self.returns != "constant":
@@ -181,17 +210,10 @@ class _Table:
             best = np.append(best, (made - worth * used).argmax(axis=1))
         return np.unique(best)
 
-    def proposals(
-        self,
-        weights: np.ndarray,
-        objective: np.ndarray,
-        solved: np.ndarray,
-        enough: np.ndarray,
-        near: np.ndarray,
-        super_efficiency: bool,
-    ) -> Proposals:
+    def proposals(self, found: _Found, super_efficiency: bool) -> Proposals:
         """In the data's own units, scores beyond 1 brought back to it."""
         K, N, M = len(self.X), self.X.shape[1], self.Y.shape[1]
+        weights, solved, near = found.weights, found.solved, found.near
         inward = self.orientation == "input"
         alpha, beta = np.zeros((K, len(self.used))), np.zeros((K, len(self.made)))
         alpha[:, self.used] = np.maximum(weights[:, :N], 0.0) / self.tops[0]
@@ -199,7 +221,7 @@ class _Table:
         intercept = np.zeros(K)
         if self.returns != "constant":
             intercept = weights[:, -1] * (-1.0 if self.returns == "non-increasing" else 1.0)
-        scores = -objective if inward else objective
+        scores = -found.objective if inward else found.objective
         beyond = np.zeros_like(solved)
         if not super_efficiency:
             beyond = solved & (scores > 1.0 if inward else scores < 1.0)
@@ -212,5 +234,6 @@ class _Table:
             alpha[beyond] *= ((1.0 + intercept[beyond]) / used[beyond])[:, None]
         near[np.diag_indices(K)] = not super_efficiency
         return Proposals(
-            solved, enough, np.where(beyond, 1.0, scores), near, alpha, beta, intercept
-        )
+            solved, solved & found.enough, np.where(beyond, 1.0, scores), near,
+            alpha, beta, intercept,
+        )  # fmt: skip
