@@ -186,8 +186,7 @@ Sets = Annotated[
     typer.Option(
         callback=_check_sets,
         metavar="LEVEL",
-        help="Also write the set of classes that cannot be excluded at this confidence; of two "
-        "classes.",
+        help="Also write the set of classes that cannot be excluded at this confidence.",
     ),
 ]
 Report = Annotated[

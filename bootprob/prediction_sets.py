@@ -3,18 +3,20 @@
 Every training row is compared with a new row under the replicates that saw neither of them: the
 jackknife+-after-bootstrap (B. Kim, C. Xu, R. F. Barber, NeurIPS 2020) with the comparison that
 Y. Romano, M. Sesia, E. Candès (NeurIPS 2020) use for classes. How well a label fits a row is its
-score, with the sign of the label. docs/prediction_sets.md says what is guaranteed, and when.
+score, with the sign of the label; of several classes, its score against the class that fits best
+of the others. docs/prediction_sets.md says what is guaranteed, and when.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bootprob.coupling import class_pairs, number_of_classes
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.row_blocks import row_blocks
@@ -41,7 +43,7 @@ def prediction_sets(
 ) -> NDArray[np.bool_]:
     """Sets of classes that contain the class of a new row with the stated confidence.
 
-    A set of both classes says that the row cannot be told; an empty set, that neither class has
+    A set of several classes says that the row cannot be told; an empty set, that no class has
     such rows. The true class is in the set with probability ``1 − 2 α`` at least, where
     ``α = 1 − level``, whatever the distribution, and with about ``1 − α`` in practice. The
     probability is over training sets and new rows together, not for each training set.
@@ -66,7 +68,7 @@ def prediction_sets(
           the alignment of the replicates were chosen on the very rows that are compared, so
           nothing is guaranteed, and with 100 rows or fewer the sets cover less than they say.
           They are slightly smaller, and rank labels by probability: where one class is rare they
-          leave it out unless `class_conditional` is set.
+          leave it out unless `class_conditional` is set. Of several classes, each pair's own.
         - Numbers that were chosen without the training rows keep the guarantee.
     allow_empty : bool, default True
         False puts the label that fits better into a set that would be empty, which can only
@@ -74,7 +76,7 @@ def prediction_sets(
 
     Returns
     -------
-    ndarray of bool, shape (m, 2)
+    ndarray of bool, shape (m, K)
         Whether the set contains each class, in the order of ``classes_``.
 
     Raises
@@ -114,7 +116,8 @@ def conformal_p_values(
 
     ``p(y) = (1 + #{i : y_i f_i(x_i) ≤ y f_i(x)}) / (n + 1)`` with labels −1 and 1 and ``f_i`` the
     mean score over the replicates that left row i out: the set at a level holds the labels with
-    ``p(y) > 1 − level``. Ties count, and so do rows that no replicate left out. Rows of weight 0
+    ``p(y) > 1 − level``. Of several classes, ``y f_i(x)`` is the least of y's mean scores against
+    each other class. Ties count, and so do rows that no replicate left out. Rows of weight 0
     are as good as absent; all others count once, whatever their weight.
 
     Parameters
@@ -126,17 +129,17 @@ def conformal_p_values(
 
     Returns
     -------
-    ndarray, shape (m, 2)
+    ndarray, shape (m, K)
         In the order of ``classes_``; multiples of ``1 / (n + 1)``, never 0. The true class has
         ``p ≤ α`` with probability ``2 α`` at most.
     """
     outside = model.bootstrap_counts() == 0
-    mixed = _Mixture.of(model, weights)
-    known = _TrainingRows.of(model, mixed, outside)
-    tolerance = _ROUNDING[model.dtype] * float(np.abs(known.score).max(initial=0.0))
+    mixtures = [_Mixture.of(member, weights) for member in model.pair_ensembles_ or [model]]
+    known = _TrainingRows.of(model, mixtures, outside)
+    tolerance = _ROUNDING[model.dtype] * float(np.abs(known.fit).max(initial=0.0))
     no_better = [
         _no_better_rows(known, scores, class_conditional, tolerance)
-        for scores in mixed.replicate_scores(model, X)
+        for scores in zip(*(mixed.replicate_scores(X) for mixed in mixtures), strict=True)
     ]
     n, ties = known.totals(class_conditional)
     return (1 + ties + np.concatenate(no_better)) / (n + 1)
@@ -144,8 +147,9 @@ def conformal_p_values(
 
 @dataclass(frozen=True)
 class _Mixture:
-    """How scores of a row under the R × B models become one number for each replicate."""
+    """How scores of a row under the R × B models of two classes become one for each replicate."""
 
+    model: FittedEnsemble
     weights: Floats
     scale: Floats | float = 1.0
     offset: Floats | float = 0.0
@@ -156,11 +160,11 @@ class _Mixture:
         R = len(model.weights_)
         if isinstance(weights, str):
             if weights == "equal":
-                return cls(np.full(R, 1 / R))
+                return cls(model, np.full(R, 1 / R))
             if weights == "ensemble":
                 # Control moves 0 to where it decides; the sets stay where labels are even.
                 offset = model.score_offset_ + model.score_threshold_
-                return cls(model.weights_, model.score_scale_, offset, of_ensemble=True)
+                return cls(model, model.weights_, model.score_scale_, offset, of_ensemble=True)
             raise DataError(f"weights is {weights!r}; give 'equal', 'ensemble' or {R} numbers.")
         given = np.asarray(weights, dtype=np.float64)
         if given.shape != (R,) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
@@ -168,12 +172,18 @@ class _Mixture:
                 f"weights must be {R} numbers of at least 0, not all 0, one for each model of "
                 f"the grid (C_); got {weights!r}."
             )
-        return cls(given / given.sum())
+        return cls(model, given / given.sum())
 
-    def replicate_scores(self, model: FittedEnsemble, X: ArrayLike) -> Iterator[Floats]:
+    def replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
         """Scores of rows in chunks (rows, B)."""
-        for scores in model.bootstrap_scores(X):
+        for scores in self.model.bootstrap_scores(X):
             yield (self.weights @ scores) / self.scale + self.offset
+
+    def out_of_bag_scores(self) -> Floats:
+        """Of the training rows, the mean over the replicates that left each out."""
+        if self.of_ensemble:
+            return self.model.oob_decision_function_ + self.model.score_threshold_
+        return self.model.oob_model_scores_ @ self.weights
 
 
 @dataclass(frozen=True)
@@ -182,70 +192,90 @@ class _TrainingRows:
 
     Attributes
     ----------
-    score : ndarray, shape (k,)
-        Mean over the replicates that left the row out.
-    positive : ndarray of bool, shape (k,)
+    pairs : list of (int, int)
+        Classes that each mixture tells apart; its scores speak for the second.
+    fit : ndarray, shape (k,)
+        Mean score for the row's own class, over the replicates that left the row out; the least
+        of those against each other class.
+    code : ndarray of int, shape (k,)
+        Classes.
     outside : ndarray of bool, shape (B, k)
-        Which replicates these are.
-    never_out_positive : ndarray of bool, shape (n - k,)
+        Which replicates left the row out.
+    never_out : ndarray of int, shape (n - k,)
         Classes of the rows of some weight that every replicate saw.
     """
 
-    score: Floats
-    positive: NDArray[np.bool_]
+    pairs: list[tuple[int, int]]
+    fit: Floats
+    code: NDArray[np.integer[Any]]
     outside: NDArray[np.bool_]
-    never_out_positive: NDArray[np.bool_]
+    never_out: NDArray[np.integer[Any]]
 
     @classmethod
-    def of(cls, model: FittedEnsemble, mixed: _Mixture, outside: NDArray[np.bool_]) -> Self:
-        positive, counted = model.y_ == 1, model.sample_weight_ > 0
-        left_out = outside.any(axis=0)
-        used, never_out = counted & left_out, counted & ~left_out
-        if mixed.of_ensemble:
-            score = model.oob_decision_function_[used] + model.score_threshold_
-        else:
-            score = model.oob_model_scores_[used] @ mixed.weights
-        return cls(score, positive[used], outside[:, used], positive[never_out])
+    def of(
+        cls, model: FittedEnsemble, mixtures: Sequence[_Mixture], outside: NDArray[np.bool_]
+    ) -> Self:
+        counted, left_out = model.sample_weight_ > 0, outside.any(axis=0)
+        pairs = class_pairs(number_of_classes(len(mixtures)))
+        fit = np.full(len(model.y_), np.inf)
+        for (first, second), mixed in zip(pairs, mixtures, strict=True):
+            of_pair = np.isin(model.y_, (first, second))
+            sign = np.where(model.y_[of_pair] == second, 1, -1)
+            fit[of_pair] = np.minimum(fit[of_pair], sign * mixed.out_of_bag_scores())
+        used = counted & left_out
+        return cls(
+            pairs, fit[used], model.y_[used], outside[:, used], model.y_[counted & ~left_out]
+        )
+
+    @property
+    def n_classes(self) -> int:
+        return number_of_classes(len(self.pairs))
 
     def totals(self, class_conditional: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that each label is compared with, and those of them never out of bag, (2,) each."""
+        """Rows that each label is compared with, and those of them never out of bag, (K,) each."""
+        K = self.n_classes
         used, never_out = (
-            np.bincount(positive, minlength=2) if class_conditional else np.repeat(positive.size, 2)
-            for positive in (self.positive, self.never_out_positive)
+            np.bincount(code, minlength=K) if class_conditional else np.repeat(code.size, K)
+            for code in (self.code, self.never_out)
         )
         return used + never_out, never_out
 
 
 def _no_better_rows(
-    known: _TrainingRows, scores: Floats, class_conditional: bool, tolerance: float
+    known: _TrainingRows, scores: Sequence[Floats], class_conditional: bool, tolerance: float
 ) -> NDArray[np.int64]:
     """Training rows that fit their label no better than new rows fit each label.
 
-    Each is compared under the replicates that left it out: one matrix product, in blocks of
-    training rows and of new ones.
+    Each is compared under the replicates that left it out: one matrix product for each pair of
+    classes, in blocks of training rows and of new ones.
 
     Parameters
     ----------
     known : _TrainingRows
-    scores : ndarray, shape (m, B)
-        Scores of the new rows by each replicate.
+    scores : sequence of ndarray, shape (m, B)
+        Scores of the new rows by each replicate, of each pair.
     class_conditional : bool
     tolerance : float
 
     Returns
     -------
-    ndarray of int, shape (m, 2)
+    ndarray of int, shape (m, K)
     """
-    found = np.zeros((len(scores), 2), dtype=np.int64)
-    for known_rows in row_blocks(len(known.score), len(known.outside)):
-        positive, outside = known.positive[known_rows], known.outside[:, known_rows]
+    K, m = known.n_classes, len(scores[0])
+    found = np.zeros((m, K), dtype=np.int64)
+    for known_rows in row_blocks(len(known.fit), len(known.outside)):
+        code, outside = known.code[known_rows], known.outside[:, known_rows]
         shares = outside / outside.sum(axis=0)
-        fit = np.where(positive, 1, -1) * known.score[known_rows] - tolerance
-        for rows in row_blocks(len(scores), len(fit)):
-            left_out = scores[rows] @ shares
-            for label, sign in enumerate((-1, 1)):
-                no_better = fit <= sign * left_out
+        fit = known.fit[known_rows] - tolerance
+        for rows in row_blocks(m, K * len(fit)):
+            margin = np.full((K, rows.stop - rows.start, len(fit)), np.inf)
+            for (first, second), of_pair in zip(known.pairs, scores, strict=True):
+                left_out = of_pair[rows] @ shares
+                np.minimum(margin[second], left_out, out=margin[second])
+                np.minimum(margin[first], -left_out, out=margin[first])
+            for label in range(K):
+                no_better = fit <= margin[label]
                 if class_conditional:
-                    no_better &= positive == label
+                    no_better &= code == label
                 found[rows, label] += no_better.sum(axis=1)
     return found

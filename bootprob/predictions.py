@@ -301,12 +301,12 @@ class FittedEnsemble(FittedScores):
 
         Returns
         -------
-        ndarray of bool, shape (m, 2)
+        ndarray of bool, shape (m, K)
             In the order of `classes_`.
         """
         from bootprob.prediction_sets import prediction_sets
 
-        self._refuse_several("prediction sets")
+        self._several()  # the pairs follow this model's parameters
         return prediction_sets(
             self,
             X,

@@ -125,7 +125,7 @@ class TableModel:
             Nominal level of the intervals, between 0 and 1.
         sets : float, optional
             Nominal confidence of sets of classes that cannot be excluded, between 0 and 1; see
-            `BootstrapSVC.prediction_sets`. For two classes.
+            `BootstrapSVC.prediction_sets`.
         progress : bool
             Show a progress bar.
 
@@ -134,21 +134,20 @@ class TableModel:
         DataFrame (m, 7)
             ``probability``, ``probability_lower``, ``probability_upper``, ``label``, ``score``,
             ``score_lower`` and ``score_upper``, with the index of `frame`, of the positive class;
-            positive scores speak for it. With `sets` also ``set``: the classes of the set, joined
-            by `` | ``, and empty where the row is like those of no class.
+            positive scores speak for it. Of several classes ``p_X``, ``low_X`` and ``high_X`` for
+            each class X, and ``label``.
 
-            Of several classes ``p_X``, ``low_X`` and ``high_X`` for each class X, and ``label``.
+            With `sets` also ``set``: the classes of the set, joined by `` | ``, and empty where the
+            row is like those of no class.
 
         Raises
         ------
         DataError
-            Columns are missing or hold values that cannot be used, a level is no level, or sets
-            of several classes are wanted.
+            Columns are missing or hold values that cannot be used, or a level is no level.
         """
         level = check_level(level)
         if sets is not None:
             sets = check_level(sets)
-            self._check_two_classes()
         X = self.preprocessor.transform(frame)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
@@ -173,25 +172,20 @@ class TableModel:
         named.classes_ = np.array(self.target.labels)
         return named
 
-    def _check_two_classes(self) -> None:
-        if len(self.target.labels) > 2:
-            raise DataError(
-                f"The model has {len(self.target.labels)} classes, and sets are of two; leave them "
-                "out, or fit one class against the rest by naming it as the positive value."
-            )
-
     def _predict_matrix(self, X: np.ndarray, level: float, sets: float | None) -> pd.DataFrame:
         found = self.svc.summarize(X, level=level)
         names = np.array(self.target.labels)
+        texts = [level_text(name) for name in self.target.labels]
+        columns: dict[str, Any]
         if len(names) > 2:
             columns = {}
-            for k, name in enumerate(self.target.labels):
-                columns[f"p_{level_text(name)}"] = found["probability"][:, k]
-                columns[f"low_{level_text(name)}"] = found["probability_interval"][:, k, 0]
-                columns[f"high_{level_text(name)}"] = found["probability_interval"][:, k, 1]
-            return pd.DataFrame(columns | {"label": names[found["label"]]})
-        predicted = pd.DataFrame(
-            {
+            for k, text in enumerate(texts):
+                columns[f"p_{text}"] = found["probability"][:, k]
+                columns[f"low_{text}"] = found["probability_interval"][:, k, 0]
+                columns[f"high_{text}"] = found["probability_interval"][:, k, 1]
+            columns["label"] = names[found["label"]]
+        else:
+            columns = {
                 "probability": found["probability"],
                 "probability_lower": found["probability_interval"][:, 0],
                 "probability_upper": found["probability_interval"][:, 1],
@@ -200,12 +194,9 @@ class TableModel:
                 "score_lower": found["score_interval"][:, 0],
                 "score_upper": found["score_interval"][:, 1],
             }
-        )
         if sets is not None:
-            inside = self.svc.prediction_sets(X, sets)
-            texts = [level_text(name) for name in self.target.labels]
-            predicted["set"] = [
+            columns["set"] = [
                 " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)
-                for row in inside
+                for row in self.svc.prediction_sets(X, sets)
             ]
-        return predicted
+        return pd.DataFrame(columns)

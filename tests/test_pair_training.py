@@ -175,7 +175,6 @@ def test_pairs_are_models_of_two_classes(rng):
     "ask",
     [
         lambda model, X: model.score_interval(X),
-        lambda model, X: model.prediction_sets(X),
         lambda model, X: model.metric_intervals(),
         lambda model, X: model.oob_proba_interval(),
         lambda model, X: next(model.bootstrap_scores(X)),

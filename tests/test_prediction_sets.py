@@ -22,6 +22,7 @@ class Replicates:
     """
 
     dtype = "float64"
+    pair_ensembles_ = ()
 
     def __init__(self, scores, y, counts, rows):
         self.scores = scores  # (rows, R, B)
@@ -125,6 +126,66 @@ class TestDefinition:
         counts = judge.bootstrap_counts()
         expected = by_definition(*scores, y, counts, np.ones(40), class_conditional)
         np.testing.assert_allclose(p, expected)
+
+
+@pytest.mark.parametrize("class_conditional", [False, True])
+@pytest.mark.parametrize("weights", ["equal", "ensemble", "own"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+class TestSeveralClasses:
+    def test_definition(self, rng, kernel, weights, class_conditional):
+        """One new row, one class and one training row at a time."""
+        n, names = 45, np.array(["c", "a", "b"])
+        X = rng.normal(size=(n, 3))
+        y = names[np.argmax(X + 0.7 * rng.normal(size=(n, 3)), axis=1)]
+        y[:9] = np.tile(names, 3)
+        row_weight = rng.choice([0.0, 1.0, 2.0], n)
+        row_weight[:9] = 1.0
+        model = BootstrapSVC(kernel=kernel, C=[0.1, 1.0], gamma=0.3, n_bootstraps=8, random_state=3)
+        model.fit(X, y, row_weight)
+        new = rng.normal(size=(11, 3))
+        chosen = [0.25, 0.75] if weights == "own" else weights
+        found = conformal_p_values(model, new, weights=chosen, class_conditional=class_conditional)
+        left_out = model.bootstrap_counts() == 0
+        counted = (row_weight > 0) & left_out.any(axis=0)
+        margins = [self.margins(model, Z, chosen) for Z in (X, new)]
+        codes = np.searchsorted(model.classes_, y)
+        expected = np.empty((11, 3))
+        for j, k in np.ndindex(11, 3):
+            rows = (row_weight > 0) & ((codes == k) | (not class_conditional))
+            no_better = (rows & ~counted).sum()  # never left out
+            for i in np.flatnonzero(rows & counted):
+                own, others = (
+                    min(of[a][b][at, left_out[:, i]].mean() for b in range(3) if b != a)
+                    for of, at, a in ((margins[0], i, codes[i]), (margins[1], j, k))
+                )
+                no_better += own <= others + 1e-9
+            expected[j, k] = (1 + no_better) / (1 + rows.sum())
+        np.testing.assert_allclose(found, expected)
+        sets = model.prediction_sets(
+            new, 0.8, weights=chosen, class_conditional=class_conditional, allow_empty=False
+        )
+        np.testing.assert_array_equal(sets, self.filled(expected, 0.2))
+
+    @staticmethod
+    def margins(model, X, chosen):
+        """Scores (rows, B) for class a against b."""
+        found = {a: {} for a in range(3)}
+        for (a, b), pair in zip(((0, 1), (0, 2), (1, 2)), model.pair_ensembles_, strict=True):
+            raw = np.concatenate(list(pair.bootstrap_scores(X)))
+            if chosen == "ensemble":
+                scores = np.einsum("mrb,r->mb", raw, pair.weights_) / pair.score_scale_
+                scores = scores + pair.score_offset_ + pair.score_threshold_
+            else:
+                own = [0.5, 0.5] if chosen == "equal" else chosen
+                scores = np.einsum("mrb,r->mb", raw, own)
+            found[b][a], found[a][b] = scores, -scores
+        return found
+
+    @staticmethod
+    def filled(p_values, alpha):
+        sets = p_values > alpha + 1e-12
+        best = p_values == p_values.max(axis=1, keepdims=True)
+        return np.where(sets.any(axis=1, keepdims=True), sets, best)
 
 
 class TestGuarantee:

@@ -90,12 +90,66 @@ def test_sets_cover(truth, parameters, record):
             assert of_equal["mean size"] <= 1.15 * oracle["class-conditional"]
 
 
+SLOPES = np.array([[1.2, 0.0, -0.6], [-0.4, 1.0, 0.5], [-0.8, -1.0, 0.1]])
+INTERCEPTS = np.array([0.3, 0.0, -1.2])  # about a sixth of the rows are of class 2
+
+
+def _softmax_truth(X):
+    odds = np.exp(X @ SLOPES.T + INTERCEPTS)
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def test_sets_of_three_classes_cover(record):
+    n, found = 300, {}
+    for trial in range(TRIALS):
+        generator = np.random.default_rng([2029, trial])
+        X, new = generator.normal(size=(n, 3)), generator.normal(size=(NEW_ROWS, 3))
+        y = (generator.uniform(size=(n, 1)) > _softmax_truth(X).cumsum(axis=1)).sum(axis=1)
+        p = _softmax_truth(new)
+        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
+        for kind in ("marginal", "class-conditional"):
+            sets = model.prediction_sets(new, LEVEL, class_conditional=kind != "marginal")
+            of_classes = (p * sets).sum(axis=0) / p.sum(axis=0)
+            row = [(p * sets).sum(axis=1).mean(), *of_classes, sets.sum(axis=1).mean()]
+            found.setdefault(kind, []).append(row)
+    names = ["coverage", *(f"coverage of class {k}" for k in range(3)), "mean size"]
+    means = {kind: np.mean(rows, axis=0) for kind, rows in found.items()}
+    noise = {kind: np.std(rows, axis=0, ddof=1) / np.sqrt(TRIALS) for kind, rows in found.items()}
+    oracle = _smallest(_softmax_truth(np.random.default_rng(0).normal(size=(200_000, 3))))
+    record(
+        "prediction_sets_three_classes",
+        {
+            "truth": "softmax, 3 columns, 3 classes",
+            "n": n,
+            "training sets": TRIALS,
+            "bootstraps": BOOTSTRAPS,
+            "level": LEVEL,
+            "sets": {
+                kind: {
+                    name: [round(float(means[kind][k]), 3), round(float(noise[kind][k]), 4)]
+                    for k, name in enumerate(names)
+                }
+                for kind in found
+            },
+            "smallest mean size of sets that know the truth": oracle,
+        },
+    )
+    assert means["marginal"][0] >= LEVEL - 3 * noise["marginal"][0]
+    of_each = slice(0, 4)
+    lowest = LEVEL - 3 * noise["class-conditional"][of_each]
+    assert (means["class-conditional"][of_each] >= lowest).all()
+    for kind in found:
+        assert means[kind][4] <= 1.15 * oracle[kind]
+
+
 def _smallest_sizes(truth):
     """Mean sizes of the smallest sets that cover as often, were the probabilities known."""
     generator = np.random.default_rng(0)
     one = truth.probability(truth.rows(generator, 200_000))
-    p = np.stack([1 - one, one], axis=1)
+    return _smallest(np.stack([1 - one, one], axis=1))
 
+
+def _smallest(p):
     def smallest(masses):
         masses = np.sort(masses)[::-1]
         return int(np.searchsorted(np.cumsum(masses), LEVEL * masses.sum())) + 1
