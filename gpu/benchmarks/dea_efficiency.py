@@ -37,7 +37,7 @@ COMMAND = "make dea-efficiency"
 SIZES = (200, 1_000, 3_000, 10_000)
 COLUMNS = ((2, 2), (4, 4))
 RETURNS: tuple[Returns, ...] = ("constant", "variable")
-MOST_BY_HIGHS, MOST_BY_SCIPY = 300, 30
+MOST_BY_HIGHS, MOST_BY_SCIPY = 100, 20
 
 
 def main(sizes: Sequence[int] = SIZES, device: str = "cpu", docs: Path = DOCS) -> None:
