@@ -37,6 +37,9 @@ def serve(
     queue_rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most rows that wait; beyond, clients get 429.")
     ] = 16384,
+    max_requests: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most requests at once; beyond, 503.")
+    ] = 1000,
     deadline: Annotated[
         float, typer.Option(metavar="SECONDS", help="Most time a request may take.")
     ] = 10.0,
@@ -64,7 +67,9 @@ def serve(
         raise DataError(str(error)) from None
     from bootprob.server.running import check_host, run
 
-    limits = Limits(max_rows=max_rows, queue_rows=queue_rows, deadline=deadline)
+    limits = Limits(
+        max_rows=max_rows, queue_rows=queue_rows, max_requests=max_requests, deadline=deadline
+    )
     token = _token(token_file)
     check_host(host, token)
     run(

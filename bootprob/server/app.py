@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from bootprob.exceptions import DataError
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
+from bootprob.server.bounded import Bounded
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.limits import Limits
 from bootprob.server.metrics import Metrics
@@ -51,7 +52,7 @@ _REFUSALS = {
     415: "The body is of another type, or compressed.",
     422: "The body does not have the form of this request.",
     429: "Too many rows wait; Retry-After says when to come back.",
-    503: "The server is stopping, or was not done within the deadline.",
+    503: "The server is stopping, has too many requests, or was not done within the deadline.",
 }
 
 
@@ -123,7 +124,8 @@ def create_app(
     protected = _token_check(token) if token is not None else []
     app.include_router(_models(answering), dependencies=protected)
     app.include_router(_documents(app, answering, counts), dependencies=protected)
-    app.add_middleware(Observed, metrics=counts)
+    app.add_middleware(Bounded, most=limits.max_requests)
+    app.add_middleware(Observed, metrics=counts)  # the outer one: it sees refusals, too
     app.add_exception_handler(RequestError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_http)
     app.add_exception_handler(ClientGone, _leave)

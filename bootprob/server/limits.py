@@ -21,6 +21,8 @@ class Limits:
         Most rows of a request, and most rows scored together.
     queue_rows : int, default 16384
         Most rows that wait to be scored; beyond, requests get 429.
+    max_requests : int, default 1000
+        Most requests that are read, queued and answered at the same time; beyond, 503.
     deadline : float, default 10.0
         Seconds from a request's first byte of body to its result: 408 if its body is not there by
         then, 503 if its result is not.
@@ -34,6 +36,7 @@ class Limits:
 
     max_rows: int = 4096
     queue_rows: int = 16384
+    max_requests: int = 1000
     deadline: float = 10.0
     max_body: int = 4 * 2**20
     max_depth: int = 16

@@ -21,7 +21,6 @@ from bootprob.server.limits import Limits
 
 __all__ = ["check_host", "run"]
 
-_MAX_CONNECTIONS = 1000
 _MAX_HEADERS = 2**15  # bytes
 _KEEP_ALIVE = 75  # seconds
 _LONGEST_START = 120  # seconds until a worker is taken for dead; it imports and loads first
@@ -98,7 +97,6 @@ def run(
         log_config=_LOGGING,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_MAX_CONNECTIONS,
         h11_max_incomplete_event_size=_MAX_HEADERS,
         timeout_graceful_shutdown=math.ceil(limits.deadline) + 1,
         timeout_worker_healthcheck=_LONGEST_START,

@@ -52,7 +52,7 @@ def main(sizes: Sequence[int] = SIZES, device: str = "cpu", docs: Path = DOCS) -
     docs : Path
         Holds results/; the document is written there.
     """
-    efficiency(random_panel(20, 2, 2), device=device)  # imports
+    measure(random_panel(20, 2, 2), "constant", device)  # imports
     cases: list[dict[str, Any]] = []
     for K in sizes:
         for N, M in COLUMNS:

@@ -6,6 +6,8 @@ import logging
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -132,6 +134,41 @@ def test_a_request_that_waits_too_long_is_a_503_with_retry_after(array_model):
         reply = client.post("/predict", json={"records": [ROW]})
     assert reply.status_code == 503
     assert int(reply.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("mounted", ["", "/scores"])
+def test_no_more_requests_at_once_than_allowed(array_model, monkeypatch, mounted):
+    begun, go_on = threading.Event(), threading.Event()
+    score = ServedModel.score
+
+    def wait(self, X, level):
+        if level == 0.875:
+            begun.set()
+            assert go_on.wait(30)
+        return score(self, X, level)
+
+    monkeypatch.setattr(ServedModel, "score", wait)
+    app = create_app(array_model, limits=Limits(max_requests=1))
+    if mounted:
+        site = FastAPI()
+        site.mount(mounted, app)
+        app = site
+    with TestClient(app) as client, ThreadPoolExecutor() as pool:
+        row = {"records": [ROW], "level": 0.875}
+        first = pool.submit(client.post, f"{mounted}/predict", json=row)
+        assert begun.wait(30)
+        try:
+            refused = client.post(f"{mounted}/predict", json=row)
+            assert client.get(f"{mounted}/v2").status_code == 503
+            for open_to_all in ("/v2/health/live", "/v2/health/ready", "/metrics"):
+                assert client.get(mounted + open_to_all).status_code == 200
+        finally:
+            go_on.set()
+        assert first.result().status_code == 200
+        assert client.post(f"{mounted}/predict", json=row).status_code == 200
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "1"
+    assert "1 requests are being answered already" in refused.json()["error"]
 
 
 def test_it_can_be_mounted_beside_others(array_model):
