@@ -109,7 +109,8 @@ class TestOfModels:
         X, y, weight = table(rng)
         plain = BootstrapSVC(**OPTIONS).fit(X, y, weight)
         model = BootstrapSVC(control="threshold", rates={"tpr": 0.95}, **OPTIONS).fit(X, y, weight)
-        np.testing.assert_allclose(cross_fitted_proba(model), cross_fitted_proba(plain))
+        # Scores are moved and moved back, and the calibrators are fitted anew.
+        np.testing.assert_allclose(cross_fitted_proba(model), cross_fitted_proba(plain), rtol=1e-6)
         np.testing.assert_array_equal(out_of_bag_proba(model), model.oob_proba_[:, 1])
         np.testing.assert_array_equal(out_of_bag_proba(plain), cross_fitted_proba(plain))
         reached = model.controlled_rates_[0]["out_of_bag"]

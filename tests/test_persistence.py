@@ -311,8 +311,12 @@ def test_a_table_model_of_several_classes(tmp_path: Path) -> None:
     assert isinstance(loaded, TableModel)
     assert loaded.target == model.target
     pd.testing.assert_frame_equal(loaded.predict(new, 0.8), predicted, check_exact=True)
-    with pytest.raises(DataError, match="has 4 classes, and sets are of two"):
-        model.predict(new, sets=0.9)
+    sets = loaded.predict(new, sets=0.9)["set"]
+    names = model.target.labels
+    assert sets.tolist() == [
+        " | ".join(name for name, is_in in zip(names, row, strict=True) if is_in)
+        for row in model.svc.prediction_sets(X, 0.9)
+    ]
     with pytest.raises(DataError, match="has 4 classes, none of them the positive one"):
         _ = model.target.positive
 
