@@ -24,7 +24,8 @@ def overlapping(rng, n=160, p=3, share=0.35):
 @pytest.mark.parametrize("bound", ["binomial", "hoeffding"])
 @pytest.mark.parametrize("n", [40, 200, 1000])
 def test_the_required_share_is_rarely_reached_by_a_rate_too_low(rng, bound, n):
-    floor, confidence = float(rng.uniform(0.5, 0.85)), 0.9
+    # 40 rows, all right, show no more than .83 with (2.4)
+    floor, confidence = float(rng.uniform(0.5, 0.82)), 0.9
     needed = round(RateFloor("tpr", floor, confidence, bound).required_share(n) * n)
     assert stats.binom.sf(needed - 1, n, floor) <= 0.1 + 1e-12
     if bound == "binomial":  # and one row fewer would be too few
