@@ -1,16 +1,102 @@
-"""Fewer rows: the centres of clusters in the place of the rows of a class, thesis 2.3.4."""
+"""Fewer rows: one in the place of equal ones, or centres of clusters, thesis 2.3.4."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["condense"]
+__all__ = ["Rows", "condense", "fewer_rows", "merge_rows"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+Rows = tuple[Floats, Bools, Floats]
+"""Values, shape (n, p), whether they are positives, and weights."""
 
 _MINI_BATCH_ROWS = 10_000  # of a class, beyond which k-means looks at samples
+
+
+def fewer_rows(
+    max_rows: int | None,
+    rows: Floats,
+    positive: Bools,
+    weight: Floats,
+    training: Indices,
+    anchors: Indices,
+    random_state: np.random.RandomState,
+) -> tuple[Rows, Rows, Indices | None]:
+    """Rows, labels and weights of I and J: equal rows are one, and too many are condensed.
+
+    Parameters
+    ----------
+    max_rows : int or None
+        Distinct rows of I and J from which they are condensed; None: never.
+    rows : ndarray, shape (n, p)
+        Standardised.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+    training, anchors : ndarray of int
+        Rows of I and J.
+    random_state : RandomState
+
+    Returns
+    -------
+    training, anchors : Rows
+        The very same object where J = I.
+    group : ndarray of int, shape (len(anchors),), or None
+        Which row of J each anchor has become; None if condensed.
+    """
+
+    def distinct(which: Indices) -> tuple[Rows, Indices]:
+        chosen = rows[which], positive[which], weight[which]
+        first, group, total = merge_rows(*chosen)
+        if len(first) == len(which):  # in their own order
+            return chosen, np.arange(len(which))
+        return (chosen[0][first], chosen[1][first], total), group
+
+    held, group = distinct(anchors)
+    same = np.array_equal(training, anchors)
+    train = held if same else distinct(training)[0]
+    inside = len(train[0]) + (0 if same else len(held[0]))
+    if max_rows is None or min(inside, len(np.union1d(training, anchors))) <= max_rows:
+        return train, held, group
+
+    def some(chosen: Rows) -> Rows:
+        if len(chosen[0]) == 0:
+            return chosen
+        return condense(*chosen, max(2, int(max_rows * len(chosen[0]) / inside)), random_state)
+
+    condensed = some(train)
+    return condensed, condensed if same else some(held), None
+
+
+def merge_rows(
+    rows: Floats, labels: NDArray[Any], amount: Floats
+) -> tuple[Indices, Indices, Floats]:
+    """One row in the place of those with equal values and labels.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+    labels : ndarray, shape (n,) or (n, k)
+    amount : ndarray, shape (n,)
+        Costs or weights.
+
+    Returns
+    -------
+    first : ndarray of int, shape (m,)
+        A row of each group.
+    group : ndarray of int, shape (n,)
+        The group that each row is in.
+    total : ndarray, shape (m,)
+        Sum of the amounts of each group.
+    """
+    keys = np.column_stack([rows, labels])
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()
+    return first, group, np.bincount(group, amount, len(first)).astype(np.float64)
 
 
 def condense(

@@ -76,8 +76,9 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     standardize : bool, default True
         Divide the columns by their standard deviation over I ∪ J.
     max_rows : int or None, default 1000
-        With more rows than this, k-means centres of each class take their place, weighted by the
-        rows they stand for (2.3.4), in I and in J. None never condenses.
+        With more distinct rows than this, k-means centres of each class take their place, weighted
+        by the rows they stand for (2.3.4), in I and in J. None never condenses. Equal rows of a
+        class are one with their weights added, which changes nothing but the time.
     random_state : int, RandomState instance or None, default None
         For halves that are drawn, and for k-means.
     verbose : int, default 0
@@ -95,7 +96,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     dual_coef_ : ndarray, shape (1, k) or None
         Coefficients of the RBF kernel on ``k(x, X_fit_)``.
     X_fit_ : ndarray, shape (k, p) or None
-        Training rows and anchors, ``(X - center_) / scale_``, or their centres.
+        Training rows and anchors that differ, ``(X - center_) / scale_``, or their centres.
     intercept_ : ndarray, shape (1,)
     gamma_ : float or None
         γ of the RBF kernel.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from bootprob.constrained.condensation import condense
+from bootprob.constrained.condensation import Rows, fewer_rows
 from bootprob.constrained.exact import solve_exact
 from bootprob.constrained.heuristic import solve_heuristic
 from bootprob.constrained.kernel_factor import KernelFactor
@@ -81,9 +82,13 @@ def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> di
     gamma = None
     if svc.kernel == "rbf":
         gamma = float(gamma_grid(svc.gamma, rows[used])[0])
-    train, held = _condensed(svc.max_rows, rows, positive, weight, training, anchors, random_state)
+    train, held, group = fewer_rows(
+        svc.max_rows, rows, positive, weight, training, anchors, random_state
+    )
     problem, factor = _problem(svc, floors, shares, train, held, gamma)
     result = _solve(svc, problem)
+    if group is not None:
+        result = replace(result, kept=result.kept[group])
     fitted: dict[str, Any] = {
         "classes_": classes,
         "center_": center,
@@ -133,40 +138,6 @@ def _needed_share(floor: RateFloor, positive: NDArray[np.bool_], weight: Floats)
     return floor.required_share(effective_rows(weight[members]))
 
 
-Rows = tuple[Floats, NDArray[np.bool_], Floats]
-
-
-def _condensed(
-    max_rows: int | None,
-    rows: Floats,
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    training: NDArray[np.intp],
-    anchors: NDArray[np.intp],
-    random_state: np.random.RandomState,
-) -> tuple[Rows, Rows]:
-    """Rows, labels and weights of I and J; the very same objects where J = I."""
-
-    def some(which: NDArray[np.intp], share: float) -> Rows:
-        chosen = rows[which], positive[which], weight[which]
-        if max_rows is None or total <= max_rows:
-            return chosen
-        return condense(*chosen, max(2, int(max_rows * share)), random_state)
-
-    if np.array_equal(training, anchors):
-        total = len(training)
-        both = some(training, 1.0)
-        return both, both
-    total = len(np.union1d(training, anchors))
-    inside = len(training) + len(anchors)
-    train = some(training, len(training) / inside)
-    return train, some(anchors, len(anchors) / inside) if len(anchors) else (
-        rows[anchors],
-        positive[anchors],
-        weight[anchors],
-    )
-
-
 def _problem(
     svc: ConstrainedSVC,
     floors: tuple[RateFloor, ...],
@@ -178,7 +149,9 @@ def _problem(
     """Problem (CSVM0) in coordinates in which the kernel is linear."""
     members = [floor.members(held[1]) for floor in floors]
     constrained = np.any(members, axis=0) if members else np.zeros(len(held[1]), dtype=bool)
-    span = train[0] if held is train else np.concatenate([train[0], held[0][constrained]])
+    span = train[0]
+    if held is not train:  # where anchors may be training rows once more
+        span = np.unique(np.concatenate([train[0], held[0][constrained]]), axis=0)
     factor = KernelFactor.linear(span) if gamma is None else KernelFactor.rbf(span, gamma)
     columns = factor.transform(train[0])
     C_positive, C_negative = (

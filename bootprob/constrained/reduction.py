@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.constrained.condensation import merge_rows
 from bootprob.constrained.problem import ConstrainedProblem, Requirement
 
 __all__ = ["Reduction", "reduce_problem"]
@@ -65,12 +66,13 @@ def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
     centre = problem.X.mean(axis=0)
 
     charged = problem.cost > 0
-    X, y, cost = _merged(problem.X[charged] - centre, problem.y[charged], problem.cost[charged])
-    rows, labels, weight = _merged(
-        problem.anchors[counted] - centre,
-        np.column_stack([problem.anchor_y, members.T])[counted],
-        problem.anchor_weight[counted],
-    )
+    X, y = problem.X[charged] - centre, problem.y[charged]
+    first, _, cost = merge_rows(X, y, problem.cost[charged])
+    X, y = X[first], y[first]
+    rows = problem.anchors[counted] - centre
+    labels = np.column_stack([problem.anchor_y, members.T])[counted]
+    first, _, weight = merge_rows(rows, labels, problem.anchor_weight[counted])
+    rows, labels = rows[first], labels[first]
     basis = None
     if X.shape[1] > len(X) + len(rows):
         basis, triangle = np.linalg.qr(np.vstack([X, rows]).T)
@@ -78,7 +80,7 @@ def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
     reduced = replace(
         problem,
         X=np.sqrt(unit) * X,
-        y=y[:, 0],
+        y=y,
         cost=cost / unit,
         anchors=np.sqrt(unit) * rows,
         anchor_y=labels[:, 0],
@@ -88,12 +90,3 @@ def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
         ),
     )
     return Reduction(reduced, unit, centre, basis)
-
-
-def _merged(rows: Floats, labels: Floats, amount: Floats) -> tuple[Floats, Floats, Floats]:
-    """Distinct rows, their labels in columns, and the sums of their amounts."""
-    labels = labels if labels.ndim == 2 else labels[:, None]
-    distinct, group = np.unique(np.hstack([rows, labels]), axis=0, return_inverse=True)
-    summed = np.zeros(len(distinct))
-    np.add.at(summed, group.ravel(), amount)
-    return distinct[:, : rows.shape[1]], distinct[:, rows.shape[1] :], summed

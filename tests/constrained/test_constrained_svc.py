@@ -168,6 +168,37 @@ def test_many_rows_are_condensed(rng):
     assert ConstrainedSVC(rates={"tpr": 0.9}, max_rows=None).fit(X, y).rates_["tpr"] >= 0.9
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("anchors", ["all", np.arange(60, 120)])
+def test_equal_rows_are_weights(rng, kernel, anchors):
+    """With every positive right the problem is convex, so that its solution is one."""
+    X, y = clouds(rng)
+    times = rng.integers(1, 5, len(X))
+    options = {"kernel": kernel, "gamma": 0.5, "rates": {"tpr": 1.0}, "standardize": False}
+    X -= np.average(X, axis=0, weights=times)
+    once = ConstrainedSVC(anchors=anchors, **options).fit(X, y, sample_weight=times)
+    of = np.repeat(np.arange(len(X)), times)
+    chosen = anchors if isinstance(anchors, str) else np.flatnonzero(np.isin(of, anchors))
+    repeated = ConstrainedSVC(anchors=chosen, **options).fit(X[of], y[of])
+    assert repeated.result_.objective == pytest.approx(once.result_.objective, rel=1e-5)
+    assert repeated.decision_function(X) == pytest.approx(once.decision_function(X), abs=2e-3)
+    assert len(repeated.result_.kept) == len(repeated.anchors_)
+    kept = dict(zip(once.anchors_, once.result_.kept, strict=True))
+    margins = np.where(y == "ill", 1, -1) * repeated.decision_function(X)
+    for anchor, right in zip(repeated.anchors_, repeated.result_.kept, strict=True):
+        assert right == kept[of[anchor]] or abs(margins[of[anchor]] - 1) < 2e-3
+
+
+def test_many_rows_that_are_few(rng):
+    """40,000 rows of two columns of few levels, with a kernel matrix of 13 GB if each counted."""
+    X = rng.integers(0, 4, size=(40_000, 2)).astype(float)
+    y = rng.uniform(size=40_000) < 0.1 + 0.25 * X[:, 0]
+    model = ConstrainedSVC(kernel="rbf", gamma=1.0, rates={"tpr": 0.9}, max_rows=None).fit(X, y)
+    assert model.rates_["tpr"] >= 0.9
+    assert len(model.X_fit_) == 16
+    assert len(model.result_.kept) == len(model.anchors_)
+
+
 def test_given_anchors_and_weights(rng):
     X, y = clouds(rng, n=150)
     weight = rng.integers(0, 3, 150).astype(float)
