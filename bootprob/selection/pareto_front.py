@@ -19,6 +19,8 @@ __all__ = ["ParetoFront", "ParetoPoint", "supported", "undominated"]
 
 Floats = NDArray[np.float64]
 
+_NEAR = 0.06  # of the range of costs, as wide as a number
+
 
 @dataclass(frozen=True, eq=False)
 class ParetoPoint:
@@ -140,10 +142,18 @@ class ParetoFront:
                     markerfacecolor=fill,
                     label=label,
                 )
+        below = False
         for number, point in enumerate(self.points):
+            # Of points close to each other every second number stands below.
+            near = number > 0 and point.cost - costs[number - 1] < _NEAR * np.ptp(costs)
+            below = near and not below
             left.annotate(
-                str(number), (point.cost, point.margin), (3, 4), textcoords="offset points"
+                str(number),
+                (point.cost, point.margin),
+                (3, -12 if below else 4),
+                textcoords="offset points",
             )
+        left.margins(0.08)
         shown = {"training rows": self.training_accuracies, "cross-validated": self.cv_accuracies}
         for label, accuracies in shown.items():
             if np.isfinite(accuracies).any():

@@ -1,6 +1,6 @@
 """Figures 2 to 9 and table 3 of Carrizosa, Martin-Barragan, Romero Morales (2005), measured here.
 
-    python gpu/benchmarks/pareto_study.py [FIGURE ...] [--seconds 300] [--again]
+    python gpu/benchmarks/pareto_study.py [FIGURE ...] [--seconds 900] [--again]
 
 Writes docs/results/pareto.json, figure after figure, docs/results/pareto_figure_2.svg and so on,
 and docs/pareto.md. What the file has with the same settings is not measured again.
@@ -277,7 +277,7 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("figures", nargs="*", type=int, metavar="FIGURE", choices=[*CASES, []])
-    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
     main(given.figures or list(CASES), given.seconds, again=given.again)
