@@ -235,11 +235,23 @@ def _compared(X: Floats, positive: Mask, fold: Any, most: int) -> dict[str, Any]
 def _svm(X: Floats, positive: Mask, fold: Any, columns: NDArray[np.intp]) -> dict[str, Any]:
     """The plain linear machine on some columns."""
     training, held_out = fold
-    rows = X[np.ix_(training, columns)]
-    options = _tuned(rows, positive[training], "linear")
-    machine = _plain(rows, "linear").set_params(**options).fit(rows, positive[training])
-    predicted = machine.predict(X[np.ix_(held_out, columns)])
+    rows = _span(X[:, columns])
+    options = _tuned(rows[training], positive[training], "linear")
+    machine = _plain(rows[training], "linear").set_params(**options)
+    machine.fit(rows[training], positive[training])
+    predicted = machine.predict(rows[held_out])
     return {**_hits(predicted, positive[held_out]), **options, "columns": len(columns)}
+
+
+def _span(X: Floats) -> Floats:
+    """Rows in as many columns as there are rows at most, with the same inner products.
+
+    The machine is the same, too, and thousands of genes do not take hours.
+    """
+    if X.shape[1] <= len(X):
+        return X
+    left, singular, _ = np.linalg.svd(X, full_matrices=False)
+    return left * singular
 
 
 def _tuned(X: Floats, positive: Mask, kernel: str) -> dict[str, float]:
@@ -251,10 +263,15 @@ def _tuned(X: Floats, positive: Mask, kernel: str) -> dict[str, float]:
 
 
 def _plain(X: Floats, kernel: str) -> LinearSVC | SVC:
-    """The machine without rates."""
+    """The machine without rates.
+
+    LinearSVC's penalty on the intercept is too much for the small coefficients of many columns.
+    """
     if kernel == "rbf":
         return SVC()
-    return LinearSVC(dual=X.shape[1] > len(X), max_iter=10_000, random_state=0)
+    if X.shape[1] > len(X):
+        return SVC(kernel="linear")
+    return LinearSVC(dual=False, max_iter=10_000, random_state=0)
 
 
 def _hits(predicted: Mask, positive: Mask) -> dict[str, float | None]:
