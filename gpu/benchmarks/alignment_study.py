@@ -1,6 +1,6 @@
 """The study of Tamura, Takano and Miyashiro (2022), and what it could not solve.
 
-    python gpu/benchmarks/alignment_study.py [--repetitions 3] [--again] [--only PART ...]
+    python gpu/benchmarks/alignment_study.py [--repetitions 10] [--again] [--only PART ...]
 
 Parts: "tables" (2 to 5), "beyond", "synthetic" (6 to 9) and "document". Writes
 docs/results/alignment_study.json, job after job, and docs/alignment_study.md; what the file has is
@@ -173,7 +173,7 @@ def main(parts: list[str], repetitions: int, seconds: float, again: bool, docs: 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each job beyond")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     parser.add_argument("--docs", type=Path, default=DOCS)
