@@ -340,8 +340,20 @@ def test_document_compares_with_the_best_peer_of_each_table(calls, quick_choice,
     capsys.readouterr()
     text = (tmp_path / "calibration.md").read_text(encoding="utf-8")
     found = results_in(tmp_path)
-    assert "accuracy weights" in found["wisconsin"]["linear"]["groups"]
-    assert "accuracy weights" not in found["zoo"]["linear"]["groups"]
+    assert found["wisconsin"]["linear"]["groups"] == list(comparison.GROUPS)
+    assert found["zoo"]["linear"]["groups"] == ["ours", "peers", "accuracy weights"]
+    section = text.partition("log-loss, `sigmoid`:")[2].partition("`sigmoid-both`")[0]
+    by_set = {x.split(" | ")[0]: x.split(" | ")[1:] for x in section.splitlines()}
+    assert by_set["| zoo"][2:] == ["–", "– |"]
+    pairs = [
+        [
+            np.average(cell["log-loss"]["means"][method], weights=cell["held out"])
+            for method in ("accuracy weights: sigmoid", "sigmoid")
+        ]
+        for cell in (found[name]["linear"] for name in ("wisconsin", "zoo"))
+    ]
+    other, default = np.mean(pairs, axis=0)
+    assert f"| **{other:.4f}**, default {default:.4f} |" in section
     for name in ("wisconsin", "zoo"):
         cell = found[name]["linear"]
         means = {

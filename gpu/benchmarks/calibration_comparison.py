@@ -90,8 +90,8 @@ def main(
     kernels : sequence of str
         Of `KERNELS`.
     groups : sequence of str, optional
-        Of `GROUPS`; default ours, the peers, and the variants on a few data sets. With `again`
-        those that are measured again.
+        Of `GROUPS`; default ours, the peers and the first variant, and on a few data sets all. With
+        `again` those that are measured again.
     given : dict
         "bootstraps", "rows" (a larger table is cut down to so many) and "seed".
     docs : Path
@@ -115,8 +115,9 @@ def main(
             continue
         X, positive = _rows(*LOADERS[name](), given)
         settings = {"bootstraps": given["bootstraps"], "seed": given["seed"], "rows": len(X)}
-        wanted = list(groups or (GROUPS if name in WITH_VARIANTS else GROUPS[:2]))
         for kernel in kernels:
+            every = kernel == "linear" and name in WITH_VARIANTS
+            wanted = list(groups or (GROUPS if every else GROUPS[:3]))
             found = load(path).get("data sets", {}).get(name, {}).get(kernel, {})
             if found.get("settings") != settings:
                 found = {"folds": 0, "groups": []}

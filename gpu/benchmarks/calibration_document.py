@@ -131,15 +131,28 @@ def variants(found: dict[str, Entry], kernel: str, loss: str, calibration: str) 
     if not names:
         return "Not measured."
     lines = []
+    means: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for name, entry, cell in _cells(found, kernel):
-        if not {"ours", *names} <= set(cell["groups"]):
+        measured = [group for group in names if group in cell["groups"]]
+        if "ours" not in cell["groups"] or not measured:
             continue
-        line = [name, f"{_mean(cell, loss, calibration):.4f}"]
+        default = _mean(cell, loss, calibration)
+        line = [name, f"{default:.4f}"]
         for group in names:
+            if group not in measured:
+                line.append("–")
+                continue
             method = f"{group}: {calibration}"
+            mean = _mean(cell, loss, method)
+            means[group].append((default, mean))
             gap = compare(cell, loss, method, calibration, entry["rows"])
-            line.append(f"{_mean(cell, loss, method):.4f} ({_interval(gap)})")
+            line.append(f"{mean:.4f} ({_interval(gap)})")
         lines.append(line)
+    line = ["**mean**", ""]
+    for of_group in means.values():
+        default, mean = np.mean(of_group, axis=0)
+        line.append(f"**{mean:.4f}**, default {default:.4f}")
+    lines.append(line)
     return markdown(["", "default", *names], lines)
 
 
