@@ -24,9 +24,10 @@ lint: $(TESTABLE)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 tests/promises
+promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md and tables of others
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --durations 0 tests/promises
 	$(BIN)/python gpu/benchmarks/coverage_document.py
+	$(BIN)/python gpu/benchmarks/promise_tables.py
 
 bench: $(COMPARABLE)  ## ours and the peers side by side; writes docs/benchmarks.md
 	$(BIN)/python gpu/benchmarks/bench.py

@@ -1,10 +1,15 @@
-"""The code in README and docs runs as it stands there."""
+"""The code in README and docs runs as it stands there; tables are what was measured."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_breast_cancer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "gpu" / "benchmarks"))
+
+from promise_tables import TABLES, with_table
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -38,3 +43,11 @@ def test_examples_run(path, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "__main__"})
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_those_of_the_results(name):
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert with_table(name, text, ROOT / "tests" / "promises" / "results") == text
+    with pytest.raises(ValueError, match="2 places"):
+        with_table(name, text + text, ROOT / "tests" / "promises" / "results")
