@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.checkpoints import Checkpoint
-from bootprob.shards import Draws, Recipe, Shard, ShardResult, Work, train_shards
+from bootprob.shard_training import train_shards
+from bootprob.shards import Draws, Recipe, Shard, ShardResult, Work
 from bootprob_gpu import Problem
 from bootprob_gpu.memory import free_bytes
 

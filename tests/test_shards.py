@@ -9,7 +9,8 @@ import torch
 
 from bootprob import BootstrapSVC, DataError, UnattainableRateError, shard_jobs
 from bootprob.persistence import load, save
-from bootprob.shards import Draws, Recipe, Work, train_shards
+from bootprob.shard_training import train_shards
+from bootprob.shards import Draws, Recipe, Work
 from bootprob_gpu import Problem, iter_fit
 
 CPU = torch.device("cpu")
