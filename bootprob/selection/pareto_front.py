@@ -144,14 +144,15 @@ class ParetoFront:
                 )
         below = False
         for number, point in enumerate(self.points):
-            # Of points close to each other every second number stands below.
+            # Above the stairs, but every second one of points close to each other below them.
             near = number > 0 and point.cost - costs[number - 1] < _NEAR * np.ptp(costs)
             below = near and not below
             left.annotate(
                 str(number),
                 (point.cost, point.margin),
-                (3, -12 if below else 4),
+                (4, -12) if below else (-4, 4),
                 textcoords="offset points",
+                horizontalalignment="left" if below else "right",
             )
         left.margins(0.08)
         shown = {"training rows": self.training_accuracies, "cross-validated": self.cv_accuracies}
