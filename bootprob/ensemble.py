@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +17,8 @@ from torch import Tensor
 
 from bootprob.exceptions import DataError
 from bootprob.row_blocks import row_blocks
+from bootprob.shards import ShardResult
 from bootprob_gpu import FittedBatch
-
-if TYPE_CHECKING:
-    from bootprob.shards import ShardResult
 
 __all__ = ["EnsembleTraining", "OutOfBagSums", "train_ensemble"]
 

@@ -44,7 +44,7 @@ def train_shards(
     UnattainableRateError
         A constrained machine cannot keep both rates, as far as was found.
     """
-    problem = _part_of(work.problem, slice(shards[0].replicates.start, shards[-1].replicates.stop))
+    problem = work.problem.take(slice(shards[0].replicates.start, shards[-1].replicates.stop))
     blocks = _blocks(problem, work, device)
     offset = shards[0].replicates.start
     rest: tuple[FittedBatch, Tensor | None] | None = None
@@ -80,22 +80,6 @@ def train_shards(
             score_sums=sums.scores,
             control_gap=torch.cat(gaps) if gaps else None,
         )
-
-
-def _part_of(problem: Problem, replicates: slice) -> Problem:
-    """The problem of some replicates."""
-    if replicates == slice(0, problem.n_replicates):
-        return problem
-    return Problem(
-        problem.X,
-        problem.y if problem.shares_labels else problem.y[replicates],
-        problem.counts[replicates],
-        problem.C,
-        kernel=problem.kernel,
-        gamma=problem.gamma,
-        row_weight=problem.row_weight,
-        scale=problem.scale if problem.shares_scale else problem.scale[replicates],
-    )
 
 
 def _blocks(

@@ -180,6 +180,22 @@ class Problem:
         """Whether all replicates see the same features, so that one Gram matrix serves them."""
         return self.scale.ndim == 1
 
+    def take(self, replicates: slice) -> Problem:
+        """Some replicates as a batch of their own; all of them are this very object."""
+        if replicates == slice(0, self.n_replicates):
+            return self
+        return Problem(
+            self.X,
+            self.y if self.shares_labels else self.y[replicates],
+            self.counts[replicates],
+            self.C,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            row_weight=self.row_weight,
+            upper=None if self.upper is None else self.upper[replicates],
+            scale=self.scale if self.shares_scale else self.scale[replicates],
+        )
+
     def scale_of(self, replicates: slice) -> Floats:
         """Scale of some replicates, shape (b, p)."""
         count = len(range(*replicates.indices(self.n_replicates)))

@@ -16,7 +16,7 @@ from bootprob.resampling import bootstrap_counts
 from bootprob.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Kernel, Problem
 
-__all__ = ["GERMAN", "Table", "batch", "slice_of", "table"]
+__all__ = ["GERMAN", "Table", "batch", "table"]
 
 GERMAN = "German credit"
 # Levels of the 13 categories of the German credit table; with 7 numbers that makes 61 columns.
@@ -98,20 +98,6 @@ def batch(
         kernel=kernel,
         gamma=gamma_grid("grid", rows)[:n_gamma] if kernel == "rbf" else None,
         scale=bootstrap_scale(rows, counts, one),
-    )
-
-
-def slice_of(problem: Problem, replicates: slice) -> Problem:
-    """Some replicates of a batch, as a batch of their own."""
-    return Problem(
-        problem.X,
-        problem.y,
-        problem.counts[replicates],
-        problem.C,
-        kernel=problem.kernel,
-        gamma=problem.gamma,
-        row_weight=problem.row_weight,
-        scale=problem.scale if problem.shares_scale else problem.scale[replicates],
     )
 
 

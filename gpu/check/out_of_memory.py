@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from jobs import Table, batch, slice_of, table
+from jobs import Table, batch, table
 from record import Record
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -51,7 +51,7 @@ def _training(record: Record) -> None:
     # Both are within the tolerance of the same optimum.
     apart = ((found.primal - joined.primal).abs() / joined.primal).max().item()
     converged = all(bool((each.status == Status.CONVERGED).all()) for each in (joined, found))
-    again = [fit(slice_of(problem, b.replicates), device=record.device) for b in blocks[:3]]
+    again = [fit(problem.take(b.replicates), device=record.device) for b in blocks[:3]]
     same = all(
         torch.equal(getattr(one, name), getattr(other, name))
         for one, other in zip(blocks, again, strict=False)

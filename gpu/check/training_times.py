@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from floors import Work, beside_its_floor, linear_training, rbf_training
-from jobs import GERMAN, Table, batch, slice_of, table
+from jobs import GERMAN, Table, batch, table
 from record import Record
 from timing import Stopwatch, peak_bytes, summary
 
@@ -77,7 +77,7 @@ def _measure(
     seconds = min(seconds, record.seconds_left() - 1)
     with triton_kernels(kernels):
         # Compiles the kernels, and makes the workspaces of the libraries.
-        began, few = time.monotonic(), slice_of(problem, slice(0, min(B, 2)))
+        began, few = time.monotonic(), problem.take(slice(0, min(B, 2)))
         _train(record, few, dtype, seconds, max_iter=64 if kernels == "never" else None)
         peak_bytes(record.device)
         first = time.monotonic() - began

@@ -53,6 +53,27 @@ def test_batch_mates_change_no_model(problem):
     assert (whole.status[7] == Status.SINGLE_CLASS).all()
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_some_replicates_taken(rng, shared):
+    """All that differs between replicates goes with them, all else stays."""
+    B, R, n, p = 5, 4, 8, 3
+    X, weight = rng.normal(size=(n, p)), rng.uniform(0, 2, n)
+    y = np.where(rng.uniform(size=(B, n)) < 0.5, 1, -1)
+    counts, upper = rng.integers(0, 3, (B, n)), rng.uniform(0, 2, (B, R, n))
+    scale = rng.uniform(1, 2, (B, p))
+    own = {} if shared else {"upper": upper, "scale": scale}
+    options = {"kernel": "rbf", "gamma": [0.5, 2.0], "row_weight": weight, **own}
+    problem = Problem(X, y[0] if shared else y, counts, [1.0, 3.0], **options)
+    assert problem.take(slice(0, B)) is problem
+    some = problem.take(slice(1, 4))
+    assert (some.n_replicates, some.n_models, some.kernel) == (3, R, "rbf")
+    for name in ("X", "C_per_model", "gamma_per_model", "row_weight"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(problem, name))
+    for name in ("y_of", "scale_of", "upper_of"):
+        found = getattr(some, name)(slice(0, 3))
+        np.testing.assert_array_equal(found, getattr(problem, name)(slice(1, 4)))
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
 def test_shared_gram_matrices_are_each_paths_own(rng, kernel, dtype):
