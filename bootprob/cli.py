@@ -18,6 +18,7 @@ from bootprob.cli_control import (
     LeastTnr,
     LeastTpr,
 )
+from bootprob.cli_costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
 from bootprob.cli_dea import app as dea_app
 from bootprob.cli_export import export
 from bootprob.cli_options import (
@@ -164,8 +165,8 @@ def fit(
     are filled with the median or the most frequent value; the model keeps
     all of it. The metrics shown are measured out of bag.
 
-    With --tpr, --tnr or both, decisions and probabilities are moved so that
-    these rates hold; what was reached is shown, and what the other class pays.
+    With --tpr, --tnr or both, decisions are moved so that these rates hold;
+    what was reached is shown, and what the other class pays.
 
     With --all-classes every value of the target gets a probability of its own.
 
@@ -225,10 +226,13 @@ def predict(
     ],
     level: Level = 0.95,
     sets: Sets = None,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
 ) -> None:
     """Predict every row of a table, with intervals.
 
-    Writes probability, its interval, label, score and its interval, one line
+    Writes probability, its interval, label, the threshold that it is above
+    where the label is the positive class, score and its interval, one line
     for each row of TABLE and in its order. Columns are found by name; those
     that the model does not know are ignored.
 
@@ -239,16 +243,19 @@ def predict(
 
     bootprob predict loans.model applicants.csv -o probabilities.csv
     bootprob predict loans.model applicants.csv --sets 0.9 -o probabilities.csv
+    bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 -o decided.csv
+    bootprob predict loans.model new.csv --cost-fp 50 --cost-fn amount -o decided.csv
     """
     from bootprob.table_files import read_table, table_suffix, write_table
 
+    costs = mistake_costs(cost_false_positive, cost_false_negative)
     table_suffix(output)
     check_output(output, inputs=(model, table))
     fitted = load_table_model(model)
     preprocessor, target = fitted.preprocessor, fitted.target
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
     frame = read_table(table, text_columns=texts)
-    predicted = fitted.predict(frame, level=level, sets=sets, progress=True)
+    predicted = fitted.predict(frame, level=level, sets=sets, costs=costs, progress=True)
     write_table(predicted, output)
     for name, levels in preprocessor.unknown_levels(frame).items():
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])

@@ -242,8 +242,8 @@ def build_estimator(
     movable = (None, Calibration.sigmoid, Calibration.auto, Calibration.none)
     if steering and calibration not in movable:
         raise typer.BadParameter(
-            f"--calibration {calibration} cannot be moved to a rate; use sigmoid, or none to "
-            "control votes."
+            f"--calibration {calibration} lets several scores share a probability, and no "
+            "threshold on it need keep a rate; use sigmoid, or none to control votes."
         )
     votes = calibration is Calibration.none
     given: dict[str, Any] = {

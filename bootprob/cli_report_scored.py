@@ -72,21 +72,24 @@ InputTable = Annotated[
 CostOfFalsePositive = Annotated[
     float | None,
     typer.Option(
+        "--cost-false-positive",
         "--cost-fp",
         metavar="COST",
         callback=_check_cost,
         rich_help_panel=_PANEL,
-        help="What a row of the negative class costs that is decided positive; needs --cost-fn.",
+        help="What a row of the negative class costs that is decided positive; needs "
+        "--cost-false-negative. What was decided, the table says.",
     ),
 ]
 CostOfFalseNegative = Annotated[
     float | None,
     typer.Option(
+        "--cost-false-negative",
         "--cost-fn",
         metavar="COST",
         callback=_check_cost,
         rich_help_panel=_PANEL,
-        help="What a row of the positive class costs that is decided negative; needs --cost-fp.",
+        help="What a row of the positive class costs that is decided negative.",
     ),
 ]
 ScoredLevel = Annotated[
@@ -154,8 +157,8 @@ class ScoredOptions:
             for name, value in (
                 ("--model", self.model),
                 ("--input", self.input_table),
-                ("--cost-fp", self.cost_fp),
-                ("--cost-fn", self.cost_fn),
+                ("--cost-false-positive", self.cost_fp),
+                ("--cost-false-negative", self.cost_fn),
                 ("--level", self.level),
                 ("--id", self.id_column),
             )
@@ -208,7 +211,9 @@ def report_scored(
             f"{', '.join(given)}, or give --target COLUMN to fit the table."
         )
     if (options.cost_fp is None) != (options.cost_fn is None):
-        raise typer.BadParameter("--cost-fp and --cost-fn belong together; give both.")
+        raise typer.BadParameter(
+            "--cost-false-positive and --cost-false-negative belong together; give both."
+        )
     if options.input_table is not None and options.model is None:
         raise typer.BadParameter("--input needs --model, the model that scored it.")
 

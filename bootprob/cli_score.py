@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bootprob.cli_costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
 from bootprob.cli_options import Device, Level
 from bootprob.cli_tables import load_table_model
 from bootprob.console import note
@@ -56,6 +57,8 @@ def score(
             "their results empty."
         ),
     ] = BadRows.refuse,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
     device: Device = None,
 ) -> None:
     """Score tables of any size, in constant memory.
@@ -72,6 +75,7 @@ def score(
     bootprob score loans.model applicants.parquet -o scored.parquet
     bootprob score loans.model lake/applicants -o scored --keep id,day
     bootprob score loans.model applicants.csv -o scored.csv --bad-rows null
+    bootprob score loans.model new.csv -o decided.csv --cost-fp 1 --cost-fn 5
     """
     from bootprob.batch_scoring import ScoringOptions, score_dataset
     from bootprob.batch_scoring.sources import find_files
@@ -80,6 +84,7 @@ def score(
         level=level,
         scores=scores,
         keep=tuple(name.strip() for name in keep.split(",") if name.strip()),
+        costs=mistake_costs(cost_false_positive, cost_false_negative),
         bad_rows=bad_rows.value,
     )
     find_files(source)  # a wrong path is told before torch is loaded

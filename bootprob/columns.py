@@ -15,13 +15,14 @@ import pandas as pd
 
 from bootprob.exceptions import DataError
 
-__all__ = ["Kind", "as_levels", "as_numbers", "column_kind", "level_text", "name_rows"]
+__all__ = ["LARGEST", "Kind", "as_levels", "as_numbers", "column_kind", "level_text", "name_rows"]
 
 Kind = Literal["number", "boolean", "text"]
 
 _TIMES = {"datetime64", "datetime", "date", "time", "timedelta64", "timedelta", "period"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
-_LARGEST = 1e150  # sums of squares of larger numbers overflow
+LARGEST = 1e150
+"""Largest number that a table may hold: sums of squares of larger ones overflow."""
 
 
 def name_rows(mask: np.ndarray, at_most: int = 5) -> str:
@@ -132,7 +133,7 @@ def as_numbers(column: pd.Series, name: str) -> np.ndarray:
             f"Column {name!r} is infinite in {name_rows(infinite)}; correct these values or "
             "leave them empty."
         )
-    too_large = np.abs(values) > _LARGEST
+    too_large = np.abs(values) > LARGEST
     if too_large.any():
         raise DataError(
             f"Column {name!r} holds {values[too_large][0]:.3g} in {name_rows(too_large)}, too "

@@ -122,9 +122,7 @@ def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
     """
     from rich.table import Table
 
-    from bootprob.control_summary import odds_factor, rates_under_control
-    from bootprob.cross_fitted import cross_fitted_proba
-    from bootprob.metric_intervals import metric_intervals
+    from bootprob.control_summary import rates_under_control
 
     rates = rates_under_control(model, level)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
@@ -136,16 +134,10 @@ def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
         )
     elif model.confidence is None:
         notes.append("No confidence was asked for: on new rows a rate may come out lower.")
-    factor = odds_factor(model)
-    if model.calibration is not None and factor != 1:
-        before = metric_intervals(model.y_, cross_fitted_proba(model), model.sample_weight_)
-        values = ", ".join(
-            f"{before[key].label} {before[key].value:.3f}"
-            for key in ("brier_score", "log_loss", "calibration_error")
-        )
+    if model.decision_threshold_ != 0.5:
         notes.append(
-            f"The odds of all probabilities are multiplied by {factor:.3g}, so that one half is "
-            f"where it is decided. Calibrated, before control: {values}."
+            "The probabilities are the calibrated ones; a row is decided positive where its own is "
+            f"above {model.decision_threshold_:.3g}."
         )
     table = Table(
         title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "

@@ -68,8 +68,9 @@ def controlled_rates(
         )
     if calibration not in (None, "sigmoid", "auto"):
         raise DataError(
-            f"calibration is {calibration!r}, which cannot be moved to a controlled threshold; "
-            "give calibration='sigmoid' ('auto' takes it too), or None for vote shares."
+            f"calibration is {calibration!r}, in which several scores can share one probability, "
+            "so that no threshold on it need keep a rate; give calibration='sigmoid' ('auto' takes "
+            "it too), or None for vote shares."
         )
     return floors
 
@@ -81,7 +82,7 @@ class Controlled:
     Attributes
     ----------
     scores : OutOfBagScores
-        Moved, so that 0 is the decision.
+        Moved, so that 0 is the decision; the calibrators are of the scores before.
     moved : float
         How far down.
     vote_thresholds : ndarray, shape (R,)
@@ -167,6 +168,7 @@ def control_ensemble(
 def rates_reached(
     floors: Sequence[RateFloor],
     probability: Floats,
+    threshold: float,
     positive: NDArray[np.bool_],
     weight: Floats,
     shares: Mapping[str, float],
@@ -178,6 +180,8 @@ def rates_reached(
     floors : sequence of RateFloor
     probability : ndarray, shape (n,)
         Out-of-bag probabilities of ``classes_[1]``, or NaN.
+    threshold : float
+        Probability above which a row is decided positive.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
     shares : mapping
@@ -192,7 +196,7 @@ def rates_reached(
     found = []
     for floor in floors:
         members = floor.members(positive) & (weight > 0) & np.isfinite(probability)
-        right = (probability > 0.5) == positive
+        right = (probability > threshold) == positive
         found.append(
             asdict(floor)
             | {

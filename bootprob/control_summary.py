@@ -6,23 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bootprob.calibration import Sigmoid
 from bootprob.decision_rates import ClassRate, decision_rates
 from bootprob.rates import RateFloor
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
 
-__all__ = [
-    "ControlledRate",
-    "calibrated_out_of_bag",
-    "odds_factor",
-    "rates_under_control",
-]
-
-Floats = NDArray[np.float64]
+__all__ = ["ControlledRate", "rates_under_control"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +54,9 @@ def rates_under_control(model: BootstrapSVC, level: float = 0.95) -> list[Contro
     if model.control is None:
         return []
     found = {entry["rate"]: entry for entry in model.controlled_rates_}
-    reached = _rates(model, model.oob_proba_[:, 1], level)
-    calibrated = calibrated_out_of_bag(model) if model.control == "threshold" else None
-    without = {} if calibrated is None else _rates(model, calibrated, level)
+    reached = _rates(model, model.decision_threshold_, level)
+    known = model.control == "threshold" and model.calibration is not None
+    without = _rates(model, 0.5, level) if known else {}
     return [
         ControlledRate(
             rate=rate,
@@ -78,51 +69,12 @@ def rates_under_control(model: BootstrapSVC, level: float = 0.95) -> list[Contro
     ]
 
 
-def calibrated_out_of_bag(model: BootstrapSVC) -> Floats | None:
-    """Out-of-bag probabilities of the positive class, calibrated, whatever is controlled.
-
-    Parameters
-    ----------
-    model : BootstrapSVC
-        Fitted.
-
-    Returns
-    -------
-    ndarray, shape (n,), or None
-        NaN for a row that was never out of bag; None for a model without calibration.
-    """
-    if model.calibration is None:
-        return None
-    if model.control is None:
-        return model.oob_proba_[:, 1]
-    sigmoid = Sigmoid(*model.sigmoid_, model.sigmoid_information_)  # control goes with no other
-    return sigmoid.predict(model.oob_decision_function_ + model.score_threshold_)
-
-
-def odds_factor(model: BootstrapSVC) -> float | None:
-    """By how much control multiplies the odds of the positive class, for every row.
-
-    Parameters
-    ----------
-    model : BootstrapSVC
-        Fitted.
-
-    Returns
-    -------
-    float or None
-        None for votes, which have no such number.
-    """
-    if model.calibration is None:
-        return None
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.exp(-model.sigmoid_[0] * model.score_threshold_))
-
-
 def _floor(entry: dict[str, object]) -> RateFloor:
     names = ("rate", "at_least", "confidence", "bound")
     return RateFloor(*(entry[name] for name in names))  # type: ignore[arg-type]
 
 
-def _rates(model: BootstrapSVC, probability: Floats, level: float) -> dict[str, ClassRate]:
+def _rates(model: BootstrapSVC, threshold: float, level: float) -> dict[str, ClassRate]:
+    probability = model.oob_proba_[:, 1]
     weight = np.where(np.isfinite(probability), model.sample_weight_, 0.0)
-    return decision_rates(model.y_ == 1, probability > 0.5, weight, level)
+    return decision_rates(model.y_ == 1, probability > threshold, weight, level)

@@ -304,7 +304,7 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
 
 
 def _refuse_uncalibrated(classifier: Any) -> None:
-    """Vote shares, their intervals and odds moved by control are not about probabilities."""
+    """Vote shares are no probabilities, and costs and rates cannot both decide."""
     if not hasattr(classifier, "vote_proba"):
         return
     if classifier.calibration is None:
@@ -314,8 +314,8 @@ def _refuse_uncalibrated(classifier: Any) -> None:
         )
     if classifier.control is not None:
         raise DataError(
-            f"control={classifier.control!r} moves the probabilities so that one half keeps a "
-            "rate, and no cost follows from them. Costs take the place of rates; use control=None."
+            f"control={classifier.control!r} decides so that a rate holds, and costs would decide "
+            "otherwise. Costs take the place of rates; use control=None."
         )
     if classifier.interval in OF_VOTES:
         raise DataError(

@@ -13,7 +13,7 @@ from bootprob.calibration.cross_fitting import cross_fitted
 if TYPE_CHECKING:
     from bootprob.predictions import FittedEnsemble
 
-__all__ = ["cross_fitted_proba", "out_of_bag_proba", "out_of_bag_ranks"]
+__all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
 
 Floats = NDArray[np.float64]
 
@@ -35,8 +35,8 @@ def cross_fitted_proba(model: FittedEnsemble) -> Floats:
     Returns
     -------
     ndarray, shape (n,)
-        Before control where a rate is controlled; NaN for a row that was never out of bag or has
-        no weight. The out-of-bag vote shares of a model without calibration.
+        NaN for a row that was never out of bag or has no weight. The out-of-bag vote shares of a
+        model without calibration.
 
     Notes
     -----
@@ -60,13 +60,15 @@ def cross_fitted_proba(model: FittedEnsemble) -> Floats:
     return probability
 
 
-def out_of_bag_proba(model: FittedEnsemble) -> Floats:
-    """Probabilities of the positive class that out-of-bag metrics are made of, shape (n,).
+def controlled_decisions(model: FittedEnsemble) -> NDArray[np.bool_] | None:
+    """Which training rows are decided positive under control of a rate, shape (n,).
 
-    Those of `cross_fitted_proba`; under control those of `oob_proba_`, as the decisions that the
-    control makes were chosen on all rows anyway.
+    By the model's own calibrator: the threshold was chosen on these rows as it sees them. None
+    without control, where one half of `cross_fitted_proba` decides.
     """
-    return cross_fitted_proba(model) if model.control is None else model.oob_proba_[:, 1].copy()
+    if model.control is None:
+        return None
+    return model.oob_proba_[:, 1] > model.decision_threshold_
 
 
 def out_of_bag_ranks(model: FittedEnsemble) -> Floats:

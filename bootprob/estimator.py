@@ -89,8 +89,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Make rates hold (thesis 3.2.2): "threshold" (Ctrl1) moves the scores above which a row
         counts as positive, for the votes of each C and for the mean score, until the rates hold
         on out-of-bag scores; "constrained" (Ctrl2) trains every machine under the constraint
-        that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict`,
-        probabilities, votes and intervals follow: docs/control.md. Two classes only.
+        that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict` and votes
+        follow, calibrated probabilities and their intervals stay: docs/control.md. Two classes
+        only.
     rates : dict, optional
         The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
         such as ``{"tpr": 0.95}``; for `control`.
@@ -232,6 +233,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
     score_threshold_ : float
         How far control has moved the scores down: the calibrated logit of a row is
         ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.
+    decision_threshold_ : float
+        Probability of ``classes_[1]`` above which `predict` says it: one half, unless control has
+        moved it. Two classes only.
     controlled_rates_ : list of dict
         For each rate what was asked for, the share of the training rows that this requires, and
         what `predict` reaches out of bag; empty without control.
@@ -256,10 +260,10 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
 
     Notes
     -----
-    `predict` follows `predict_proba`. With sigmoid calibration `decision_function` is moved so
-    that 0 is where both classes are equally likely or, under control, where it decides, and
-    agrees; the raw scores of `bootstrap_scores`, and the votes without control, keep the machines'
-    own 0, which with balanced class weights is where both classes cost the same.
+    `predict` follows `predict_proba`, at `decision_threshold_`. With sigmoid calibration
+    `decision_function` is moved so that 0 is where it decides, and agrees; the raw scores of
+    `bootstrap_scores`, and the votes without control, keep the machines' own 0, which with balanced
+    class weights is where both classes cost the same.
 
     Examples
     --------
@@ -451,6 +455,11 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             return self.certificates_
         of_pairs = [pair.certificates_ for pair in self.pair_ensembles_]
         return {name: np.concatenate([each[name] for each in of_pairs]) for name in of_pairs[0]}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.control is None
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")

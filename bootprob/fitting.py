@@ -69,8 +69,9 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
     classes, codes = encode_classes(y, weight)
     if svc.control is not None and len(classes) > 2:
         raise DataError(
-            f"control is {svc.control!r}, but rates are of two classes, and there are "
-            f"{len(classes)}; leave control out, or fit one class against the rest."
+            f"Only binary classification is supported with control={svc.control!r}. The type of "
+            f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
+            "class against the rest."
         )
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
     checkpoint = None

@@ -30,6 +30,8 @@ class MeasuredRows:
     ----------
     y, p, weights : ndarray, shape (n,)
         Labels 0 and 1, probabilities and positive weights.
+    decided : ndarray of bool, shape (n,)
+        Whether each row is decided positive.
     ranks : ndarray, shape (n,)
         What orders the rows for the AUC.
     level : float
@@ -38,6 +40,7 @@ class MeasuredRows:
     y: Floats
     p: Floats
     weights: Floats
+    decided: NDArray[np.bool_]
     ranks: Floats
     level: float
 
@@ -85,7 +88,7 @@ class MeasuredRows:
             return weights * (concordance(y, self.ranks, weights) - estimate) / mass
         if name in ROW_LOSSES:
             return weights * (ROW_LOSSES[name](y, p) - estimate)
-        return weights * SHARE_OF[name](y) * (((p > 0.5) == y) - estimate)
+        return weights * SHARE_OF[name](y) * ((self.decided == y) - estimate)
 
     def _few_misordered(self, auc: float) -> bool:
         """Whether a class has too few rows that are not on the right side of all of the other."""
@@ -108,7 +111,7 @@ class MeasuredRows:
         So many as this many rows cannot exclude, each as costly as a row of the class would be
         with the probability of a row that is decided otherwise.
         """
-        rows, decided = self.y == label, self.p > 0.5
+        rows, decided = self.y == label, self.decided
         if (decided[rows] != label).any():
             return 0.0
         loss, otherwise = ROW_LOSSES[name], decided != label

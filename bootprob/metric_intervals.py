@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bootprob.cross_fitted import out_of_bag_proba, out_of_bag_ranks
+from bootprob.cross_fitted import (
+    controlled_decisions,
+    cross_fitted_proba,
+    out_of_bag_ranks,
+)
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.measured_rows import MeasuredRows
@@ -86,8 +90,7 @@ def out_of_bag_intervals(
     without its label (`bootprob.cross_fitted.cross_fitted_proba`); no rows have to be held back.
     Rows that were in every bootstrap sample have none; they are left out and counted. Not in the
     intervals is that the scores come from about a third of the replicates, and the weights of the
-    grid from all labels. Where a rate is controlled, the decisions were made on these rows, and
-    the numbers are those of `oob_proba_`.
+    grid from all labels, as is the threshold of a rate that is controlled.
 
     Parameters
     ----------
@@ -118,10 +121,11 @@ def out_of_bag_intervals(
     model._refuse_several("metrics with intervals")
     return metric_intervals(
         model.y_,
-        out_of_bag_proba(model),
+        cross_fitted_proba(model),
         model.sample_weight_,
         level,
         method,
+        decided=controlled_decisions(model),
         ranks=out_of_bag_ranks(model),
         seed=seed,
     )
@@ -134,6 +138,7 @@ def metric_intervals(
     level: float = 0.95,
     method: Method = "auto",
     *,
+    decided: ArrayLike | None = None,
     ranks: ArrayLike | None = None,
     seed: int = 0,
 ) -> dict[str, MetricInterval]:
@@ -144,8 +149,7 @@ def metric_intervals(
     y : array_like, shape (n,)
         1 for the positive class, 0 for the negative one; rows of both.
     p : array_like, shape (n,)
-        Probability of the positive class; rows with NaN are left out and counted. A row is
-        decided positive where ``p > 0.5``.
+        Probability of the positive class; rows with NaN are left out and counted.
     weights : array_like, shape (n,), optional
         Row weights, which rows carry along when they are drawn; rows of weight 0 are as good as
         absent.
@@ -163,6 +167,8 @@ def metric_intervals(
 
         The bootstrap is not consistent for the calibration error, a mean of absolute values that
         is biased upwards: it has an interval of its own with every method.
+    decided : array_like of bool, shape (n,), optional
+        Whether each row is decided positive; by default where ``p > 0.5``.
     ranks : array_like, shape (n,), optional
         What orders the rows for the AUC, where that is not `p`; of cross-fitted probabilities
         the AUC is too low, because each was moved away from the row's own label.
@@ -187,11 +193,18 @@ def metric_intervals(
     given_p, given_weights = p, weights
     y, p, weights, n_left_out = check_rows(y, p, weights)
     check_both_classes(y)
-    order = p if ranks is None else _taken(ranks, given_p, given_weights)
-    rows = MeasuredRows(y, p, weights, order, level)
+    order = p if ranks is None else _taken("ranks", ranks, given_p, given_weights)
+    positive = p > 0.5
+    if decided is not None:
+        positive = _taken("decided", decided, given_p, given_weights) == 1
+    rows = MeasuredRows(y, p, weights, positive, order, level)
     members = equal_mass_bins(p, weights, _N_BINS)
-    parts = [metrics_of(y, p, rows.ranks, members, w) for w in resampled_weights(y, weights, seed)]
-    values = metrics_of(y, p, rows.ranks, members, weights[None])
+
+    def values_with(w: Floats) -> dict[str, Floats]:
+        return metrics_of(y, p, positive, order, members, w)
+
+    parts = [values_with(w) for w in resampled_weights(y, weights, seed)]
+    values = values_with(weights[None])
     intervals = {}
     for name, (label, description) in METRICS.items():
         value = float(values[name][0])
@@ -266,14 +279,14 @@ def log_loss_difference(
     )
 
 
-def _taken(ranks: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
-    """Ranks of the rows that `check_rows` keeps."""
-    order, stated = np.asarray(ranks, dtype=np.float64), np.asarray(p, dtype=np.float64)
-    if order.shape != stated.shape:
+def _taken(what: str, given: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
+    """Numbers of the rows that `check_rows` keeps."""
+    values, stated = np.asarray(given, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    if values.shape != stated.shape:
         raise DataError(
-            f"ranks and p must be of one length, got the shapes {order.shape} and {stated.shape}."
+            f"{what} and p must be of one length, got the shapes {values.shape} and {stated.shape}."
         )
     kept = ~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)
-    if not np.isfinite(order[kept]).all():
-        raise DataError("ranks must be finite where there is a probability.")
-    return order[kept]
+    if not np.isfinite(values[kept]).all():
+        raise DataError(f"{what} must be finite where there is a probability.")
+    return values[kept]

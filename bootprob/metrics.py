@@ -40,7 +40,7 @@ METRICS = {
     ),
     "accuracy": (
         "Accuracy",
-        "Share of all rows whose class is predicted correctly, at a probability of one half.",
+        "Share of all rows whose class is predicted correctly.",
     ),
     "sensitivity": (
         "Sensitivity",
@@ -97,7 +97,12 @@ def check_both_classes(y: Floats) -> None:
 
 
 def metrics_of(
-    y: Floats, p: Floats, ranks: Floats, members: Floats, w: Floats
+    y: Floats,
+    p: Floats,
+    decided: NDArray[np.bool_],
+    ranks: Floats,
+    members: Floats,
+    w: Floats,
 ) -> dict[str, Floats]:
     """All metrics for every row of a matrix of row weights at once.
 
@@ -106,7 +111,9 @@ def metrics_of(
     y : ndarray, shape (n,)
         0 or 1.
     p : ndarray, shape (n,)
-        Probabilities; a row is decided positive above one half.
+        Probabilities.
+    decided : ndarray of bool, shape (n,)
+        Whether each row is decided positive.
     ranks : ndarray, shape (n,)
         What orders the rows for the AUC.
     members : ndarray, shape (n, bins)
@@ -119,7 +126,7 @@ def metrics_of(
     dict of str to ndarray, shape (b,)
         The keys of `METRICS`.
     """
-    hit = (p > 0.5) == (y == 1)
+    hit = decided == (y == 1)
     losses = [loss(y, p) for loss in ROW_LOSSES.values()]
     sums = w @ np.column_stack([np.ones(len(y)), hit, y, y * hit, (1 - y) * hit, *losses])
     total, hits, positive, positive_hits, negative_hits = sums.T[:5]

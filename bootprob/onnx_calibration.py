@@ -33,6 +33,8 @@ def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str
     NotImplementedError
         For a calibrator that is not known here.
     """
+    if calibrated.threshold != 0:
+        score = graph.add("Add", score, np.float64(calibrated.threshold))
     match calibrated.calibrator:
         case Sigmoid(slope, intercept):
             return _sigmoid(graph, _affine(graph, score, slope, intercept))

@@ -103,7 +103,7 @@ def export_onnx(
             "fewer bootstrap samples, a feature map or standardize='global'."
         )
     both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
-    above = graph.add("Greater", positive, np.float64(0.5))
+    above = graph.add("Greater", positive, np.float64(svc.decision_threshold_))
     index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
     made = graph.model(

@@ -40,6 +40,9 @@ class FittedEnsemble(FittedScores):
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
 
+        Of two classes, ``classes_[1]`` where its probability is above `decision_threshold_`: one
+        half, unless a rate is controlled.
+
         Parameters
         ----------
         X : array_like, shape (m, p)
@@ -48,14 +51,26 @@ class FittedEnsemble(FittedScores):
         probability = self.predict_proba(X)
         if self._is_several:
             return self.classes_[probability.argmax(axis=1)]
-        return self.classes_[(probability[:, 1] > 0.5).astype(int)]
+        return self.classes_[(probability[:, 1] > self.decision_threshold_).astype(int)]
+
+    @property
+    def decision_threshold_(self) -> float:
+        """Probability of ``classes_[1]`` above which `predict` says it.
+
+        One half, unless the rate of a calibrated model is controlled. Of several classes, which
+        `predict` orders by probability, there is none.
+        """
+        if self._is_several:
+            raise AttributeError(
+                f"decision_threshold_ is of two classes, and the model has {len(self.classes_)}."
+            )
+        return 0.5 if self.calibration is None else self._calibrated().decision_threshold
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities: calibrated, or vote shares with ``calibration=None``.
 
-        Under control of a rate the odds of all rows are multiplied by one number, such that one
-        half falls on the controlled decision, and `predict` keeps the rate. `calibrated_proba`
-        gives the probabilities without that.
+        Control of a rate moves decisions (`decision_threshold_`) and not these. Vote shares it does
+        move: they are counted about `vote_thresholds_`, as in the thesis.
 
         With several classes, those of the pairs, coupled (`coupling`).
 
@@ -76,35 +91,6 @@ class FittedEnsemble(FittedScores):
         calibrated = self._calibrated()
         votes = self.vote_proba(X)[:, 1] if calibrated.needs_votes else None
         return both(calibrated.predict(self.decision_function(X), votes))
-
-    def calibrated_proba(self, X: ArrayLike) -> Floats:
-        """Calibrated class probabilities, whatever rate is controlled.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m, K)
-            In the order of `classes_`; those of `predict_proba` where nothing is controlled.
-
-        Raises
-        ------
-        DataError
-            With ``calibration=None``.
-        """
-        check_is_fitted(self)
-        if self.calibration is None:
-            raise DataError(
-                "The model has calibration=None, so it has no calibrated probabilities; fit it "
-                "with calibration='sigmoid'."
-            )
-        if self.control is None:
-            return self.predict_proba(X)
-        before_control = self.decision_function(X) + self.score_threshold_
-        return both(self._calibrated().predict(before_control))
 
     def proba_interval(
         self,
@@ -231,7 +217,7 @@ class FittedEnsemble(FittedScores):
             "probability_interval": interval,
             "score": score,
             "score_interval": basic,
-            "label": self.classes_[(probability > 0.5).astype(int)],
+            "label": self.classes_[(probability > self.decision_threshold_).astype(int)],
         }
         if not score_interval:
             del found["score_interval"]

@@ -26,8 +26,8 @@ class Calibrated:
     calibrator : Calibrator
         Makes the probabilities; the sigmoid itself or another.
     threshold : float
-        How far control over a rate has moved the scores down: what is calibrated are the scores
-        before that. One half then falls on the controlled decision.
+        How far control of a rate has moved the scores down: what is calibrated are the scores
+        before that.
     n_votes : float
         Mean number of out-of-bag votes of a training row.
     """
@@ -57,11 +57,18 @@ class Calibrated:
 
     def predict(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Probabilities of scores and vote shares, shape (m,)."""
-        return self.calibrator.predict(scores, self._logits(votes))
+        return self.calibrator.predict(scores + self.threshold, self._logits(votes))
 
     def derivative(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Derivatives of the probabilities by the scores, shape (m,)."""
-        return self.calibrator.derivative(scores, self._logits(votes))
+        return self.calibrator.derivative(scores + self.threshold, self._logits(votes))
+
+    @property
+    def decision_threshold(self) -> float:
+        """Probability of score 0, where it is decided; one half where nothing has been moved."""
+        if self.threshold == 0:
+            return 0.5
+        return float(self.sigmoid.predict(np.array(self.threshold)))
 
     def _logits(self, votes: Floats | None) -> Floats | None:
         return None if votes is None else vote_logits(votes, self.n_votes)

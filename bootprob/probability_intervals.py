@@ -48,8 +48,7 @@ class ProbabilityIntervals:
     """What intervals of the positive class's probability are made of.
 
     All are made on the logit of the sigmoid, and moved from there to the logit of the probability
-    that is reported: by another calibrator, or under control of a rate. What the kernel's
-    posterior says owes nothing to the sigmoid, and is moved by control only.
+    that another calibrator reports. What the kernel's posterior says owes nothing to the sigmoid.
 
     Attributes
     ----------
@@ -133,12 +132,12 @@ class ProbabilityIntervals:
         mean = moments.mean
         before = mean + self.calibrated.threshold
         if method == "venn-abers":
-            return self._opened(_logit(self.venn_abers().bounds(before)) - self._odds_moved())
+            return self._opened(_logit(self.venn_abers().bounds(before)))
         if method == "corrected" and kernel_logits is not None:
             bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
-            if self.calibrated.calibrator is self.calibrated.sigmoid:
-                return self._opened(_around(self._sigmoid_logit(mean), bounds) - self._odds_moved())
-            return self._opened(_around(_logit(probability), bounds))
+            sigmoid = self.calibrated.calibrator is self.calibrated.sigmoid
+            reported = self._sigmoid_logit(mean) if sigmoid else _logit(probability)
+            return self._opened(_around(reported, bounds))
         if method == "corrected":
             variance = mean_variance(moments.spread, moments.jackknife)
             center = self.true_logit.logit(before)
@@ -156,13 +155,9 @@ class ProbabilityIntervals:
     def _probabilities(self, bounds: Floats, mean: Floats, probability: Floats) -> Floats:
         """From the sigmoid's logits to probabilities around the one that is reported."""
         if self.calibrated.calibrator is self.calibrated.sigmoid:
-            return self._opened(bounds - self._odds_moved())
+            return self._opened(bounds)
         moved = _logit(probability) - self._sigmoid_logit(mean)
         return self._opened(bounds + moved[:, None])
-
-    def _odds_moved(self) -> float:
-        """By how much control of a rate lowers all logits."""
-        return self.calibrated.sigmoid.slope * self.calibrated.threshold
 
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""

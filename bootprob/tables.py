@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from bootprob.columns import level_text
+from bootprob.columns import as_numbers, level_text, name_rows
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
+from bootprob.mistake_costs import MistakeCosts
 from bootprob.preprocessing import TablePreprocessor
 from bootprob.progress import progress_bar
 from bootprob.table_files import check_columns
@@ -113,6 +114,7 @@ class TableModel:
         level: float = 0.95,
         *,
         sets: float | None = None,
+        costs: MistakeCosts | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
         """Probabilities of every row, with intervals.
@@ -126,16 +128,20 @@ class TableModel:
         sets : float, optional
             Nominal confidence of sets of classes that cannot be excluded, between 0 and 1; see
             `BootstrapSVC.prediction_sets`.
+        costs : MistakeCosts, optional
+            Of two classes: what mistakes cost, for decisions of least expected cost. Columns of
+            costs are found in `frame`.
         progress : bool
             Show a progress bar.
 
         Returns
         -------
-        DataFrame (m, 7)
-            ``probability``, ``probability_lower``, ``probability_upper``, ``label``, ``score``,
-            ``score_lower`` and ``score_upper``, with the index of `frame`, of the positive class;
-            positive scores speak for it. Of several classes ``p_X``, ``low_X`` and ``high_X`` for
-            each class X, and ``label``.
+        DataFrame (m, 8)
+            ``probability``, ``probability_lower``, ``probability_upper``, ``label``,
+            ``threshold``, ``score``, ``score_lower`` and ``score_upper``, with the index of
+            `frame`, of the positive class, which is the label where the probability is above the
+            threshold; positive scores speak for it. Of several classes ``p_X``, ``low_X`` and
+            ``high_X`` for each class X, and ``label``.
 
             With `sets` also ``set``: the classes of the set, joined by `` | ``, and empty where the
             row is like those of no class.
@@ -143,18 +149,23 @@ class TableModel:
         Raises
         ------
         DataError
-            Columns are missing or hold values that cannot be used, or a level is no level.
+            Columns are missing or hold values that cannot be used, a level is no level, or costs
+            do not fit the model.
         """
         level = check_level(level)
+        if costs is not None:
+            costs.check_model(self.svc)
         if sets is not None:
             sets = check_level(sets)
         X = self.preprocessor.transform(frame)
+        thresholds = None if costs is None else _thresholds(costs, frame)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
             for start in range(0, len(X), _ROWS_AT_ONCE):
-                block = X[start : start + _ROWS_AT_ONCE]
-                parts.append(self._predict_matrix(block, level, sets))
-                advance(len(block))
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                above = None if thresholds is None else thresholds[rows]
+                parts.append(self._predict_matrix(X[rows], level, sets, above))
+                advance(len(parts[-1]))
         return pd.concat(parts, ignore_index=True).set_axis(frame.index, axis=0)
 
     def svc_with_class_names(self) -> BootstrapSVC:
@@ -172,7 +183,9 @@ class TableModel:
         named.classes_ = np.array(self.target.labels)
         return named
 
-    def _predict_matrix(self, X: np.ndarray, level: float, sets: float | None) -> pd.DataFrame:
+    def _predict_matrix(
+        self, X: np.ndarray, level: float, sets: float | None, thresholds: np.ndarray | None
+    ) -> pd.DataFrame:
         found = self.svc.summarize(X, level=level)
         names = np.array(self.target.labels)
         texts = [level_text(name) for name in self.target.labels]
@@ -185,11 +198,14 @@ class TableModel:
                 columns[f"high_{text}"] = found["probability_interval"][:, k, 1]
             columns["label"] = names[found["label"]]
         else:
+            if thresholds is None:
+                thresholds = np.full(len(X), self.svc.decision_threshold_)
             columns = {
                 "probability": found["probability"],
                 "probability_lower": found["probability_interval"][:, 0],
                 "probability_upper": found["probability_interval"][:, 1],
-                "label": names[found["label"]],
+                "label": names[(found["probability"] > thresholds).astype(int)],
+                "threshold": thresholds,
                 "score": found["score"],
                 "score_lower": found["score_interval"][:, 0],
                 "score_upper": found["score_interval"][:, 1],
@@ -200,3 +216,20 @@ class TableModel:
                 for row in self.svc.prediction_sets(X, sets)
             ]
         return pd.DataFrame(columns)
+
+
+def _thresholds(costs: MistakeCosts, frame: pd.DataFrame) -> np.ndarray:
+    """The threshold of each row, from columns of the table where these hold costs."""
+    names = [str(name) for name in frame.columns]
+    values = {}
+    for name in costs.columns:
+        if names.count(name) != 1:
+            has = "no column" if name not in names else "several columns"
+            raise DataError(f"The table has {has} {name!r}, which is to hold the costs of rows.")
+        values[name] = as_numbers(frame.iloc[:, names.index(name)], name)
+        unusable = costs.unusable(values[name])
+        if unusable.any():
+            raise DataError(
+                f"Column {name!r} holds no cost in {name_rows(unusable)}; give numbers above 0."
+            )
+    return costs.thresholds(values, len(frame))

@@ -104,14 +104,15 @@ def describe(
         calibrated=svc.calibration is not None,
     )
     n_votes = float(training.n_out_of_bag[own].mean())
-    # What control moves is the sigmoid, whatever "auto" would choose.
+    # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
     asked = "sigmoid" if svc.control and svc.calibration else svc.calibration
     kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
     if kind is None:
-        oob_proba = vote_shares_of_both(ruled.votes)
+        oob_proba, decided_above = vote_shares_of_both(ruled.votes), 0.5
     else:
         calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
         oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
+        decided_above = calibrated.decision_threshold
     of_intervals = _of_intervals(ruled, training, positive, teaching, counts)
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = None
@@ -135,7 +136,9 @@ def describe(
         "oob_counts_": training.n_out_of_bag,
         "oob_model_scores_": model_scores,
         "oob_proba_": oob_proba,
-        "controlled_rates_": rates_reached(floors, oob_proba[:, 1], positive, weight, ruled.shares),
+        "controlled_rates_": rates_reached(
+            floors, oob_proba[:, 1], decided_above, positive, weight, ruled.shares
+        ),
     }
 
 

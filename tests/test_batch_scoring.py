@@ -30,7 +30,7 @@ from bootprob.table_files import read_table
 from bootprob.tables import TableModel
 from mixed_tables import credit_table
 
-RESULTS = ["probability", "probability_lower", "probability_upper", "label"]
+RESULTS = ["probability", "probability_lower", "probability_upper", "label", "threshold"]
 SCORES = ["score", "score_lower", "score_upper"]
 
 

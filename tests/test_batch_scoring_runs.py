@@ -29,7 +29,7 @@ from bootprob.table_files import read_table
 from bootprob.tables import TableModel
 from mixed_tables import credit_table
 
-RESULTS = ["probability", "probability_lower", "probability_upper", "label"]
+RESULTS = ["probability", "probability_lower", "probability_upper", "label", "threshold"]
 PROGRAM = "from bootprob.cli import main; main()"
 
 

@@ -162,7 +162,7 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
         _refused(_run(*given, *more, "-o", model), "--all-classes", code=2)
     result = _run(*given, "--tpr", "0.9", "-o", model)
     assert result.exit_code == 1
-    assert "rates are of two classes" in " ".join(result.stderr.split())
+    assert "Only binary classification is supported" in " ".join(result.stderr.split())
 
 
 def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:

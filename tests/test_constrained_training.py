@@ -199,8 +199,12 @@ def test_the_estimator(rng, calibration):
     mean = ((scores / model.score_scale_).mean(2) * model.weights_).sum(1)
     np.testing.assert_allclose(model.decision_function(X), mean, atol=1e-9)
     if calibration is not None:
-        np.testing.assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, mean > 0)
-        assert (model.calibrated_proba(X)[:, 1] < model.predict_proba(X)[:, 1]).all()
+        above = model.predict_proba(X)[:, 1] > model.decision_threshold_
+        np.testing.assert_array_equal(above, mean > 0)
+        assert model.decision_threshold_ < 0.5
+    np.testing.assert_array_equal(
+        model.predict(X), mean > 0 if calibration else model.vote_proba(X)[:, 1] > 0.5
+    )
 
 
 def test_the_estimator_solves_exactly(rng):

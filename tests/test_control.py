@@ -6,6 +6,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from bootprob import BootstrapSVC, DataError, UnattainableRateError
+from bootprob.intervals import OF_PROBABILITIES
 from bootprob.rates import RateFloor, effective_rows, rate_floors
 from bootprob.thresholds import LeftOut, highest_threshold, needed_shares, score_threshold
 from bootprob.vote_thresholds import _majority
@@ -143,7 +144,9 @@ def test_a_rate_is_kept_out_of_bag(rng, kernel, calibration, rate):
         control="threshold", rates={rate: 0.9}, calibration=calibration, **given
     ).fit(X, y)
     of_class = y == (1 if rate == "tpr" else 0)
-    for decided in (model.oob_proba_[:, 1] > 0.5, model.oob_vote_proba_[:, 1] > 0.5):
+    threshold = model.decision_threshold_
+    assert (threshold == 0.5) == (calibration is None)
+    for decided in (model.oob_proba_[:, 1] > threshold, model.oob_vote_proba_[:, 1] > 0.5):
         known = of_class & np.isfinite(model.oob_decision_function_)
         assert (decided[known] == y[known]).mean() >= 0.9
     for r, C_threshold in enumerate(model.vote_thresholds_):
@@ -154,12 +157,12 @@ def test_a_rate_is_kept_out_of_bag(rng, kernel, calibration, rate):
     assert found["out_of_bag"] >= found["required_share"] >= 0.9
     plain = BootstrapSVC(calibration=calibration, **given).fit(X, y)
     before = (plain.oob_proba_[~of_class, 1] > 0.5) == y[~of_class]
-    after = (model.oob_proba_[~of_class, 1] > 0.5) == y[~of_class]
+    after = (model.oob_proba_[~of_class, 1] > threshold) == y[~of_class]
     assert after.mean() <= before.mean() + 1e-9  # it has a price
 
 
 @pytest.mark.parametrize("calibration", ["sigmoid", None])
-def test_predictions_votes_and_intervals_follow(rng, calibration):
+def test_decisions_and_votes_follow_and_probabilities_stay(rng, calibration):
     X, y = overlapping(rng)
     fresh = overlapping(rng, n=50)[0]
     given = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 0, "calibration": calibration}
@@ -173,26 +176,38 @@ def test_predictions_votes_and_intervals_follow(rng, calibration):
     decision = model.decision_function(fresh)
     np.testing.assert_allclose(decision, plain.decision_function(fresh) - model.score_threshold_)
     probability = model.predict_proba(fresh)[:, 1]
-    np.testing.assert_array_equal(model.predict(fresh), (probability > 0.5).astype(int))
+    above = probability > model.decision_threshold_
+    np.testing.assert_array_equal(model.predict(fresh), above.astype(int))
     if calibration is None:
+        assert model.decision_threshold_ == 0.5
         return
-    np.testing.assert_array_equal(probability > 0.5, decision > 0)
-    # One number multiplies all odds; the calibrated probabilities are still to be had.
-    odds = probability / (1 - probability)
-    calibrated = model.calibrated_proba(fresh)[:, 1]
-    np.testing.assert_allclose(calibrated, plain.predict_proba(fresh)[:, 1])
-    ratio = odds / (calibrated / (1 - calibrated))
-    np.testing.assert_allclose(ratio, ratio[0])
-    assert ratio[0] > 1
-    interval = model.proba_interval(fresh)[:, 1]
-    assert ((interval[:, 0] < probability) & (probability < interval[:, 1])).all()
-    logit = np.log(interval / (1 - interval))
-    plain_interval = plain.proba_interval(fresh)[:, 1]
-    widths = np.ptp(np.log(plain_interval / (1 - plain_interval)), axis=1)
-    np.testing.assert_allclose(np.ptp(logit, axis=1), widths)
-    np.testing.assert_allclose(
-        model.oob_proba_interval()[:, 1], model.oob_proba_interval()[:, 0, ::-1] * -1 + 1
-    )
+    assert 0 < model.decision_threshold_ < 0.5
+    np.testing.assert_array_equal(above, decision > 0)
+    np.testing.assert_allclose(probability, plain.predict_proba(fresh)[:, 1])
+    np.testing.assert_allclose(model.oob_proba_, plain.oob_proba_)
+    for method in OF_PROBABILITIES:
+        expected = plain.proba_interval(fresh, method=method)
+        np.testing.assert_allclose(model.proba_interval(fresh, method=method), expected)
+    np.testing.assert_allclose(model.oob_proba_interval(), plain.oob_proba_interval())
+    found, same = model.summarize(fresh), plain.summarize(fresh)
+    np.testing.assert_array_equal(found["label"], model.predict(fresh))
+    for name in ("probability", "probability_interval"):
+        np.testing.assert_allclose(found[name], same[name])
+
+
+@pytest.mark.parametrize("control", ["threshold", "constrained"])
+def test_what_control_leaves_of_the_numbers_shown(rng, control):
+    X, y = overlapping(rng)
+    model = BootstrapSVC(
+        C=[1.0], n_bootstraps=20, random_state=0, control=control, rates={"tpr": 0.9}
+    ).fit(X, y)
+    shown = model.metric_intervals()
+    known = np.isfinite(model.oob_proba_[:, 1])
+    decided = model.oob_proba_[known, 1] > model.decision_threshold_
+    assert shown["sensitivity"].value == pytest.approx(decided[y[known] == 1].mean())
+    assert shown["specificity"].value == pytest.approx(1 - decided[y[known] == 0].mean())
+    assert shown["sensitivity"].value == pytest.approx(model.controlled_rates_[0]["out_of_bag"])
+    assert shown["brier_score"].value < 0.25
 
 
 def test_confidence_asks_for_more(rng):
@@ -214,7 +229,7 @@ def test_weights_count_in_the_rates(rng):
         C=[1.0], n_bootstraps=20, random_state=0, control="threshold", rates={"tpr": 0.9}
     ).fit(X, y, sample_weight=weight)
     known = (y == 1) & np.isfinite(model.oob_decision_function_)
-    right = model.oob_proba_[known, 1] > 0.5
+    right = model.oob_proba_[known, 1] > model.decision_threshold_
     assert np.average(right, weights=weight[known]) >= 0.9 - 1e-9
     positives = LeftOut(y == 1, weight)
     assert needed_shares(rate_floors({"tpr": 0.9}), positives)["tpr"] == pytest.approx(0.9)
@@ -231,7 +246,7 @@ def test_weights_count_in_the_rates(rng):
         ({"control": "threshold", "rates": {"accuracy": 0.9}}, "ConstrainedSVC"),
         (
             {"control": "threshold", "rates": {"tpr": 0.9}, "calibration": "isotonic"},
-            "cannot be moved",
+            "no threshold on it need keep a rate",
         ),
         ({"control": "threshold", "rates": {"tpr": 0.95}, "confidence": 0.99}, "positives"),
     ],
@@ -265,4 +280,5 @@ def test_control_is_cloned_saved_and_restored(rng, tmp_path):
     again = load(tmp_path / "model.bootprob")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.vote_proba(X), model.vote_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.controlled_rates_ == model.controlled_rates_

@@ -449,7 +449,7 @@ def test_what_is_not_calibrated_is_refused_before_anything_is_trained(cancer):
     for svm, message in (
         (BootstrapSVC.paper(), "Vote shares"),
         (BootstrapSVC(interval="wald"), "interval='wald' is about vote shares"),
-        (BootstrapSVC(control="threshold", rates={"tpr": 0.9}), "control='threshold' moves the"),
+        (BootstrapSVC(control="threshold", rates={"tpr": 0.9}), "control='threshold' decides so"),
     ):
         with pytest.raises(DataError, match=message):
             CostSensitiveClassifier(make_pipeline(SimpleImputer(), svm)).fit(X, y)

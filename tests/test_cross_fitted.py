@@ -8,7 +8,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from bootprob import BootstrapSVC
 from bootprob.calibration import CALIBRATORS, Sigmoid
 from bootprob.calibration.cross_fitting import cross_fitted
-from bootprob.cross_fitted import cross_fitted_proba, out_of_bag_proba, out_of_bag_ranks
+from bootprob.cross_fitted import controlled_decisions, cross_fitted_proba, out_of_bag_ranks
 from bootprob.exceptions import DataError
 from bootprob.metric_intervals import metric_intervals, out_of_bag_intervals
 
@@ -105,14 +105,15 @@ class TestOfModels:
         np.testing.assert_array_equal(cross_fitted_proba(model), model.oob_vote_proba_[:, 1])
         np.testing.assert_array_equal(out_of_bag_ranks(model), model.oob_vote_proba_[:, 1])
 
-    def test_control_moves_what_is_given_and_not_what_is_before_it(self, rng):
+    def test_control_moves_decisions_and_not_probabilities(self, rng):
         X, y, weight = table(rng)
         plain = BootstrapSVC(**OPTIONS).fit(X, y, weight)
         model = BootstrapSVC(control="threshold", rates={"tpr": 0.95}, **OPTIONS).fit(X, y, weight)
         # Scores are moved and moved back, and the calibrators are fitted anew.
         np.testing.assert_allclose(cross_fitted_proba(model), cross_fitted_proba(plain), rtol=1e-6)
-        np.testing.assert_array_equal(out_of_bag_proba(model), model.oob_proba_[:, 1])
-        np.testing.assert_array_equal(out_of_bag_proba(plain), cross_fitted_proba(plain))
+        decided = model.oob_proba_[:, 1] > model.decision_threshold_
+        np.testing.assert_array_equal(controlled_decisions(model), decided)
+        assert controlled_decisions(plain) is None
         reached = model.controlled_rates_[0]["out_of_bag"]
         assert out_of_bag_intervals(model)["sensitivity"].value == pytest.approx(reached)
 

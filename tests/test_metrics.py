@@ -102,7 +102,7 @@ class TestResamples:
         rng = np.random.default_rng(1)
         weights = rng.multinomial(200, np.full(200, 1 / 200), size=5) * w
         members, ranks = equal_mass_bins(p, w, 10), rng.normal(size=200).round(1)
-        found = metrics_of(y.astype(float), p, ranks, members, weights)
+        found = metrics_of(y.astype(float), p, p > 0.5, ranks, members, weights)
         assert list(found) == sorted(found, key=list(METRICS).index)
         for b, row in enumerate(weights):
             expected = by_sklearn(y, p, row) | {"auc": roc_auc_score(y, ranks, sample_weight=row)}

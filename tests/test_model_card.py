@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
 from bootprob import BootstrapSVC
@@ -88,10 +89,16 @@ def test_limits_say_what_was_found(rng):
     limits = sections(model_card(votes))["Limits"]
     assert "measure the noise of a finite number of bootstrap samples" in limits
     assert "lack of fit" not in limits
-    careful = BootstrapSVC(control="threshold", rates={"tpr": 0.8}, **options).fit(X, X[:, 0] > 1)
+    asked = BootstrapSVC(control="threshold", rates={"tpr": 0.9}, **options)
+    careful = asked.fit(X, X[:, 0] + rng.normal(size=300) > 1)
+    assert careful.decision_threshold_ < 0.5
     found = sections(model_card(careful))
-    assert "≥ 0.8" in found["Rates under control"]
-    assert "no frequencies of class True" in found["Limits"]
+    assert "≥ 0.9" in found["Rates under control"]
+    moved = f"above {careful.decision_threshold_:.3g}, not above one half"
+    assert moved in " ".join(found["Limits"].split())
+    easy = clone(asked).fit(X, X[:, 0] > 1)
+    assert easy.decision_threshold_ == 0.5
+    assert "not above one half" not in sections(model_card(easy))["Limits"]
 
 
 def test_hostile_names_stay_text(rng):

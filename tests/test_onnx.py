@@ -57,9 +57,10 @@ def _agrees(model: BootstrapSVC, path: Path, X: np.ndarray, rng: np.random.Gener
             assert probability.shape == (m, 2)
             expected = model.predict_proba(rows.astype(np.float64))
             np.testing.assert_allclose(probability, expected, rtol=0, atol=tolerance)
-            clear = np.abs(expected[:, 1] - 0.5) > tolerance
+            threshold = model.decision_threshold_
+            clear = np.abs(expected[:, 1] - threshold) > tolerance
             assert label.shape == (m,)
-            wanted = model.classes_[(expected[:, 1] > 0.5).astype(int)]
+            wanted = model.classes_[(expected[:, 1] > threshold).astype(int)]
             assert label[clear].tolist() == wanted[clear].tolist()
 
 

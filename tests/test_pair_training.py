@@ -201,7 +201,7 @@ def test_control_of_several_classes_is_refused_before_any_work(rng, monkeypatch)
     X, y, _ = draw(rng)
     for control in ("threshold", "constrained"):
         model = BootstrapSVC(control=control, rates={"tpr": 0.9})
-        with pytest.raises(DataError, match=r"rates are of two classes, and there are 3; leave"):
+        with pytest.raises(DataError, match="target is multiclass, with 3 classes; leave"):
             model.fit(X, y)
 
 

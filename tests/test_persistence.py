@@ -257,7 +257,7 @@ def test_predictions_of_a_table_model(table_model: TableModel) -> None:
     new = credit_table(40, seed=1).drop(columns="risk").set_index(np.arange(40) * 2)
     predicted = table_model.predict(new, level=0.8)
     assert predicted.columns.tolist() == [
-        "probability", "probability_lower", "probability_upper", "label",
+        "probability", "probability_lower", "probability_upper", "label", "threshold",
         "score", "score_lower", "score_upper",
     ]  # fmt: skip
     assert predicted.index.equals(new.index)
@@ -334,7 +334,8 @@ def test_a_prediction_is_one_pass_over_the_ensemble(table_model: TableModel) -> 
         passes.append(len(X))
         return table_model.svc.summarize(X, level)
 
-    only: Any = SimpleNamespace(summarize=summarize)  # whatever else predict asked for would fail
+    # Whatever else predict asked for would fail.
+    only: Any = SimpleNamespace(summarize=summarize, decision_threshold_=0.5)
     predicted = replace(table_model, svc=only).predict(credit_table(25))
     pd.testing.assert_frame_equal(predicted, table_model.predict(credit_table(25)))
     assert passes == [25]

@@ -9,7 +9,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import test_report
 from bootprob import BootstrapSVC, DataError
-from bootprob.control_summary import calibrated_out_of_bag, odds_factor, rates_under_control
+from bootprob.control_summary import rates_under_control
 from bootprob.cross_fitted import cross_fitted_proba
 from bootprob.held_out import HeldOut
 from bootprob.report import write_report
@@ -76,7 +76,7 @@ class TestNumbers:
         assert tpr["out_of_bag"]["value"] == pytest.approx(asked["out_of_bag"])
         plain = models["plain"].oob_proba_[:, 1]  # the same machines, nothing moved
         decisions = {
-            "out_of_bag": (model.oob_proba_[:, 1] > 0.5, table[1]),
+            "out_of_bag": (model.oob_proba_[:, 1] > model.decision_threshold_, table[1]),
             "without_control": (plain > 0.5, table[1]),
             "held_out": (model.predict(held_out.X) == "ill", held_out.y),
         }
@@ -103,41 +103,40 @@ class TestNumbers:
             distance = np.abs(sensitivity - chosen[0]) + np.abs(specificity - chosen[1])
             assert distance.min() < 0.04  # the choice lies on it
 
-    def test_probabilities_before_control(self, written, models, table, held_out):
-        model, plain = models["threshold"], models["plain"]
-        np.testing.assert_allclose(calibrated_out_of_bag(model), plain.oob_proba_[:, 1])
-        np.testing.assert_array_equal(calibrated_out_of_bag(plain), plain.oob_proba_[:, 1])
-        assert calibrated_out_of_bag(models["votes"]) is None
-        entry = written[3]["models"][0]
-        found = entry["control"]["calibrated"]["metrics"]["brier_score"]["value"]
+    def test_probabilities_are_those_without_control(self, written, models, table, held_out):
+        model, plain, entry = models["threshold"], models["plain"], written[3]["models"][0]
+        np.testing.assert_allclose(model.oob_proba_, plain.oob_proba_)
+        found = entry["metrics"]["brier_score"]["value"]
         truth = table[1] == "ill"
         assert found == pytest.approx(brier_score_loss(truth, cross_fitted_proba(plain)))
-        under = entry["metrics"]["brier_score"]["value"]
-        assert under == pytest.approx(brier_score_loss(truth, model.oob_proba_[:, 1]))
-        assert under > found
         truth, p = held_out.y == "ill", plain.predict_proba(held_out.X)[:, 1]
         aside = entry["held_out"]
-        assert aside["calibrated"]["brier_score"]["value"] == pytest.approx(
-            brier_score_loss(truth, p)
-        )
+        assert aside["metrics"]["brier_score"]["value"] == pytest.approx(brier_score_loss(truth, p))
         assert (aside["n_rows"], aside["n_positive"]) == (90, truth.sum())
 
-    def test_one_number_multiplies_all_odds(self, written, models):
-        model = models["threshold"]
-        under, before = model.oob_proba_[:, 1], models["plain"].oob_proba_[:, 1]
-        ratio = under / (1 - under) * (1 - before) / before
-        factor = written[3]["models"][0]["control"]["odds_factor"]
-        np.testing.assert_allclose(ratio, factor)
-        assert factor == odds_factor(model) > 1
-        assert odds_factor(models["plain"]) == 1
-        assert odds_factor(models["votes"]) is None
+    def test_decisions_are_those_of_the_threshold(self, written, models, table, held_out):
+        model, entry = models["threshold"], written[3]["models"][0]
+        assert entry["decision_threshold"] == model.decision_threshold_ < 0.5
+        decided, truth = model.oob_proba_[:, 1] > model.decision_threshold_, table[1] == "ill"
+        assert entry["confusion"] == {
+            "true_positive": (decided & truth).sum(),
+            "false_negative": (~decided & truth).sum(),
+            "false_positive": (decided & ~truth).sum(),
+            "true_negative": (~decided & ~truth).sum(),
+        }
+        for name, of_class in (("sensitivity", truth), ("specificity", ~truth)):
+            right = (decided == truth)[of_class].mean()
+            assert entry["metrics"][name]["value"] == pytest.approx(right)
+        truth, decided = held_out.y == "ill", model.predict(held_out.X) == "ill"
+        aside = entry["held_out"]["metrics"]["accuracy"]["value"]
+        assert aside == pytest.approx((decided == truth).mean())
 
     def test_one_half_of_the_calibrated_probability_is_where_control_left_it(
         self, written, models, held_out
     ):
         half = written[3]["models"][0]["histograms"]["score_at_one_half"]
         decision = models["threshold"].decision_function(held_out.X)
-        calibrated = models["threshold"].calibrated_proba(held_out.X)[:, 1]
+        calibrated = models["threshold"].predict_proba(held_out.X)[:, 1]
         np.testing.assert_array_equal(decision > half, calibrated > 0.5)
         assert half > 0
 
@@ -159,7 +158,8 @@ class TestWords:
         section = text[text.index("Wanted: a sensitivity") :]
         assert "of at least 85 %" in section
         assert "With a confidence of 95 %, this rate holds on new rows" in section
-        assert "as frequencies they are too high" in section
+        assert "The probabilities are the calibrated ones, as without control" in section
+        assert "instead of one half" in section
         assert "Its decisions are steered" in text
         sure = BootstrapSVC.__new__(BootstrapSVC)
         sure.__dict__ = dict(models["threshold"].__dict__)
@@ -169,16 +169,16 @@ class TestWords:
         assert "No confidence was asked for" in page.words()
 
     def test_nothing_is_said_that_control_makes_untrue(self, written, models, tmp_path):
-        untrue = (
-            "is still of class fine three times in ten",
-            "The counts above cut at one half",
-            "Among rows given a probability of 30 %",
-            "the calibrated probability, which the model reports",
-        )
         plain, _ = report({"plain": models["plain"]}, tmp_path)
-        for words in untrue:
+        for words, stays in (
+            ("is still of class fine three times in ten", True),
+            ("Among rows given a probability of 30 %", True),
+            ("the calibrated probability, which the model reports", True),
+            ("The counts above cut at one half", False),
+            ("closest to one half", False),
+        ):
             assert words in plain.words()
-            assert words not in written[2].words()
+            assert (words in written[2].words()) == stays
 
     def test_constrained_machines_promise_nothing_of_other_rows(self, models, tmp_path):
         page, numbers = report({"constrained": models["constrained"]}, tmp_path)
@@ -193,11 +193,10 @@ class TestWords:
         assert "That is no promise for other rows" in page.words()
         assert "Without control" not in page.words()
 
-    def test_votes_have_no_probabilities_before_control(self, models, tmp_path):
+    def test_votes_are_counted_about_their_thresholds(self, models, tmp_path):
         page, numbers = report({"votes": models["votes"]}, tmp_path)
-        control = numbers["models"][0]["control"]
-        assert control["calibrated"] is control["odds_factor"] is None
-        assert "before control" not in page.words()
+        assert numbers["models"][0]["decision_threshold"] == 0.5
+        assert "as without control" not in page.words()
         assert "each machine votes about a threshold of its own value of C" in page.words()
 
     def test_models_beside_each_other(self, models, held_out, tmp_path):
@@ -208,7 +207,7 @@ class TestWords:
         )
         # The same machines: control is no fault of the probabilities that it starts from.
         assert numbers["comparison"]["log_loss_difference"]["value"] == pytest.approx(0, abs=1e-9)
-        assert "By log-loss of the probabilities before control" in page.words()
+        assert "By log-loss, " in page.words()
         figures = [a for tag, a in page.elements if tag == "svg" and a.get("role") == "img"]
         assert len(figures) == 9
         assert sum("Curve of sensitivity" in a["aria-label"] for a in figures) == 1
@@ -220,8 +219,7 @@ class TestWords:
             control="threshold", rates={"tpr": 0.6, "tnr": 0.6}, **OPTIONS | {"n_bootstraps": 12}
         ).fit(X, y)
         page, numbers = report({"easy": model}, tmp_path)
-        control = numbers["models"][0]["control"]
-        assert control["odds_factor"] == 1
+        assert numbers["models"][0]["decision_threshold"] == 0.5
         assert "so nothing was moved" in page.words()
         assert "sensitivity of at least 60 % and a specificity of at least" in page.words()
 
@@ -233,7 +231,6 @@ class TestRowsSetAside:
         p = models["plain"].predict_proba(held_out.X)[:, 1]
         expected = brier_score_loss(held_out.y == "ill", p)
         assert entry["held_out"]["metrics"]["brier_score"]["value"] == pytest.approx(expected)
-        assert entry["held_out"]["calibrated"] is None
         assert "90 held-out rows, of which 30 are of class ill" in page.words()
         assert expected in [pytest.approx(value) for value, _ in page.shown]
 

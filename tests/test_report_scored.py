@@ -62,7 +62,7 @@ class TestNumbers:
         assert found["classes"] == {"positive": "bad", "negative": "good"}
         rows = {entry["label"]: entry["n_rows"] for entry in found["labels"]["shares"]}
         assert rows == table["label"].value_counts().to_dict()
-        assert found["labels"]["n_against_one_half"] == 0
+        assert found["labels"]["n_against_threshold"] == 0
         scored = found["probabilities"]["scored"]
         assert scored["mean"] == pytest.approx(p.mean())
         share = np.histogram(p, np.arange(21) / 20)[0] / 400

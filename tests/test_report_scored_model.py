@@ -199,25 +199,18 @@ class TestReport:
         with pytest.raises(DataError, match="needs the model of a table"):
             write_scored_report(tmp_path / "scored.csv", tmp_path / "q.html", **aside)
 
-    def test_controlled_and_uncalibrated_probabilities_are_no_frequencies(
-        self, model, new, tmp_path
-    ):
-        for change, said in (
-            ({"control": "threshold"}, "multiplied the odds"),
-            ({"calibration": None}, "share of votes"),
-        ):
-            svc = copy.copy(model.svc)
-            for name, value in change.items():
-                setattr(svc, name, value)
-            other = TableModel(model.preprocessor, model.target, svc)
-            scored = model.predict(new)
-            found = numbers_of(other, new, tmp_path, scored=scored, page=True)
-            assert said in found["cost"]["refused"]
-            assert found["cost"]["rules"] == []
-            assert found["drift"]["prevalence"] is None
-            assert said in (tmp_path / "r.html").read_text(encoding="utf-8")
-            with pytest.raises(DataError, match=said):
-                numbers_of(other, new, tmp_path, scored=scored, costs=CostMatrix(1.0, 2.0))
+    def test_shares_of_votes_are_no_frequencies(self, model, new, tmp_path):
+        svc, said = copy.copy(model.svc), "share of votes"
+        svc.calibration = None
+        other = TableModel(model.preprocessor, model.target, svc)
+        scored = model.predict(new)
+        found = numbers_of(other, new, tmp_path, scored=scored, page=True)
+        assert said in found["cost"]["refused"]
+        assert found["cost"]["rules"] == []
+        assert found["drift"]["prevalence"] is None
+        assert said in (tmp_path / "r.html").read_text(encoding="utf-8")
+        with pytest.raises(DataError, match=said):
+            numbers_of(other, new, tmp_path, scored=scored, costs=CostMatrix(1.0, 2.0))
 
     def test_lack_of_fit_is_said_first(self, model, new, tmp_path):
         svc = copy.copy(model.svc)
@@ -269,7 +262,8 @@ class TestCommand:
         assert result.exit_code == 0, result.output
         assert "260 scored rows" in result.stdout
         numbers = json.loads((folder / "r.json").read_text(encoding="utf-8"))
-        assert numbers["decisions"]["threshold"] == pytest.approx(1 / 6)
+        assert numbers["decisions"]["threshold"] == 0.5  # as the table was decided
+        assert numbers["cost"]["threshold"] == pytest.approx(1 / 6)
         assert "id" in numbers["decisions"]["listed"][0]
         assert numbers["drift"]["input"]["n_rows"] == 260
 
@@ -279,7 +273,11 @@ class TestCommand:
             ("new.csv", 2, "is a table and needs --target COLUMN. (A scored table does not"),
             ("scored.csv --seed 1", 2, "nothing is fitted: leave out --seed, or give --target"),
             ("scored.csv --held-out new.csv", 2, "leave out --held-out"),
-            ("scored.csv --cost-fp 1", 2, "--cost-fp and --cost-fn belong together"),
+            (
+                "scored.csv --cost-fp 1",
+                2,
+                "--cost-false-positive and --cost-false-negative belong together",
+            ),
             ("scored.csv --cost-fp 1 --cost-fn -1", 2, "-1 is no cost"),
             ("scored.csv --level 95", 2, "does not lie between 0 and 1"),
             ("scored.csv --input new.csv", 2, "--input needs --model"),

@@ -134,7 +134,7 @@ def score_dataset(
     fitted, checksum = load_model(model)
     for each in files:
         if each.path.suffix.lower() == ".csv":
-            needed = (*fitted.preprocessor.kinds_, *options.keep)
+            needed = (*fitted.preprocessor.kinds_, *options.beside)
             check_columns(needed, [*column_names(each.path), *each.partition], str(each.path))
     identities = [each.identity() for each in files]
     run = {
@@ -185,7 +185,7 @@ class _Run:
             for each, file in zip(sources, files, strict=True)
         ]
         for schema, file in zip(schemas, files, strict=True):
-            check_columns((*self._used, *options.keep), schema.names, str(file.path))
+            check_columns((*self._used, *options.beside), schema.names, str(file.path))
         self._scorer = RowScorer(model, options, schemas[0])
         self._schema = self._scorer.schema
         self._fragments = self._cut()
@@ -234,7 +234,7 @@ class _Run:
                 self._busy["writing"] += time.perf_counter() - begin
 
     def _blocks(self) -> Iterator[Block]:
-        columns = tuple(dict.fromkeys((*self._used, *self._options.keep)))
+        columns = tuple(dict.fromkeys((*self._used, *self._options.beside)))
         for at, own in groupby(self._waiting, key=lambda each: each.file):
             given = self._files[at].partition
             stored = [name for name in columns if name not in given]

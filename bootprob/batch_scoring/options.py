@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
+from bootprob.mistake_costs import MistakeCosts
 
 __all__ = ["BadRows", "ScoringOptions"]
 
@@ -27,10 +28,12 @@ class ScoringOptions:
         which linear models can do without otherwise, and are slower by far.
     keep : tuple of str, default ()
         Columns of the input to write before the results, such as a customer's number.
+    costs : MistakeCosts, optional
+        What mistakes cost: decisions are then those of least expected cost. Two classes only.
     bad_rows : {"refuse", "null"}, default "refuse"
         Rows that `TableModel.predict` refuses: text or infinity where a number belongs, a number
-        beyond all reason. "refuse" raises a `DataError` that names the first ones; "null" leaves
-        their results empty and counts them.
+        beyond all reason, or no cost in a column of costs. "refuse" raises a `DataError` that
+        names the first ones; "null" leaves their results empty and counts them.
 
     Raises
     ------
@@ -41,6 +44,7 @@ class ScoringOptions:
     level: float = 0.95
     scores: bool = False
     keep: tuple[str, ...] = ()
+    costs: MistakeCosts | None = None
     bad_rows: BadRows = "refuse"
 
     def __post_init__(self) -> None:
@@ -51,3 +55,9 @@ class ScoringOptions:
         repeated = [repr(name) for name, count in Counter(self.keep).items() if count > 1]
         if repeated:
             raise DataError(f"Columns are to be kept twice: {', '.join(repeated)}.")
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns to read beside those that the model takes."""
+        costs = () if self.costs is None else self.costs.columns
+        return tuple(dict.fromkeys((*self.keep, *costs)))

@@ -15,18 +15,17 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bootprob.columns import Kind, as_levels, as_numbers, column_kind
+from bootprob.columns import LARGEST, Kind, as_levels, as_numbers, column_kind
 from bootprob.exceptions import DataError
 from bootprob.preprocessing import TablePreprocessor
 
-__all__ = ["Preparation", "PreparedRows"]
+__all__ = ["Preparation", "PreparedRows", "numbers_and_bad"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 _UNREADABLE, _INFINITE = "not a number", "infinite"
 _TOO_LARGE, _TOO_FAR = "too large", "too far from the training rows"
-_LARGEST = 1e150  # as in bootprob.columns
 _FARTHEST = 1e100  # standard deviations, as in bootprob.scoring
 
 
@@ -42,11 +41,14 @@ class PreparedRows:
         By column and by reason, the rows that cannot be used.
     unknown : dict of str to dict of str to int
         By column, the levels that the model does not know and their numbers of rows.
+    thresholds : ndarray, shape (m,), or None
+        Probability above which each row is decided positive; None for several classes.
     """
 
     X: Floats
     bad: dict[str, dict[str, Mask]]
     unknown: dict[str, dict[str, int]]
+    thresholds: Floats | None = None
 
     @property
     def bad_rows(self) -> Mask | None:
@@ -139,15 +141,7 @@ class Preparation:
         self, column: pd.Series, name: str, feature: int
     ) -> tuple[Floats, dict[str, Mask]]:
         """Values of a column, NaN where they are missing or bad, and the bad ones by reason."""
-        masks: dict[str, Mask] = {}
-        try:
-            values = as_numbers(column, name)
-        except DataError:
-            masks = dict(_bad_numbers(column, name))
-            if not masks:
-                raise
-            any_bad = np.logical_or.reduce(list(masks.values()))
-            values = as_numbers(column.astype(object).mask(any_bad, None), name)
+        values, masks = numbers_and_bad(column, name)
         center, scale = self._center[feature], self._scale[feature]
         lowest = np.fmin.reduce(values, initial=np.inf)
         highest = np.fmax.reduce(values, initial=-np.inf)
@@ -155,6 +149,30 @@ class Preparation:
             masks[_TOO_FAR] = np.abs(values - center) / scale > _FARTHEST
             values = np.where(masks[_TOO_FAR], np.nan, values)
         return values, masks
+
+
+def numbers_and_bad(column: pd.Series, name: str) -> tuple[Floats, dict[str, Mask]]:
+    """Values of a column of numbers, NaN where they are missing or bad, and the bad by reason.
+
+    Parameters
+    ----------
+    column : Series, shape (m,)
+    name : str
+        Its name, for the error message.
+
+    Raises
+    ------
+    DataError
+        The column holds dates, complex or nested values.
+    """
+    try:
+        return as_numbers(column, name), {}
+    except DataError:
+        masks = dict(_bad_numbers(column, name))
+        if not masks:
+            raise
+    any_bad = np.logical_or.reduce(list(masks.values()))
+    return as_numbers(column.astype(object).mask(any_bad, None), name), masks
 
 
 def _bad_numbers(column: pd.Series, name: str) -> Iterator[tuple[str, Mask]]:
@@ -169,7 +187,7 @@ def _bad_numbers(column: pd.Series, name: str) -> Iterator[tuple[str, Mask]]:
     else:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     infinite = np.isinf(values)
-    large = (np.abs(values) > _LARGEST) & ~infinite
+    large = (np.abs(values) > LARGEST) & ~infinite
     for reason, mask in ((_INFINITE, infinite), (_TOO_LARGE, large)):
         if mask.any():
             yield reason, mask

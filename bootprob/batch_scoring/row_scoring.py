@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from bootprob.batch_scoring.options import ScoringOptions
-from bootprob.batch_scoring.prepared_rows import Preparation, PreparedRows
+from bootprob.batch_scoring.prepared_rows import Preparation, PreparedRows, numbers_and_bad
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
 from bootprob.columns import level_text
 from bootprob.exceptions import DataError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RowScorer", "check_columns", "result_schema", "rows_at_once", "score_batches"]
 
+_NO_COST = "no cost, which is a number above 0"
 _LINEAR_AT_ONCE, _OTHER_AT_ONCE = 2**16, 2**12  # rows; a block should not take more than seconds
 
 
@@ -111,21 +113,24 @@ class RowScorer:
     Raises
     ------
     DataError
-        Columns are missing, or scores of several classes are wanted.
+        Columns are missing, scores of several classes are wanted, or costs do not fit the model.
     """
 
     def __init__(self, model: TableModel, options: ScoringOptions, given: pa.Schema) -> None:
         self._svc, self._options = model.svc, options
+        if options.costs is not None:
+            options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
         self._preparation = Preparation(model.preprocessor, model.svc.center_, model.svc.scale_)
-        check_columns(self._preparation.columns, given.names, "The table")
+        needed = tuple(dict.fromkeys((*self._preparation.columns, *options.beside)))
+        check_columns(needed, given.names, "The table")
         self.schema = result_schema(model, options, given)
 
     def prepare(
         self, batch: pa.RecordBatch, tally: Tally, *, file: str | None, first: int
     ) -> PreparedRows:
         """Turn a batch into a matrix; `first` rows of its file came before."""
-        prepared = self._preparation.of(batch)
+        prepared = self._with_thresholds(self._preparation.of(batch), batch)
         tally.n_rows += batch.num_rows
         tally.add_unknown(prepared.unknown)
         mask = prepared.bad_rows
@@ -149,21 +154,43 @@ class RowScorer:
             bad = prepared.bad_rows
             results = [
                 pa.array(column, each.type, mask=bad)
-                for column, each in zip(self._columns(prepared.X), fields, strict=True)
+                for column, each in zip(self._columns(prepared), fields, strict=True)
             ]
         return pa.RecordBatch.from_arrays([*kept, *results], schema=self.schema)
 
-    def _columns(self, X: np.ndarray) -> Iterator[Any]:
+    def _with_thresholds(self, prepared: PreparedRows, batch: pa.RecordBatch) -> PreparedRows:
+        """Add what costs say, of two classes; a row whose cost is none is a bad one."""
+        if len(self._names) > 2:
+            return prepared
+        costs, m = self._options.costs, batch.num_rows
+        if costs is None:
+            return replace(prepared, thresholds=np.full(m, self._svc.decision_threshold_))
+        values, bad = {}, dict(prepared.bad)
+        for name in costs.columns:
+            numbers, masks = numbers_and_bad(batch[name].to_pandas(), name)
+            unusable = costs.unusable(numbers)
+            known = np.logical_or.reduce([*masks.values(), np.zeros(m, dtype=bool)])
+            if (unusable & ~known).any():
+                masks[_NO_COST] = unusable & ~known
+            if masks:
+                bad[name] = bad.get(name, {}) | masks
+            values[name] = np.where(unusable, 1.0, numbers)
+        return replace(prepared, bad=bad, thresholds=costs.thresholds(values, m))
+
+    def _columns(self, prepared: PreparedRows) -> Iterator[Any]:
         """Results in the order of `_result_fields`."""
-        options = self._options
+        options, X = self._options, prepared.X
         found = self._svc.summarize(X, options.level, score_interval=options.scores)
         probability, interval = found["probability"], found["probability_interval"]
         if len(self._names) > 2:
             for k in range(len(self._names)):
                 yield from (probability[:, k], interval[:, k, 0], interval[:, k, 1])
+            yield self._names[found["label"]]
         else:
+            assert prepared.thresholds is not None
             yield from (probability, interval[:, 0], interval[:, 1])
-        yield self._names[found["label"]]
+            yield self._names[(probability > prepared.thresholds).astype(int)]
+            yield prepared.thresholds
         if options.scores:
             yield from (found["score"], *found["score_interval"].T)
 
@@ -214,6 +241,8 @@ def _result_fields(model: TableModel, options: ScoringOptions) -> list[pa.Field]
             raise DataError(f"The model has {len(labels)} classes, and scores are of two.")
     fields = [pa.field(name, pa.float64()) for name in names]
     fields.append(pa.field("label", pa.array(np.array(labels)).type))
+    if len(labels) == 2:
+        fields.append(pa.field("threshold", pa.float64()))
     if options.scores:
         names = ["score", "score_lower", "score_upper"]
         fields += [pa.field(name, pa.float64()) for name in names]

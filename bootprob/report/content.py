@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.cross_fitted import cross_fitted_proba, out_of_bag_proba
+from bootprob.cross_fitted import controlled_decisions, cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.lack_of_fit import SIGNIFICANT
 from bootprob.metric_intervals import (
@@ -123,7 +123,9 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
 
 def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
     y, weights = model.y_, model.sample_weight_
-    probability, vote = out_of_bag_proba(model), model.oob_vote_proba_[:, 1]
+    probability, vote = cross_fitted_proba(model), model.oob_vote_proba_[:, 1]
+    decided = controlled_decisions(model)
+    decided = probability > 0.5 if decided is None else decided
     by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
     calibrated = model.calibration is not None
     return {
@@ -136,13 +138,14 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_parameter_values": int(model.accuracy_.shape[1]),
         "metrics": {k: asdict(m) for k, m in out_of_bag_intervals(model, LEVEL).items()},
+        "decision_threshold": model.decision_threshold_,
         "control": control_content(model, LEVEL, held_out),
         "held_out": held_out_content(model, LEVEL, held_out),
         "vote_metrics": {
             k: asdict(m) for k, m in metric_intervals(y, vote, weights, LEVEL).items()
         },
         "calibration_error_by_chance": {"mean": by_chance, "upper": by_chance_upper},
-        "confusion": _confusion(y[weights > 0], probability[weights > 0]),
+        "confusion": _confusion(y == 1, decided, np.isfinite(probability) & (weights > 0)),
         "reliability": {
             "probability": _reliability(y, probability, weights) if calibrated else None,
             "vote": _reliability(y, vote, weights),
@@ -174,14 +177,15 @@ def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
     }
 
 
-def _confusion(y: NDArray[Any], p: NDArray[np.float64]) -> dict[str, int]:
-    """Rows, not weights, by true and predicted class; rows never out of bag are left out."""
-    y, p = y[~np.isnan(p)], p[~np.isnan(p)]
+def _confusion(
+    positive: NDArray[np.bool_], decided: NDArray[np.bool_], known: NDArray[np.bool_]
+) -> dict[str, int]:
+    """Rows, not weights, by true class and decision; rows never out of bag are left out."""
     return {
-        "true_positive": int(((p > 0.5) & (y == 1)).sum()),
-        "false_negative": int(((p <= 0.5) & (y == 1)).sum()),
-        "false_positive": int(((p > 0.5) & (y == 0)).sum()),
-        "true_negative": int(((p <= 0.5) & (y == 0)).sum()),
+        "true_positive": int((decided & positive & known).sum()),
+        "false_negative": int((~decided & positive & known).sum()),
+        "false_positive": int((decided & ~positive & known).sum()),
+        "true_negative": int((~decided & ~positive & known).sum()),
     }
 
 
@@ -241,10 +245,7 @@ def _provenance(model: BootstrapSVC) -> dict[str, Any]:
 
 
 def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
-    """Log-loss of the best model against that of the second best, on the same rows.
-
-    That of calibrated probabilities where there are any: control of a rate is no fault of theirs.
-    """
+    """Log-loss of the best model against that of the second best, on the same rows."""
     if len(models) < 2:
         return None
     first = next(iter(models.values()))

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bootprob.control_summary import ControlledRate, odds_factor, rates_under_control
-from bootprob.cross_fitted import cross_fitted_proba
+from bootprob.control_summary import ControlledRate, rates_under_control
 from bootprob.decision_rates import ClassRate, decision_rates, trade_off
-from bootprob.metric_intervals import MetricInterval, metric_intervals
-from bootprob.reliability import calibration_error_by_chance, reliability_curve
+from bootprob.metric_intervals import metric_intervals
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
@@ -25,7 +23,7 @@ _SAME = 1e-6  # relative gap below which a constraint cost nothing: the solver's
 def control_content(
     model: BootstrapSVC, level: float, held_out: HeldOut | None
 ) -> dict[str, Any] | None:
-    """Rates, the curve that they lie on, and what control does to probabilities and machines.
+    """Rates, the curve that they lie on, and what control does to decisions and machines.
 
     Parameters
     ----------
@@ -56,9 +54,6 @@ def control_content(
             _rate(rate, set_aside.get(rate.rate)) for rate in rates_under_control(model, level)
         ],
         "curve": asdict(trade_off(model.y_ == 1, scores, model.sample_weight_)),
-        "odds_factor": odds_factor(model),
-        "score_moved_by": -model.score_threshold_,
-        "calibrated": _calibrated(model, level),
         "machines": _machines(model),
     }
 
@@ -70,16 +65,13 @@ def held_out_content(
     if held_out is None:
         return None
     positive = held_out.positive_rows(model)
-    metrics = metric_intervals(positive, model.predict_proba(held_out.X)[:, 1], level=level)
-    calibrated = None
-    if model.control is not None and model.calibration is not None:
-        before = model.calibrated_proba(held_out.X)[:, 1]
-        calibrated = _of_probabilities(metric_intervals(positive, before, level=level))
+    probability = model.predict_proba(held_out.X)[:, 1]
+    decided = probability > model.decision_threshold_
+    metrics = metric_intervals(positive, probability, level=level, decided=decided)
     return {
         "n_rows": len(positive),
         "n_positive": int(positive.sum()),
         "metrics": {name: asdict(metric) for name, metric in metrics.items()},
-        "calibrated": calibrated,
     }
 
 
@@ -95,26 +87,6 @@ def _rate(rate: ControlledRate, set_aside: ClassRate | None) -> dict[str, Any]:
         "without_control": None if rate.without_control is None else asdict(rate.without_control),
         "held_out": None if set_aside is None else asdict(set_aside),
     }
-
-
-def _calibrated(model: BootstrapSVC, level: float) -> dict[str, Any] | None:
-    """Quality of the probabilities before control, which `calibrated_proba` gives."""
-    if model.calibration is None:
-        return None
-    p = cross_fitted_proba(model)
-    y, weight = model.y_, model.sample_weight_
-    mean, upper = calibration_error_by_chance(p, weight)
-    return {
-        "metrics": _of_probabilities(metric_intervals(y, p, weight, level)),
-        "calibration_error_by_chance": {"mean": mean, "upper": upper},
-        "reliability": {"bins": asdict(reliability_curve(y, p, weight, level=level))},
-    }
-
-
-def _of_probabilities(metrics: dict[str, MetricInterval]) -> dict[str, Any]:
-    """Those metrics that control changes by moving probabilities, not by deciding otherwise."""
-    kept = ("brier_score", "log_loss", "calibration_error")
-    return {name: asdict(metrics[name]) for name in kept}
 
 
 def _machines(model: BootstrapSVC) -> dict[str, Any] | None:

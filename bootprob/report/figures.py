@@ -30,25 +30,15 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
     positive : str
         Name of the positive class.
     """
-    control = model["control"]
-    moved = control is not None and control["calibrated"] is not None
-    labels = {"vote": "vote share", "probability": "under control" if moved else "calibrated"}
     curves = [
         (key, label, model["reliability"][key])
-        for key, label in labels.items()
+        for key, label in (("vote", "vote share"), ("probability", "calibrated"))
         if model["reliability"][key] is not None
     ]
-    if moved:
-        curves.append(
-            ("before", "calibrated, before control", control["calibrated"]["reliability"])
-        )
     style = {
         "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
         "probability": {"color": INK, "marker": "o", "ms": 5.5},
-        "before": {"color": NEGATIVE, "marker": "o", "mfc": "white", "ms": 5.5},
     }
-    # Control moves the points away from the diagonal, to one side; the legend takes the other.
-    free = "lower right" if moved and (control["odds_factor"] or 1.0) < 1 else "upper left"
 
     def draw(figure: Figure) -> None:
         top, bottom = figure.subplots(
@@ -67,8 +57,6 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
                 label=label,
                 **style[key],
             )
-            if "distribution" not in curve:
-                continue
             edges = np.asarray(curve["distribution"]["edges"])
             share = np.asarray(curve["distribution"]["share"])
             up = 1 if key == "probability" or len(curves) == 1 else -1
@@ -76,7 +64,7 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
         top.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="observed frequency")
         top.yaxis.set_major_formatter(_percent_axis(0))
         top.tick_params(axis="x", bottom=False)
-        top.legend(loc=free, handletextpad=0.2, borderaxespad=0.2)
+        top.legend(loc="upper left", handletextpad=0.2, borderaxespad=0.2)
         bottom.axhline(0, color=QUIET, linewidth=0.6)
         bottom.spines[["left", "bottom"]].set_visible(False)
         bottom.set(yticks=[], ylabel="rows", xlabel=f"probability stated for {short(positive)}")
@@ -268,6 +256,7 @@ def intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pic
     height = np.arange(len(rows))
     positive = np.array([row["positive"] for row in rows], dtype=bool)
     calibrated = model["calibration"] is not None
+    threshold = model["decision_threshold"]
 
     def column(key: str) -> NDArray[np.float64]:
         return np.array([row[key] for row in rows], dtype=float)  # None becomes NaN
@@ -275,7 +264,7 @@ def intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pic
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"wspace": 0.07})
         left.axvline(0, color=INK, linewidth=0.8)
-        right.axvline(0.5, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
+        right.axvline(threshold, color=INK, linewidth=0.8, linestyle=(0, (2, 2)))
         for of_class, colour, marker in ((positive, POSITIVE, "D"), (~positive, NEGATIVE, "o")):
             for ax, what in ((left, "score"), (right, "probability")):
                 centre = column(what)[of_class]

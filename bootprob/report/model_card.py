@@ -145,8 +145,8 @@ def card_of(
     _add_table(card, top, "Metrics", _metrics(entry), _about_metrics(content, entry))
     if entry["control"]:
         about = (
-            "A lower bound was wanted of a rate, and decisions and probabilities were moved so "
-            "that it holds."
+            "A lower bound was wanted of a rate, and decisions were moved so that it holds. A row "
+            f"is decided positive where its probability is above {entry['decision_threshold']:.3g}."
         )
         _add_table(card, top, "Rates under control", _rates(entry), about)
     curve = entry["reliability"]["probability"] or entry["reliability"]["vote"]
@@ -341,10 +341,10 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             f" Half of {count(len(entry['intervals']['rows']))} sampled training rows have one "
             f"wider than {100 * width:.1f} percentage points."
         )
-    if entry["control"]:
+    if entry["decision_threshold"] != 0.5:
         points.append(
-            "Rates are under control: one half is where it is decided, and the probabilities are "
-            f"no frequencies of class {positive}."
+            "Rates are under control: decisions are made where the probability of class "
+            f"{positive} is above {entry['decision_threshold']:.3g}, not above one half."
         )
     points.append(
         "Everything here holds for rows from the same source as the training rows, independent of "

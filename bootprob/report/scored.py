@@ -57,14 +57,16 @@ def scored_content(
     table : path-like
         What ``bootprob predict`` or ``bootprob score`` wrote: CSV, Parquet or Arrow, or a folder
         of such files. It has the columns ``probability``, ``probability_lower``,
-        ``probability_upper`` and ``label``; rows without a probability are counted, and left out.
+        ``probability_upper`` and ``label``, and ``threshold`` where another one than that of the
+        costs decided; rows without a probability are counted, and left out.
     model : BootstrapSVC or TableModel, optional
         The model that scored it; needed to say anything of drift.
     input_table : path-like, optional
         The table that was scored, CSV or Parquet, in the same order; for the drift of its columns.
         Needs a `TableModel`. A CSV file is held in memory, a Parquet file is not.
     costs : CostMatrix, optional
-        What mistakes cost, the same for all rows. Without them every mistake costs 1.
+        What mistakes cost, the same for all rows. Without them every mistake costs 1. They say
+        what decisions cost; what was decided, the table says.
     level : float, default 0.95
         Level that the intervals of the table were made at, which the table does not say; also the
         confidence of everything else.
@@ -87,7 +89,7 @@ def scored_content(
     ------
     DataError
         The table is no scored table, holds what no scored row can, or does not belong to the model
-        or to the input; costs are given for each row, or for probabilities that control has moved.
+        or to the input; costs are given for each row, or for vote shares.
     """
     level = check_level(level)
     if n_listed < 0:
@@ -173,7 +175,7 @@ def _classes(
             positive = position if role else positive
         return {"positive": known.positive, "negative": known.negative}, positive
     # Nothing but the probabilities says which of the labels is the positive class.
-    share = {k: counts.above_half[k] / sums.n_rows for k, sums in counts.by_label.items()}
+    share = {k: counts.above[k] / sums.n_rows for k, sums in counts.by_label.items()}
     highest = max(share, key=lambda k: share[k])
     if len(share) == 1:
         name = source.labels[highest]
@@ -192,7 +194,7 @@ def _classes(
 
 def _labels(source: ScoredTable, counts: ScoredCounts, positive: int | None) -> dict[str, Any]:
     against = sum(
-        sums.n_rows - counts.above_half[k] if k == positive else counts.above_half[k]
+        sums.n_rows - counts.above[k] if k == positive else counts.above[k]
         for k, sums in counts.by_label.items()
     )
     shares = [
@@ -204,7 +206,7 @@ def _labels(source: ScoredTable, counts: ScoredCounts, positive: int | None) -> 
         }
         for k, sums in sorted(counts.by_label.items(), key=lambda item: item[0] != positive)
     ]
-    return {"shares": shares, "n_against_one_half": against}
+    return {"shares": shares, "n_against_threshold": against}
 
 
 def _described(fine: NDArray[Any], mean: float) -> dict[str, Any]:
@@ -257,8 +259,11 @@ def _widths(counts: ScoredCounts) -> dict[str, Any]:
 
 def _decisions(counts: ScoredCounts, id_column: str | None) -> dict[str, Any]:
     n_undecided = sum(counts.undecided.values())
+    lowest, highest = counts.decided_above
     return {
-        "threshold": counts.threshold,
+        "threshold": lowest if lowest == highest else None,
+        "lowest_threshold": lowest,
+        "highest_threshold": highest,
         "n_positive": counts.by_decision[True].n_rows - counts.undecided[True],
         "n_undecided_positive": counts.undecided[True],
         "n_undecided_negative": counts.undecided[False],

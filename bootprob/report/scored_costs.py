@@ -65,12 +65,12 @@ def cost_content(
     }
     if content["refused"]:
         return content
-    every = _added(list(counts.by_decision.values()))
+    every = _added(list(counts.by_cost.values()))
     by_label = {True: Sums(), False: Sums()}
     for k in (True, False):
         by_label[k] = _added([s for at, s in counts.by_label.items() if (at == positive) == k])
     decided = {
-        "least_cost": counts.by_decision,
+        "least_cost": counts.by_cost,
         "as_labelled": by_label,
         "all_positive": {True: every, False: Sums()},
         "all_negative": {True: Sums(), False: every},

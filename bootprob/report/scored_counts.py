@@ -91,7 +91,8 @@ class ScoredCounts:
     Parameters
     ----------
     threshold : float
-        Probability above which the decision is positive.
+        Probability above which costs least to decide positive; decides the rows of a table that
+        has no thresholds of its own.
     at_most : int
         Undecided rows that are kept for a list: those with most to lose.
     reference : ndarray, shape (k,), optional
@@ -102,11 +103,15 @@ class ScoredCounts:
     n_rows, n_without : int
         All rows, and those without a probability.
     by_decision : dict of bool to Sums
-        Rows by what the threshold says.
+        Rows by the threshold that decided them.
+    by_cost : dict of bool to Sums
+        Rows by `threshold`.
+    decided_above : tuple of float
+        The lowest and the highest threshold that decided a row.
     by_label : dict of int to Sums
         Rows by the position of their label.
-    above_half : dict of int to int
-        Rows of each label with a probability above one half.
+    above : dict of int to int
+        Rows of each label with a probability above the threshold that decided them.
     undecided : dict of bool to int
         Rows whose interval reaches to the other side of the threshold, by decision.
     widths : ndarray of int, shape (20, n_bins)
@@ -124,8 +129,10 @@ class ScoredCounts:
     def __post_init__(self) -> None:
         self.n_rows = self.n_without = 0
         self.by_decision = {False: Sums(), True: Sums()}
+        self.by_cost = {False: Sums(), True: Sums()}
+        self.decided_above = (np.inf, -np.inf)
         self.by_label: dict[int, Sums] = {}
-        self.above_half: dict[int, int] = {}
+        self.above: dict[int, int] = {}
         self.undecided = {False: 0, True: 0}
         self.probabilities = np.zeros(_N_FINE, dtype=np.int64)
         self.widths = np.zeros((_N_SHOWN, _N_FINE), dtype=np.int64)
@@ -143,20 +150,25 @@ class ScoredCounts:
         p = batch.probability
         self.n_rows += batch.n_rows
         self.n_without += batch.n_rows - len(p)
-        positive = p > self.threshold
-        for decision, sums in self.by_decision.items():
-            sums.add(batch, positive == decision)
+        threshold = batch.threshold
+        if threshold is None:
+            threshold = np.full(len(p), self.threshold)
+        lowest, highest = self.decided_above
+        self.decided_above = (threshold.min(initial=lowest), threshold.max(initial=highest))
+        positive = p > threshold
+        for decision in (False, True):
+            self.by_decision[decision].add(batch, positive == decision)
+            self.by_cost[decision].add(batch, (p > self.threshold) == decision)
         for label in np.unique(batch.label).tolist():
             rows = batch.label == label
             self.by_label.setdefault(label, Sums()).add(batch, rows)
-            above = int((p[rows] > 0.5).sum())
-            self.above_half[label] = self.above_half.get(label, 0) + above
+            self.above[label] = self.above.get(label, 0) + int(positive[rows].sum())
         self._count(p, batch.upper - batch.lower)
         # As in `bootprob.costs.Decisions.stable`.
-        open_ = (batch.lower <= self.threshold) & (batch.upper > self.threshold)
+        open_ = (batch.lower <= threshold) & (batch.upper > threshold)
         for decision in self.undecided:
             self.undecided[decision] += int((open_ & (positive == decision)).sum())
-        self._list(batch, positive, open_)
+        self._list(batch, threshold, positive, open_)
 
     def listed(self) -> list[dict[str, Any]]:
         """The undecided rows with most to lose, the worst first."""
@@ -173,9 +185,13 @@ class ScoredCounts:
         self.cells += np.bincount(left + right, minlength=len(self.cells))
 
     def _list(
-        self, batch: ScoredBatch, positive: NDArray[np.bool_], open_: NDArray[np.bool_]
+        self,
+        batch: ScoredBatch,
+        threshold: Floats,
+        positive: NDArray[np.bool_],
+        open_: NDArray[np.bool_],
     ) -> None:
-        reach = np.where(positive, self.threshold - batch.lower, batch.upper - self.threshold)
+        reach = np.where(positive, threshold - batch.lower, batch.upper - threshold)
         candidates = np.flatnonzero(open_)
         if len(candidates) > self.at_most:
             kept = np.argsort(-reach[candidates], kind="stable")[: self.at_most]

@@ -79,11 +79,6 @@ class ScoredModel:
         """Why its probabilities are no frequencies, or None where they are."""
         if self.svc.calibration is None:
             return "the model has no calibration, and a share of votes is no frequency"
-        if self.svc.control is not None:
-            return (
-                "control of a rate has multiplied the odds of all probabilities by one number, so "
-                "that they are no frequencies"
-            )
         return None
 
     def role(self, label: str) -> bool | None:

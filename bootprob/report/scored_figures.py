@@ -40,7 +40,8 @@ def distribution(content: dict[str, Any]) -> Picture:
             ax.stairs(old, edges, color=INK, linewidth=1.3, label="training rows, out of bag")
             ax.set_ylim(0, 1.3 * max(share.max(), old.max()))  # room for the legend
             ax.legend(loc="upper left", ncols=2, handlelength=1.2, columnspacing=1.2)
-        ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
+        if threshold is not None:
+            ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
         ax.set(xlim=(-0.02, 1.02), ylabel="share of rows", xlabel=_of_positive(content))
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(_percent_axis())
@@ -99,7 +100,8 @@ def undecided(content: dict[str, Any]) -> Picture | None:
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
         threshold = content["decisions"]["threshold"]
-        ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
+        if threshold is not None:
+            ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
         for side, colour, marker in ((positive, POSITIVE, "D"), (~positive, NEGATIVE, "o")):
             ax.hlines(height[side], lower[side], upper[side], color=colour, linewidth=1.6)
             ax.plot(p[side], height[side], marker, color=colour, markersize=4.4)

@@ -30,7 +30,8 @@ SCORED_SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
 """Suffixes of files that may hold a scored table."""
 
 _BATCH_ROWS = 2**17
-_NUMBERS = SCORED_COLUMNS[:3]
+_THRESHOLD = "threshold"
+_NUMBERS = (*SCORED_COLUMNS[:3], _THRESHOLD)
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class ScoredBatch:
         Interval, cut off at 0 and 1.
     label : ndarray of int, shape (m,)
         Position of the label in `ScoredTable.labels`.
+    threshold : ndarray, shape (m,), or None
+        Probability above which each row was decided positive; None where the table does not say.
     id : pyarrow.Array, length m, or None
         The column that tells rows apart.
     """
@@ -58,6 +61,7 @@ class ScoredBatch:
     lower: Floats
     upper: Floats
     label: NDArray[np.int64]
+    threshold: Floats | None
     id: pa.Array | None
 
 
@@ -91,6 +95,7 @@ class ScoredTable:
         with _readable(self.path):
             names = {name.strip() for name in _column_names(self._files[0])}
         self.missing = [name for name in SCORED_COLUMNS if name not in names]
+        self._says_threshold = _THRESHOLD in names
         self.of_several_classes = {"label"} == set(SCORED_COLUMNS) - set(self.missing) and any(
             name.startswith("p_") for name in names
         )
@@ -118,7 +123,9 @@ class ScoredTable:
         DataError
             The table cannot be read, or a row holds what no scored row can; the message names it.
         """
-        names = [*SCORED_COLUMNS, *([] if self.id_column is None else [self.id_column])]
+        names = [*SCORED_COLUMNS, *([_THRESHOLD] if self._says_threshold else [])]
+        if self.id_column is not None and self.id_column not in names:
+            names.append(self.id_column)
         first = 0
         for file in self._files:
             with _readable(file):
@@ -133,7 +140,8 @@ class ScoredTable:
     def _take(self, batch: pa.RecordBatch, first: int) -> ScoredBatch:
         import pyarrow as pa
 
-        p, lower, upper = (self._numbers(batch, name) for name in _NUMBERS)
+        p, lower, upper = (self._numbers(batch, name) for name in SCORED_COLUMNS[:3])
+        threshold = self._numbers(batch, _THRESHOLD) if self._says_threshold else None
         known = ~np.isnan(p)
 
         def refuse(wrong: NDArray[np.bool_], what: str) -> None:
@@ -146,6 +154,8 @@ class ScoredTable:
             ~(lower <= upper), "the interval of the probability is missing or its ends are swapped."
         )
         refuse((upper < 0) | (lower > 1), "the interval lies beyond 0 and 1.")
+        if threshold is not None:
+            refuse(~((threshold >= 0) & (threshold <= 1)), "the threshold is no probability.")
         label = self._codes(batch.column("label"))
         refuse(label < 0, "there is a probability and no label.")
         ids = None
@@ -158,6 +168,7 @@ class ScoredTable:
             lower=lower[known].clip(0, 1),
             upper=upper[known].clip(0, 1),
             label=label[known],
+            threshold=None if threshold is None else threshold[known],
             id=ids,
         )
 

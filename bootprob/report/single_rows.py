@@ -31,11 +31,13 @@ def _chosen(model: BootstrapSVC) -> list[tuple[str, int]]:
             return np.full(len(rows), np.inf)
         return np.where(side, np.abs(score - np.median(score[side])), np.inf)
 
+    threshold = model.decision_threshold_
+    where = "one half" if threshold == 0.5 else "the threshold"
     reasons = [
-        ("probability closest to one half", np.abs(p - 0.5)),
+        (f"probability closest to {where}", np.abs(p - threshold)),
         ("probability furthest from the truth", -np.abs(p - model.y_[rows])),
-        ("middle of the rows with a probability below one half", from_middle(p <= 0.5)),
-        ("middle of the rows with a probability above one half", from_middle(p > 0.5)),
+        (f"middle of the rows with a probability below {where}", from_middle(p <= threshold)),
+        (f"middle of the rows with a probability above {where}", from_middle(p > threshold)),
     ]
     chosen = []
     for reason, key in reasons:
