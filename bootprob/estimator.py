@@ -160,16 +160,23 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Weight of each model of the grid in the ensemble.
     in_J_ : ndarray of bool, shape (R,)
         Whether the model belongs to the set J of (3.3).
-    intercept_ : ndarray, shape (B, R)
-        Intercepts.
-    coef_ : ndarray, shape (B, R, p) or None
+    coef_ : ndarray, shape (1, p)
+        What a unit of each column adds to the mean score, for columns as they are given:
+        ``X @ coef_.T + intercept_`` is `decision_function`. Of two classes and linear kernels;
+        there is no such attribute otherwise. Columns of different units are compared by
+        ``coef_ * scale_``.
+    intercept_ : ndarray, shape (1,)
+        The mean score of a row of zeros; where there is `coef_`.
+    bootstrap_intercept_ : ndarray, shape (B, R)
+        Intercepts of all models, on ``(X - center_) / scale_``.
+    bootstrap_coef_ : ndarray, shape (B, R, p) or None
         Coefficients of linear models, on ``(X - center_) / scale_``; with a feature map (B, R, D)
         and on its columns.
-    dual_coef_ : ndarray, shape (B, R, n) or None
+    bootstrap_dual_coef_ : ndarray, shape (B, R, n) or None
         Dual coefficients of RBF models and of linear models with more columns than rows.
     X_fit_ : ndarray, shape (n, p) or None
-        Training rows, ``(X - center_) / scale_``, where `dual_coef_` needs them; with a feature
-        map (n, D), mapped.
+        Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them; with a
+        feature map (n, D), mapped.
     feature_map_ : dict of ndarray or None
         What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
         "frequencies" (p, D) and "phases" (D,).

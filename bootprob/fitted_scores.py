@@ -16,6 +16,7 @@ from bootprob.coupling import Coupling
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap
 from bootprob.grids import grid_of
+from bootprob.mean_hyperplane import mean_hyperplane
 from bootprob.probabilities import shares
 from bootprob.resampling import bootstrap_counts
 from bootprob.score_moments import PrincipalReplicates, ScoreMoments, average_models
@@ -40,6 +41,9 @@ class FittedScores:
 
     accuracy_: Floats
     accuracy_tolerance: float
+    bootstrap_coef_: Floats | None
+    bootstrap_dual_coef_: Floats | None
+    bootstrap_intercept_: Floats
     bootstrap_scale_: Floats
     calibration: str | None
     calibration_: str | None
@@ -47,18 +51,15 @@ class FittedScores:
     center_: Floats
     certificates_: dict[str, NDArray[Any]]
     classes_: NDArray[Any]
-    coef_: Floats | None
     control: str | None
     counts_gram_: Floats
     coupling: Coupling
     device: str
     dtype: str
-    dual_coef_: Floats | None
     entropy_: list[int]
     feature_map_: dict[str, Floats] | None
     gamma_: Floats | None
     get_params: Callable[..., dict[str, Any]]  # scikit-learn's
-    intercept_: Floats
     interval: str
     kernel_posterior_: dict[str, NDArray[Any]]
     lack_of_fit_: dict[str, float] | None
@@ -107,7 +108,7 @@ class FittedScores:
         """
         if (several := self._several()) is not None:
             return several.vote_proba(self._checked(X))
-        models = self._models(self.intercept_ - self.vote_thresholds_)
+        models = self._models(self.bootstrap_intercept_ - self.vote_thresholds_)
         return shares(vote_shares(models, self._rows(X), self.weights_))
 
     def decision_function(self, X: ArrayLike) -> Floats:
@@ -224,7 +225,26 @@ class FittedScores:
     @property
     def n_replicates_(self) -> int:
         """Number of bootstrap samples trained, B."""
-        return self.pair_ensembles_[0].n_replicates_ if self._is_several else len(self.intercept_)
+        first = self.pair_ensembles_[0] if self._is_several else self
+        return len(first.bootstrap_intercept_)
+
+    @property
+    def coef_(self) -> Floats:
+        """What a unit of each column adds to `decision_function`, shape (1, p); linear only.
+
+        ``decision_function(X) = (X @ coef_.T + intercept_)[:, 0]``, for columns as they are given.
+
+        Raises
+        ------
+        AttributeError
+            With the RBF kernel, a feature map or several classes.
+        """
+        return self._hyperplane("coef_")[0][None]
+
+    @property
+    def intercept_(self) -> Floats:
+        """What `decision_function` is for a row of zeros, shape (1,); errors as for `coef_`."""
+        return np.array([self._hyperplane("intercept_")[1]])
 
     @property
     def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
@@ -252,6 +272,20 @@ class FittedScores:
                 f"The model has {len(self.classes_)} classes, and {what} are of two; ask one of "
                 "pair_ensembles_, or fit one class against the rest."
             )
+
+    def _hyperplane(self, attribute: str) -> tuple[Floats, float]:
+        # hasattr is how others tell that there is none; NotFittedError is an AttributeError too.
+        if self._is_several:
+            raise AttributeError(
+                f"The model has {len(self.classes_)} classes, whose probabilities are coupled, and "
+                f"no {attribute}; those of pair_ensembles_ have one each."
+            )
+        if self.gamma_ is not None:
+            raise AttributeError(
+                f"Scores of the RBF kernel are not linear in the columns, so there is no "
+                f"{attribute}; permutation_importance needs none."
+            )
+        return mean_hyperplane(self)
 
     # -- scoring -------------------------------------------------------------------------------
 
@@ -286,9 +320,9 @@ class FittedScores:
         elif self.gamma_ is not None:
             gamma = grid_of(self.gamma_)
         return restore_models(
-            intercept=self.intercept_ if intercept is None else intercept,
-            coef=self.coef_,
-            dual_coef=self.dual_coef_,
+            intercept=self.bootstrap_intercept_ if intercept is None else intercept,
+            coef=self.bootstrap_coef_,
+            dual_coef=self.bootstrap_dual_coef_,
             rows=self.X_fit_,
             scale=scale,
             gamma=gamma,

@@ -26,6 +26,9 @@ from bootprob.state_values import (
 __all__ = ["join_state", "split_state"]
 
 _PAIRS = "pair_ensembles_"
+# Attributes whose name in files is older: the machines', before the mean score's took it.
+_STORED = {f"bootstrap_{name}": name for name in ("coef_", "dual_coef_", "intercept_")}
+_ATTRIBUTES = {stored: attribute for attribute, stored in _STORED.items()}
 _OF_ROWS = ("X_fit_", "y_", "sample_weight_")  # of a pair: some rows of the whole table's
 _OF_PAIRS = ("classes_", *_OF_ROWS, "feature_names_in_")  # arrays that are not the whole model's
 
@@ -41,8 +44,9 @@ def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any
     Returns
     -------
     arrays : dict of str to ndarray
-        Under the attributes' names; those of `certificates_` as ``certificates_.gap`` and so on,
-        and those of `feature_map_` alike.
+        Under the attributes' names, but ``bootstrap_coef_`` as ``coef_``, and
+        ``bootstrap_dual_coef_`` and ``bootstrap_intercept_`` alike; those of `certificates_` as
+        ``certificates_.gap`` and so on, and those of `feature_map_` alike.
     values : dict
         All other fitted attributes; `pair_ensembles_` only of several classes, and as a list of
         such dicts.
@@ -133,7 +137,9 @@ def _shared_values(values: dict[str, Any]) -> set[str]:
 
 
 def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    fitted = {name: value for name, value in vars(svc).items() if name.endswith("_")}
+    fitted = {
+        _STORED.get(name, name): value for name, value in vars(svc).items() if name.endswith("_")
+    }
     several = bool(fitted.pop(_PAIRS))
     if several:
         del fitted["shared_draws_"]  # it is the table that its pairs share their draws with
@@ -160,10 +166,11 @@ def _join(
     check_parameters(svc, arrays, values)
     svc.pair_ensembles_, svc.shared_draws_ = [], None
     for name, array in layout.arrays.items():
+        attribute = _ATTRIBUTES.get(name, name)
         if name in arrays:
-            setattr(svc, name, arrays[name])
+            setattr(svc, attribute, arrays[name])
         elif array.absent == "None":
-            setattr(svc, name, None)
+            setattr(svc, attribute, None)
     for whole, parts in layout.parts.items():
         found = {name: arrays[f"{whole}.{name}"] for name in parts if f"{whole}.{name}" in arrays}
         empty: Any = None if whole in ("feature_map_", "shared_draws_") else {}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from bootprob.estimator import BootstrapSVC
+from bootprob.mean_hyperplane import replicate_coefficients
 from bootprob.onnx_graph import Graph
 
 __all__ = ["add_scores_and_votes"]
@@ -50,7 +51,8 @@ def add_scores_and_votes(
         found = _kernel_sums(graph, svc, rows, votes=votes)
     else:
         features, taken = _features(graph, svc, rows)
-        coefs = (coef @ taken if taken.ndim else coef * taken for coef in _linear_coefficients(svc))
+        every = replicate_coefficients(svc, _used(svc))
+        coefs = (coef @ taken if taken.ndim else coef * taken for coef in every)
         machines = _Machines.of(svc, _used(svc), coefs, votes=votes)
         found = machines.side_by_side().add(graph, features)
     score = graph.add("Add", found[0], np.array([svc.score_offset_.mean()]))
@@ -100,7 +102,7 @@ class _Machines:
         """
         weights, B = svc.weights_[models], svc.n_replicates_
         scores = np.outer(1 / svc.score_scale_ / B, weights)[:, :, None]
-        intercept = svc.intercept_[:, models][:, None]
+        intercept = svc.bootstrap_intercept_[:, models][:, None]
         if votes:
             coef = np.stack([each.T for each in coefs])
             threshold = np.broadcast_to(svc.vote_thresholds_[models], intercept.shape)
@@ -165,28 +167,12 @@ def _features(graph: Graph, svc: BootstrapSVC, rows: str) -> tuple[str, Floats]:
     return cosines, np.sqrt(np.array(2 / len(arrays["phases"])))
 
 
-def _linear_coefficients(svc: BootstrapSVC) -> Iterable[Floats]:
-    """Coefficients of the models in use of each replicate, shape (R', D)."""
-    used = _used(svc)
-    for b in range(svc.n_replicates_):
-        if svc.coef_ is not None:
-            yield svc.coef_[b, used]
-            continue
-        assert svc.dual_coef_ is not None
-        assert svc.X_fit_ is not None
-        coef = svc.dual_coef_[b, used] @ svc.X_fit_
-        if svc.feature_map_ is None:
-            scale = svc.bootstrap_scale_
-            coef /= np.square(scale if scale.ndim == 1 else scale[b])
-        yield coef
-
-
 # -- kernels with the training rows ----------------------------------------------------------------
 
 
 def _kernel_sums(graph: Graph, svc: BootstrapSVC, rows: str, *, votes: bool) -> list[str]:
     """Sums for all replicates at once, or for each where each has a scale of its own."""
-    assert svc.dual_coef_ is not None
+    assert svc.bootstrap_dual_coef_ is not None
     assert svc.gamma_ is not None
     assert svc.X_fit_ is not None
     X, used = svc.X_fit_, _used(svc)
@@ -194,7 +180,7 @@ def _kernel_sums(graph: Graph, svc: BootstrapSVC, rows: str, *, votes: bool) -> 
     gammas, machines = np.unique(svc.gamma_[used]).tolist(), []
     for gamma in gammas:
         models = used[svc.gamma_[used] == gamma]
-        coefs = (dual[models] for dual in svc.dual_coef_)
+        coefs = (dual[models] for dual in svc.bootstrap_dual_coef_)
         machines.append(_Machines.of(svc, models, coefs, votes=votes))
 
     def sums(inner: Graph, scale: str, *names: str) -> list[str]:

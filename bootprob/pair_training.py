@@ -27,7 +27,7 @@ __all__ = ["learn_pairs", "shared_draws"]
 
 Floats = NDArray[np.float64]
 
-# Attributes of a row each; X_fit_ goes with dual_coef_.
+# Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
 _OF_ROWS = [
     name for name, array in ARRAYS.items() if array.shapes[0][0] == "n" and name != "X_fit_"
 ]
@@ -103,7 +103,7 @@ def learn_pairs(
         **prepared,
         "pair_ensembles_": ensembles,
         "shared_draws_": None,
-        "X_fit_": None if ensembles[0].dual_coef_ is None else table.rows,
+        "X_fit_": None if ensembles[0].bootstrap_dual_coef_ is None else table.rows,
         "y_": codes.astype(np.int64),
         "sample_weight_": weight,
         "oob_counts_": training.n_out_of_bag,
@@ -129,7 +129,7 @@ def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any
         if found[name] is not None:
             kept[name] = found[name][own]
     kept["sampled_rows_"] = np.searchsorted(np.flatnonzero(own), found["sampled_rows_"])
-    if found["dual_coef_"] is not None:
-        kept["dual_coef_"] = np.ascontiguousarray(found["dual_coef_"][..., own])
+    if (dual_coef := found["bootstrap_dual_coef_"]) is not None:
+        kept["bootstrap_dual_coef_"] = np.ascontiguousarray(dual_coef[..., own])
         kept["X_fit_"] = found["X_fit_"][own]
     return kept

@@ -154,11 +154,12 @@ def _weigh(
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
+    dual_coef = models.dual_coef
     return {
-        "intercept_": models.intercept.cpu().numpy(),
-        "coef_": None if models.coef is None else models.coef.cpu().numpy(),
-        "dual_coef_": None if models.dual_coef is None else models.dual_coef.cpu().numpy(),
-        "X_fit_": None if models.dual_coef is None else rows,
+        "bootstrap_intercept_": models.intercept.cpu().numpy(),
+        "bootstrap_coef_": None if models.coef is None else models.coef.cpu().numpy(),
+        "bootstrap_dual_coef_": None if dual_coef is None else dual_coef.cpu().numpy(),
+        "X_fit_": None if dual_coef is None else rows,
         "certificates_": {
             name: getattr(models, name).cpu().numpy()
             for name in ("primal", "dual", "gap", "n_iter", "status")

@@ -191,7 +191,7 @@ def test_the_estimator(rng, calibration):
     mass = counts.T[:, None] * positive[:, None, None]
     met = (mass * (scores >= 1 - 1e-6)).sum(0) / mass.sum(0)
     assert (met >= 0.95 - 1e-9).all()
-    assert model.control_gap_.shape == model.intercept_.shape
+    assert model.control_gap_.shape == model.bootstrap_intercept_.shape
     assert ((model.control_gap_ >= -1e-6) & (model.control_gap_ < 1)).all()
     plain = BootstrapSVC(**given).fit(X, positive)
     assert (model.oob_vote_proba_[:, 1] > 0.5).sum() > (plain.oob_vote_proba_[:, 1] > 0.5).sum()

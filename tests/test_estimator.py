@@ -211,7 +211,7 @@ def test_paper_ties_the_objective_to_its_convention(data):
     margin = cp.multiply(2 * data[1] - 1, (X / scale) @ w + b)
     thesis = cp.sum_squares(w) + 0.5 * cp.sum(cp.multiply(counts, cp.pos(1 - margin)))
     cp.Problem(cp.Minimize(thesis)).solve(solver="CLARABEL")
-    np.testing.assert_allclose(model.coef_[0, 0] * scale, w.value, atol=1e-4)
+    np.testing.assert_allclose(model.bootstrap_coef_[0, 0] * scale, w.value, atol=1e-4)
 
 
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", None])
@@ -293,8 +293,8 @@ def test_more_columns_than_rows_go_through_the_gram_matrix(rng):
     X = rng.normal(size=(30, 200))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, y)
-    assert model.coef_ is None
-    assert model.dual_coef_.shape == (10, 11, 30)
+    assert model.bootstrap_coef_ is None
+    assert model.bootstrap_dual_coef_.shape == (10, 11, 30)
     assert (model.certificates_["gap"] <= 1e-7).all()
     assert np.isfinite(model.proba_interval(X)).all()
 

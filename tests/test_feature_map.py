@@ -76,7 +76,7 @@ def test_models_are_svms_on_the_mapped_rows(rng, kind, standardize):
     expected = X.std(axis=0) if standardize is None else 1.0  # no column is rescaled twice
     np.testing.assert_allclose(seen.std(axis=0), expected)
     mapped = _mapped(model, X)
-    assert model.coef_.shape == (3, 2, 12)
+    assert model.bootstrap_coef_.shape == (3, 2, 12)
     (scores,) = model.bootstrap_scores(X)
     for b, counts in enumerate(model.bootstrap_counts()):
         drawn = np.repeat(np.arange(80), counts)
@@ -248,7 +248,7 @@ def test_a_fit_can_be_repeated_and_replaced(rng, kind):
     model.fit(X, y)
     assert model.feature_map_ is None
     assert model.feature_map_error_ is None
-    assert model.dual_coef_.shape == (12, 2, 150)
+    assert model.bootstrap_dual_coef_.shape == (12, 2, 150)
 
 
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
@@ -354,7 +354,7 @@ def test_the_command_line_and_the_report_say_what_the_map_is(rng, tmp_path):
     assert result.exit_code == 0, result.output
     svc = load(tmp_path / "m.model").svc
     error = svc.feature_map_error_
-    assert (svc.feature_map, svc.n_components, svc.coef_.shape[2]) == ("nystroem", 60, 60)
+    assert (svc.feature_map, svc.n_components, svc.bootstrap_coef_.shape[2]) == ("nystroem", 60, 60)
     said = " ".join(result.stdout.split())
     assert f"Feature map nystroem: its kernel is off by {error['relative']:.1%}" in said
     page = tmp_path / "r.html"

@@ -31,8 +31,8 @@ def model(wisconsin):
 
 def test_121_models_a_replicate_in_one_call(model, wisconsin):
     X, _ = wisconsin
-    assert model.intercept_.shape == model.accuracy_.shape == (5, 121)
-    assert model.dual_coef_.shape == (5, 121, len(X))
+    assert model.bootstrap_intercept_.shape == model.accuracy_.shape == (5, 121)
+    assert model.bootstrap_dual_coef_.shape == (5, 121, len(X))
     assert model.C_.shape == model.gamma_.shape == model.weights_.shape == model.in_J_.shape
     assert (model.certificates_["status"] == Status.CONVERGED).all()
     expected = median_gamma(StandardScaler().fit_transform(X)) * 2.0 ** np.arange(-5, 6)

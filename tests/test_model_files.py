@@ -295,7 +295,7 @@ def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> Non
     model = BootstrapSVC(C=1.0, n_bootstraps=5, standardize="bootstrap", random_state=0).fit(
         X, np.arange(10) % 2
     )
-    assert model.dual_coef_ is not None
+    assert model.bootstrap_dual_coef_ is not None
     save(model, tmp_path / "m.model")
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
     _set("bootstrap_scale_", 1e-99)(content, arrays)

@@ -103,7 +103,7 @@ def test_votes_of_kernels_with_one_scale(tmp_path: Path, rng: np.random.Generato
 def test_more_columns_than_rows(calibration: str, tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng, 20, 60)
     model = BootstrapSVC(**QUICK, calibration=calibration).fit(X, y)
-    assert model.dual_coef_ is not None
+    assert model.bootstrap_dual_coef_ is not None
     _agrees(model, tmp_path / "m.onnx", X, rng)
 
 

@@ -154,8 +154,8 @@ def test_a_pair_draws_its_samples_again(rng):
         np.testing.assert_array_equal((counts == 0).sum(axis=0), pair.oob_counts_)
         # What was not drawn, or weighs nothing, has no share in a machine.
         unused = (counts == 0) | (pair.sample_weight_ == 0)
-        assert not np.moveaxis(pair.dual_coef_, 1, 2)[unused].any()
-        assert np.moveaxis(pair.dual_coef_, 1, 2)[~unused].any()
+        assert not np.moveaxis(pair.bootstrap_dual_coef_, 1, 2)[unused].any()
+        assert np.moveaxis(pair.bootstrap_dual_coef_, 1, 2)[~unused].any()
         np.testing.assert_array_equal(pair.y_, y[rows] == j)
 
 

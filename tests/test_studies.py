@@ -496,7 +496,8 @@ def test_training_time_counts_what_machines_lack(rng, monkeypatch):
     expected = 0
     for b in range(3):
         for r in range(11):
-            f = (X - model.center_) / model.scale_ @ model.coef_[b, r] + model.intercept_[b, r]
+            f = (X - model.center_) / model.scale_ @ model.bootstrap_coef_[b, r]
+            f += model.bootstrap_intercept_[b, r]
             expected = max(expected, sum(int(counts[b, i]) for i in rows if f[i] < 1 - 1e-6))
     assert lacking == expected > 0
 

@@ -197,7 +197,7 @@ class RowScorer:
 
 def rows_at_once(model: TableModel, options: ScoringOptions) -> int:
     """Rows that are scored in one call."""
-    linear = not model.svc.pair_ensembles_ and model.svc.coef_ is not None
+    linear = not model.svc.pair_ensembles_ and model.svc.bootstrap_coef_ is not None
     return _LINEAR_AT_ONCE if linear and not options.scores else _OTHER_AT_ONCE
 
 

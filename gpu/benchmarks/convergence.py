@@ -42,7 +42,7 @@ def main(names: list[str], kernels: list[str]) -> None:
                 "not converged": int((status != Status.CONVERGED).sum()),
                 "largest relative gap": float(model.certificates_["gap"].max()),
                 "largest number of iterations": int(model.certificates_["n_iter"].max()),
-                "all finite": bool(np.isfinite(model.intercept_).all()),
+                "all finite": bool(np.isfinite(model.bootstrap_intercept_).all()),
                 "seconds": round(model.fit_seconds_, 1),
             }
             measured[f"{name}, {kernel}"] = row

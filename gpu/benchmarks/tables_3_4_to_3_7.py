@@ -149,7 +149,7 @@ def training_time(X: Floats, positive: Mask, least: float, bootstraps: int) -> d
     rows = ((X - model.center_) / model.scale_)[positive]
     shortfall = 0.0
     for b, times in enumerate(counts[:, positive].astype(np.int64)):
-        scores = rows @ model.coef_[b].T + model.intercept_[b]  # (n₊, R)
+        scores = rows @ model.bootstrap_coef_[b].T + model.bootstrap_intercept_[b]  # (n₊, R)
         kept = times @ (scores >= 1 - 1e-6)
         shortfall = max(shortfall, float((np.ceil(least * times.sum() - 1e-9) - kept).max()))
     gap = model.control_gap_
