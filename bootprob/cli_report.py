@@ -141,14 +141,16 @@ def report(
         )
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
-    from bootprob.persistence import load
-    from bootprob.tables import TableModel
-
     reported: BootstrapSVC | TableModel
     if of_table and target is not None:
         reported = fit_table(source, target, positive, **options)
     else:
+        from bootprob.persistence import load
+
         reported = load(source)
+
+    from bootprob.tables import TableModel
+
     set_aside = None
     classes = reported.svc.classes_ if isinstance(reported, TableModel) else reported.classes_
     if len(classes) > 2:

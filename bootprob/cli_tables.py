@@ -47,9 +47,14 @@ def fit_table(
 ) -> TableModel:
     """Fit a model of a table file and tell what was done."""
     from bootprob.table_files import read_table
+    from bootprob.target import Target
+
+    # First what fails more often than the rest, and sooner than torch loads.
+    frame = read_table(table)
+    Target.from_table(frame, target, positive, all_classes=all_classes)
+
     from bootprob.tables import TableModel
 
-    frame = read_table(table)  # first, since it fails more often and sooner than torch loads
     model = TableModel.fit(
         frame, target, positive, all_classes=all_classes, estimator=build_estimator(**options)
     )

@@ -243,7 +243,8 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
         X : array_like, shape (m, p)
             Rows.
         """
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def layer(self, X: ArrayLike, y: ArrayLike) -> Any:
         """The machine as a differentiable function of the cost of each row, by cvxpylayers.

@@ -249,6 +249,7 @@ class FittedScores:
     @property
     def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
         """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
+        check_is_fitted(self)
         return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
 
     # -- several classes -----------------------------------------------------------------------

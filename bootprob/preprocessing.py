@@ -169,6 +169,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     @property
     def levels_(self) -> dict[str, list[str]]:
         """The levels of every column of categories."""
+        check_is_fitted(self)
         names = self._of("boolean", "text")
         if not names:
             return {}
@@ -178,6 +179,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     @property
     def fills_(self) -> dict[str, float | str]:
         """What a missing value of every column becomes."""
+        check_is_fitted(self)
         fills: dict[str, float | str] = {}
         if numbers := self._of("number"):
             imputer = self.transformer_.named_transformers_["numbers"]

@@ -40,7 +40,7 @@ def progress_bar(description: str, total: int, *, shown: bool) -> Iterator[Calla
     )
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # it may be called like a file
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

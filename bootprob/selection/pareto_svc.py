@@ -315,7 +315,8 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         return features @ point.rule.coef[:, used].T + point.rule.intercept
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        return np.isin(np.arange(self.n_features_in_), self.rule_.features)
+        needed = self.rule_.features
+        return np.isin(np.arange(self.n_features_in_), needed)
 
 
 def _number(front: ParetoFront, point: int | str, budget: float | None) -> int:

@@ -1,0 +1,74 @@
+"""Whatever is asked of an estimator that was not fitted, it says so, by the error for that."""
+
+import importlib
+import inspect
+import pkgutil
+from types import GeneratorType
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+import bootprob
+from bootprob.selection import CostSensitiveSelector
+from bootprob.sensitivity import probability_sensitivity
+
+X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1] * 3)
+NEEDS_NO_FIT = {"fit", "fit_transform", "layer", "paper", "from_dict"} | set(dir(BaseEstimator))
+
+
+def _estimators():
+    for module in pkgutil.walk_packages(bootprob.__path__, "bootprob."):
+        for name, each in vars(importlib.import_module(module.name)).items():
+            if inspect.isclass(each) and issubclass(each, BaseEstimator) and name[0] != "_":
+                if each.__module__ == module.name:
+                    yield each
+
+
+def _asked():
+    for estimator in _estimators():
+        for name in dir(estimator):
+            if name[0] == "_" or name in NEEDS_NO_FIT or name.startswith("set_"):
+                continue
+            member = inspect.getattr_static(estimator, name)
+            if isinstance(member, property) or callable(getattr(estimator, name)):
+                yield pytest.param(estimator, name, id=f"{estimator.__name__}.{name}")
+
+
+def _unfitted(estimator):
+    given = {
+        "CostSensitiveClassifier": {"estimator": LogisticRegression()},
+        "CostSensitiveSelector": {"rates": {"tpr": 0.5, "tnr": 0.5}},
+    }
+    return estimator(**given.get(estimator.__name__, {}))
+
+
+@pytest.mark.parametrize(("estimator", "name"), [*_asked()])
+def test_every_method_says_so(estimator, name):
+    unfitted = _unfitted(estimator)
+    rows = pd.DataFrame(X, columns=["a", "b"]) if estimator.__name__ == "TablePreprocessor" else X
+    with pytest.raises(NotFittedError):
+        said = getattr(unfitted, name)
+        needed = [
+            {"X": rows, "y": Y}[argument]
+            for argument, parameter in inspect.signature(said).parameters.items()
+            if parameter.default is parameter.empty
+        ]
+        said = said(*needed)
+        if isinstance(said, GeneratorType):
+            next(said)
+
+
+def test_there_are_methods_to_ask():
+    asked = {parameter.id for parameter in _asked()}
+    assert {"BootstrapSVC.predict", "ConvexConstrainedSVC.predict", "ParetoSVC.coef_"} <= asked
+    assert len({name.split(".")[0] for name in asked}) >= 13
+    assert CostSensitiveSelector in set(_estimators())
+
+
+def test_functions_of_estimators_say_so():
+    with pytest.raises(NotFittedError):
+        probability_sensitivity(bootprob.BootstrapSVC(), X)
