@@ -258,7 +258,7 @@ def check_card(path: Path, *others: Path) -> None:
         raise DataError(f"{path}: the name of a model card must end in .md.")
     check_output(path, inputs=others)
 
-    from bootprob.report.model_card import check_skops
+    from bootprob.report.cards import check_skops
 
     check_skops()
 
@@ -268,7 +268,7 @@ def write_card(
 ) -> None:
     """Write the model card of the numbers of a report."""
     from bootprob.files import replace_when_complete
-    from bootprob.report.model_card import card_of
+    from bootprob.report.cards import card_of
     from bootprob.tables import TableModel
 
     table_model = model if isinstance(model, TableModel) else None

@@ -46,9 +46,7 @@ def mean_hyperplane(fitted: FittedScores) -> tuple[Floats, float]:
     return coef, float(at_center - fitted.center_ @ coef)
 
 
-def replicate_coefficients(
-    fitted: FittedScores, models: NDArray[np.intp]
-) -> Iterator[Floats]:
+def replicate_coefficients(fitted: FittedScores, models: NDArray[np.intp]) -> Iterator[Floats]:
     """Coefficients of linear machines, replicate by replicate.
 
     Parameters

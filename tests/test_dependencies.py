@@ -1,15 +1,21 @@
 """Which package may know which, and that importing stays light."""
 
 import ast
+import importlib
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import bootprob
 import bootprob_gpu
 
 ENGINE = Path(bootprob_gpu.__file__).parent
+ROOT = Path(__file__).parents[1]
 
 
 def _imports(path: Path) -> set[str]:
@@ -47,3 +53,32 @@ def test_importing_stays_light(module, heavy):
     code = f"import sys, {module}; print([m for m in {heavy!r} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("package", [bootprob, bootprob_gpu], ids=lambda each: each.__name__)
+def test_nothing_hides_a_module_of_its_name(package):
+    """Or what the module holds besides could not be reached under its own name."""
+    names = [each.name for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    modules = {name: importlib.import_module(name) for name in names}
+    for name in names:
+        parent, _, last = name.rpartition(".")
+        assert isinstance(getattr(modules.get(parent, package), last), ModuleType), name
+
+
+def _named():
+    texts = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("bootprob/**/*.py")]
+    for path in [*texts, *ROOT.glob("gpu/**/*.py")]:
+        text = path.read_text(encoding="utf-8")
+        yield from re.findall(r"`(bootprob(?:_gpu)?(?:\.\w+)+)", text)
+
+
+def test_what_is_named_can_be_reached():
+    named = set(_named())
+    assert len(named) > 50
+    for name in named:
+        found, path = importlib.import_module(name.split(".")[0]), name.split(".")[0]
+        for part in name.split(".")[1:]:
+            path = f"{path}.{part}"
+            if isinstance(found, ModuleType) and not hasattr(found, part):
+                importlib.import_module(path)
+            found = getattr(found, part)

@@ -14,7 +14,7 @@ from bootprob.cli import app
 from bootprob.exceptions import DataError
 from bootprob.held_out import HeldOut
 from bootprob.persistence import load, save
-from bootprob.report import model_card
+from bootprob.report import card_of, model_card, write_report
 from bootprob.tables import TableModel
 from mixed_tables import credit_table
 
@@ -32,6 +32,13 @@ def sections(card):
     """Heading to text."""
     parts = re.split(r"^(#+) (.*)$", card.render(), flags=re.MULTILINE)
     return {parts[k + 1]: parts[k + 2] for k in range(1, len(parts), 3)}
+
+
+def test_the_numbers_of_a_report_make_the_same_card(model, tmp_path):
+    svc = model.svc_with_class_names()
+    content = write_report({svc.kernel: svc}, tmp_path / "loans.html", title="Loans")
+    card = card_of(content, svc, table_model=model)
+    assert card.render() == model_card(model, title="Loans").render()
 
 
 def test_metrics_are_those_of_the_model(model):

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import bootprob
+from bootprob.preprocessing import TablePreprocessor
 from bootprob.selection import CostSensitiveSelector
 from bootprob.sensitivity import probability_sensitivity
 
@@ -23,9 +24,9 @@ NEEDS_NO_FIT = {"fit", "fit_transform", "layer", "paper", "from_dict"} | set(dir
 def _estimators():
     for module in pkgutil.walk_packages(bootprob.__path__, "bootprob."):
         for name, each in vars(importlib.import_module(module.name)).items():
-            if inspect.isclass(each) and issubclass(each, BaseEstimator) and name[0] != "_":
-                if each.__module__ == module.name:
-                    yield each
+            here = inspect.isclass(each) and each.__module__ == module.name
+            if here and issubclass(each, BaseEstimator) and name[0] != "_":
+                yield each
 
 
 def _asked():
@@ -46,20 +47,24 @@ def _unfitted(estimator):
     return estimator(**given.get(estimator.__name__, {}))
 
 
+def _ask(unfitted, name):
+    """Get a property, or call a method with what it needs; of a generator the first value."""
+    rows = pd.DataFrame(X, columns=["a", "b"]) if isinstance(unfitted, TablePreprocessor) else X
+    said = getattr(unfitted, name)
+    needed = [
+        {"X": rows, "y": Y}[argument]
+        for argument, parameter in inspect.signature(said).parameters.items()
+        if parameter.default is parameter.empty
+    ]
+    said = said(*needed)
+    if isinstance(said, GeneratorType):
+        next(said)
+
+
 @pytest.mark.parametrize(("estimator", "name"), [*_asked()])
 def test_every_method_says_so(estimator, name):
-    unfitted = _unfitted(estimator)
-    rows = pd.DataFrame(X, columns=["a", "b"]) if estimator.__name__ == "TablePreprocessor" else X
     with pytest.raises(NotFittedError):
-        said = getattr(unfitted, name)
-        needed = [
-            {"X": rows, "y": Y}[argument]
-            for argument, parameter in inspect.signature(said).parameters.items()
-            if parameter.default is parameter.empty
-        ]
-        said = said(*needed)
-        if isinstance(said, GeneratorType):
-            next(said)
+        _ask(_unfitted(estimator), name)
 
 
 def test_there_are_methods_to_ask():

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bootprob.report import figures, scored_figures
+from bootprob.report.cards import card_of, model_card
 from bootprob.report.content import report_content
-from bootprob.report.model_card import model_card
 from bootprob.report.page import check_page, render, write_page
 from bootprob.report.scored import scored_content
-from bootprob.report.trade_off import trade_off
+from bootprob.report.trade_off_curve import trade_off
 
 if TYPE_CHECKING:
     from bootprob.costs import CostMatrix
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bootprob.held_out import HeldOut
     from bootprob.tables import TableModel
 
-__all__ = ["model_card", "write_report", "write_scored_report"]
+__all__ = ["card_of", "model_card", "write_report", "write_scored_report"]
 
 
 def write_report(
@@ -55,7 +55,7 @@ def write_report(
     Returns
     -------
     dict
-        The numbers, of which `bootprob.report.model_card.card_of` makes a model card.
+        The numbers, of which `bootprob.report.card_of` makes a model card.
 
     Raises
     ------
