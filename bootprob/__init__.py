@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from bootprob.exceptions import (
     BootprobError,
+    ConstantColumnWarning,
     DataError,
     LackOfFitWarning,
     ModelFileError,
@@ -24,6 +25,7 @@ __all__ = [
     "DEFAULT_C",
     "BootprobError",
     "BootstrapSVC",
+    "ConstantColumnWarning",
     "ConstrainedSVC",
     "ConvexConstrainedSVC",
     "CostMatrix",

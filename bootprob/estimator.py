@@ -432,6 +432,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         -----
         ConvergenceWarning
             If a model was not solved to `tol`; says how many, and how far they got.
+        ConstantColumnWarning
+            If columns differ by so little (1e-100) that they are taken for constant.
         UserWarning
             If the feature map's kernel is off by a tenth or more; if a worker was lost or a file
             of the checkpoint is damaged, and shards are trained again.

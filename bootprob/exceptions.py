@@ -5,6 +5,7 @@ from typing import Any
 
 __all__ = [
     "BootprobError",
+    "ConstantColumnWarning",
     "DataError",
     "LackOfFitWarning",
     "ModelFileError",
@@ -42,6 +43,10 @@ class UnattainableRateError(DataError):
             partial(type(self), rate=self.rate, wanted=self.wanted, attainable=self.attainable),
             self.args,
         )
+
+
+class ConstantColumnWarning(UserWarning):
+    """Columns differ by so little that they are taken for constant and say nothing of a row."""
 
 
 class LackOfFitWarning(UserWarning):

@@ -208,7 +208,7 @@ def prepare(
     What is drawn without a `random_state` follows the seed of the checkpoint, if there is one.
     """
     device = resolve_device(svc.device)
-    center, scale = center_and_scale(X, weight)
+    center, scale = center_and_scale(X, weight, getattr(svc, "feature_names_in_", None))
     rows = (X - center) / scale
     gamma = _gammas(svc, X, rows, weight, device)
     if checkpoint is None:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.columns import Kind, as_levels, as_numbers, column_kind, name_rows
 from bootprob.exceptions import DataError
+from bootprob.state_layout import LARGEST
 from bootprob.table_files import check_columns
 
 __all__ = ["TablePreprocessor"]
@@ -297,7 +298,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             return "it has no name (a saved row index?)"
         if column.isna().all():
             return "it has no values"
-        if column_kind(column, name) != "text":
+        kind = column_kind(column, name)
+        if kind == "number":
+            numbers = as_numbers(column, name)
+            differ = np.nanmax(numbers) - np.nanmin(numbers)
+            if 0 < differ < 1 / LARGEST:  # one value at least, since not all are missing
+                return f"its numbers differ by {differ:.0e} at most (in another unit?)"
+        if kind != "text":
             return None
         levels = pd.Series(as_levels(column, "text")).dropna()
         if levels.empty:

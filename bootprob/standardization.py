@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.exceptions import DataError
+from bootprob.exceptions import ConstantColumnWarning, DataError
 from bootprob.row_blocks import row_blocks
+from bootprob.state_layout import LARGEST
 
 __all__ = ["bootstrap_scale", "center_and_scale"]
 
@@ -19,7 +22,9 @@ _NUMBERS_IN_CACHE = 2**18  # numbers of shape (replicates, columns) worked on at
 _NUMBERS_AT_ONCE = 2**20  # numbers of shape (replicate, column) pairs × rows held at a time
 
 
-def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def center_and_scale(
+    X: Floats, weight: Floats, names: Sequence[str] | NDArray[Any] | None = None
+) -> tuple[Floats, Floats]:
     """Mean and population standard deviation of the columns; scale 1 for constant ones.
 
     Parameters
@@ -27,6 +32,8 @@ def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
     X : ndarray, shape (n, p)
     weight : ndarray, shape (n,)
         Row weights; rows of weight 0 are not looked at.
+    names : sequence of str, shape (p,), optional
+        Of the columns, for messages.
 
     Returns
     -------
@@ -35,7 +42,12 @@ def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
     Raises
     ------
     DataError
-        If a column's numbers are so large that their squares overflow.
+        If a column holds numbers beyond ±1e100, whose products overflow.
+
+    Warns
+    -----
+    ConstantColumnWarning
+        If a column's standard deviation is below 1e-100, whose square vanishes; its scale is 1.
     """
     n, p = X.shape
 
@@ -59,16 +71,34 @@ def center_and_scale(X: Floats, weight: Floats) -> tuple[Floats, Floats]:
         for values, mass in blocks():
             squares += (np.square(values - center) * mass).sum(axis=0)
         scale = np.sqrt(squares / total)
-    if not np.isfinite(scale).all():
-        columns = np.flatnonzero(~np.isfinite(scale)).tolist()
+    reach = np.maximum(highest, -lowest)
+    if not (reach <= LARGEST).all():
         raise DataError(
-            f"Columns {columns} (counted from 0) hold numbers up to "
-            f"{max(highest.max(), -lowest.min()):.0e}, whose squares overflow; divide them or drop "
-            "them."
+            f"{_named(reach > LARGEST, names)} numbers up to {reach.max():.0e}, whose squares "
+            f"overflow (beyond {LARGEST:.0e}); divide them or drop them."
         )
     constant = highest == lowest
+    tiny = ~constant & (scale < 1 / LARGEST)
+    if tiny.any():
+        warnings.warn(
+            f"{_named(tiny, names)} numbers that differ by {(highest - lowest)[tiny].max():.0e} "
+            "at most, whose squares vanish: they are taken for constant and say nothing of a row. "
+            "Multiply them, or drop them.",
+            ConstantColumnWarning,
+            stacklevel=2,
+        )
     center = np.where(constant, lowest, center)
-    return center, np.where(constant | (scale == 0), 1.0, scale)
+    return center, np.where(constant | tiny, 1.0, scale)
+
+
+def _named(
+    columns: NDArray[np.bool_], names: Sequence[str] | NDArray[Any] | None, at_most: int = 10
+) -> str:
+    """Subject of a sentence: which columns hold something."""
+    found = np.flatnonzero(columns).tolist()
+    shown = found[:at_most] if names is None else [str(names[j]) for j in found[:at_most]]
+    more = f" and {len(found) - at_most} more" if len(found) > at_most else ""
+    return f"Columns {shown}{more}{' (counted from 0)' if names is None else ''} hold"
 
 
 def bootstrap_scale(X: Floats, counts: NDArray[np.integer], weight: Floats) -> Floats:

@@ -1,11 +1,14 @@
 """Centre and scale against scikit-learn on the literally resampled rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from bootprob import DataError
+from bootprob import BootstrapSVC, ConstantColumnWarning, DataError
+from bootprob.persistence import load, save
 from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.tables import TableModel
 
 
 def test_global_scale_is_scikit_learns(rng):
@@ -65,8 +68,48 @@ def test_rows_of_no_weight_are_not_looked_at(rng):
         np.testing.assert_array_equal(a, b)
 
 
-def test_overflowing_columns_are_named(rng):
-    X = rng.normal(size=(10, 3))
-    X[:, 1] *= 1e200
+@pytest.mark.parametrize("large", [1e101, 1e200, 1e307])
+def test_overflowing_columns_are_named(rng, large):
+    X = rng.uniform(1, 2, size=(10, 3))
+    X[:, 1] *= large
     with pytest.raises(DataError, match=r"Columns \[1\] .* squares overflow"):
         center_and_scale(X, np.ones(10))
+    X[:, 1] = large
+    with pytest.raises(DataError, match=r"Columns \['b'\] hold numbers up to 1e\+"):
+        center_and_scale(X, np.ones(10), ["a", "b", "c"])
+
+
+@pytest.mark.parametrize("tiny", [1e-102, 1e-158, 1e-165, 1e-200, 1e-307])
+def test_columns_whose_squares_vanish_are_named(rng, tiny):
+    X = rng.normal(size=(40, 12))
+    X[:, 1] *= tiny
+    with pytest.warns(ConstantColumnWarning, match=r"Columns \[1\] \(counted from 0\) hold"):
+        center, scale = center_and_scale(X, np.ones(40))
+    assert scale[1] == 1
+    assert np.abs(center[1]) <= tiny
+    X[:, 1:] = X[:, :1] * tiny
+    with pytest.warns(ConstantColumnWarning, match=r"'k'\] and 1 more hold"):
+        center_and_scale(X, np.ones(40), list("abcdefghijkl"))
+    X[:, 1:] *= 1e-320  # now they are constant
+    center_and_scale(X, np.ones(40))
+
+
+@pytest.mark.parametrize("factor", [1e-99, 1e99])
+def test_models_of_any_unit_that_is_taken_can_be_saved(rng, factor, tmp_path):
+    X = rng.normal(size=(40, 2)) * [factor, 1]
+    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    assert model.score(X, X[:, 0] > 0) > 0.9
+    save(model, tmp_path / "m.model")
+    assert np.array_equal(load(tmp_path / "m.model").predict_proba(X), model.predict_proba(X))
+
+
+def test_estimators_name_such_columns(rng, tmp_path):
+    X = pd.DataFrame(rng.normal(size=(40, 2)) * [1e-200, 1], columns=["charge", "mass"])
+    y = X["mass"] > 0
+    with pytest.warns(ConstantColumnWarning, match=r"Columns \['charge'\] hold"):
+        model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
+    save(model, tmp_path / "m.model")
+    table = TableModel.fit(X.assign(y=y), "y", n_bootstraps=5, C=1.0, random_state=0)
+    assert list(table.preprocessor.kinds_) == ["mass"]
+    [note] = table.preprocessor.notes_
+    assert note.startswith("Column 'charge' is left out: its numbers differ by ")
