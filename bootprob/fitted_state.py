@@ -100,13 +100,24 @@ def join_state(
     own = {name: array for name, array in arrays.items() if not name.startswith(f"{_PAIRS}.")}
     svc = _join(params, own, values, SEVERAL_CLASSES)
     codes, stored = svc.y_, list(values[_PAIRS])
-    pairs = class_pairs(len(svc.classes_))
-    if len(stored) != len(pairs) or not all(isinstance(each, dict) for each in stored):
-        raise ValueError(f"there are {len(stored)} pairs of {len(svc.classes_)} classes")
+    K = len(svc.classes_)
+    # Before there are pairs: of very many classes they would not fit into memory.
+    if len(stored) != K * (K - 1) // 2 or not all(isinstance(each, dict) for each in stored):
+        raise ValueError(f"there are {len(stored)} pairs of {K} classes")
+    pairs = class_pairs(K)
+    of_pairs: dict[str, dict[str, np.ndarray]] = {str(number): {} for number in range(len(pairs))}
+    unknown = []
+    for name in arrays.keys() - own.keys():
+        place, _, part = name.removeprefix(f"{_PAIRS}.").partition(".")
+        if place in of_pairs:
+            of_pairs[place][part] = arrays[name]
+        else:
+            unknown.append(name)
+    if unknown:
+        raise TypeError(f"arrays are unknown: {', '.join(sorted(unknown))}")
     svc.pair_ensembles_ = []
     for number, (i, j) in enumerate(pairs):
-        prefix = f"{_PAIRS}.{number}."
-        of_pair = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        of_pair = of_pairs[str(number)]
         rows = np.isin(codes, (i, j))
         of_pair |= {name: own[name] for name in _shared(own)}
         of_pair |= {name: own[name][rows] for name in _OF_ROWS if name in own}
@@ -117,10 +128,6 @@ def join_state(
         svc.pair_ensembles_.append(pair)
     if len({pair.n_replicates_ for pair in svc.pair_ensembles_}) > 1:
         raise ValueError("the pairs differ in the number of replicates")
-    if unknown := {name for name in arrays if name not in own} - {
-        f"{_PAIRS}.{number}.{name}" for number in range(len(pairs)) for name in TWO_CLASSES.flat()
-    }:
-        raise TypeError(f"arrays are unknown: {', '.join(sorted(unknown))}")
     return svc
 
 

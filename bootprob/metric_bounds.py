@@ -41,8 +41,10 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     b = len(replicates)
     below = (np.sum(replicates < estimate) + np.sum(replicates == estimate) / 2) / b
     z0 = norm.ppf(np.clip(below, 1 / (2 * b), 1 - 1 / (2 * b)))
-    squares = np.square(influence).sum()
-    acceleration = (influence**3).sum() / (6 * squares**1.5) if squares > 0 else 0.0
+    largest = np.abs(influence).max()
+    u = influence / largest if largest > 0 else influence  # whatever the unit, cubes are finite
+    squares = np.square(u).sum()
+    acceleration = (u**3).sum() / (6 * squares**1.5) if squares > 0 else 0.0
     z = z0 + norm.ppf([(1 - level) / 2, (1 + level) / 2])
     # With a handful of rows the transformation would turn round.
     ranks = norm.cdf(z0 + z / np.maximum(1 - acceleration * z, 0.1))

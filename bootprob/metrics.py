@@ -128,14 +128,16 @@ def metrics_of(
     """
     hit = decided == (y == 1)
     losses = [loss(y, p) for loss in ROW_LOSSES.values()]
-    sums = w @ np.column_stack([np.ones(len(y)), hit, y, y * hit, (1 - y) * hit, *losses])
-    total, hits, positive, positive_hits, negative_hits = sums.T[:5]
+    # Not from the sums of all rows: beside large weights of one class the other's would be lost.
+    shares = [hit, y, 1 - y, y * hit, (1 - y) * hit]
+    sums = w @ np.column_stack([np.ones(len(y)), *shares, *losses])
+    total, hits, positive, negative, positive_hits, negative_hits = sums.T[:6]
     return {
-        **dict(zip(ROW_LOSSES, sums.T[5:] / total, strict=True)),
+        **dict(zip(ROW_LOSSES, sums.T[6:] / total, strict=True)),
         "calibration_error": np.abs(w @ (members * (y - p)[:, None])).sum(1) / total,
         "accuracy": hits / total,
         "sensitivity": positive_hits / positive,
-        "specificity": negative_hits / (total - positive),
+        "specificity": negative_hits / negative,
         "auc": _auc(y, ranks, w),
     }
 

@@ -100,18 +100,12 @@ def read_model_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
     ModelFileError
         The file is missing, damaged, no model file, of another protocol, or larger than memory.
     """
-    data = _bytes_of(path)
-    try:
-        header = parse(_header(data)[_ENTRY])
-        if not isinstance(header, dict) or not header.keys() >= _ENTRIES:
-            raise ValueError("entries are missing")
-        _check_protocol(path, header)
-        arrays = tensors_of(data)
-    except (SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is no bootprob model or is damaged.") from error
+    header, data = _read(path)
     content = header["content"]
-    if not isinstance(content, dict) or "shapes" not in content:
-        raise ModelFileError(f"{path} is damaged: entries are missing or unknown.")
+    try:
+        arrays = tensors_of(data)
+    except (SafetensorError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} is no bootprob model or is damaged.") from error
     if content["shapes"] != _shapes(arrays):
         raise ModelFileError(f"{path} is damaged: arrays are missing or have another shape.")
     if header["sha256"] != _checksum(content, arrays):
@@ -125,8 +119,11 @@ def describe_error(error: Exception) -> str:
     return _shown((text.strip().splitlines() or [type(error).__name__])[0].rstrip("."))
 
 
-def _bytes_of(path: str | os.PathLike[str]) -> bytes:
-    """Read a regular file, in one piece: what happens to the file later cannot matter."""
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], bytes]:
+    """Entries of the header, and the whole of a regular file whose header is no reason against it.
+
+    The file is in one piece: what happens to it later cannot matter.
+    """
     try:
         # Opening a named pipe without O_NONBLOCK would wait for its writer for ever.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -138,7 +135,10 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
                 raise ModelFileError(f"{path} is not a file.")
             start = file.read(8)
             _check_extent(path, found.st_size, start)
-            data = start + file.read(found.st_size - 8)
+            start += file.read(int.from_bytes(start, "little"))
+            header = _entries(path, start, found.st_size)
+            file.seek(0)
+            data = file.read(found.st_size)
     except FileNotFoundError:
         raise ModelFileError(f"There is no file {path}.") from None
     except PermissionError:
@@ -147,9 +147,9 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
         raise ModelFileError(f"{path} cannot be read: {describe_error(error)}.") from error
     except ValueError as error:  # a path with a null character
         raise ModelFileError(f"{str(path)!r} is no path: {describe_error(error)}.") from error
-    if len(data) != found.st_size:
+    if len(data) != found.st_size or not data.startswith(start):
         raise ModelFileError(f"{path} is damaged: it changed while it was read.")
-    return data
+    return header, data
 
 
 def _check_extent(path: str | os.PathLike[str], size: int, start: bytes) -> None:
@@ -167,18 +167,36 @@ def _check_extent(path: str | os.PathLike[str], size: int, start: bytes) -> None
         )
 
 
-def _header(data: bytes) -> dict[str, str]:
-    """Text entries of a safetensors header, the whole of which is within the limits."""
+def _entries(path: str | os.PathLike[str], start: bytes, size: int) -> dict[str, Any]:
+    """What the header has under our name, if it fits the protocol and the size of the file."""
+    try:
+        texts, arrays = _header(start)
+        header = parse(texts[_ENTRY])
+        if not isinstance(header, dict) or not header.keys() >= _ENTRIES:
+            raise ValueError("entries are missing")
+        _check_protocol(path, header)
+        ends = (array["data_offsets"][1] for array in arrays.values())
+        if len(start) + max(ends, default=0) != size:
+            raise ValueError("the arrays do not end where the file does")
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is no bootprob model or is damaged.") from error
+    if not isinstance(header["content"], dict) or "shapes" not in header["content"]:
+        raise ModelFileError(f"{path} is damaged: entries are missing or unknown.")
+    return header
+
+
+def _header(data: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """Text entries and arrays of a safetensors header, the whole of which is within the limits."""
     length = int.from_bytes(data[:8], "little")
     if length > HEADER_BYTES:
         raise ValueError(f"names and settings take {length} bytes, and may take {HEADER_BYTES}")
     header = parse(data[8 : 8 + length].decode())
-    texts = header.pop("__metadata__") if isinstance(header, dict) else None
+    texts = header.pop("__metadata__", None) if isinstance(header, dict) else None
     if not isinstance(texts, dict) or not isinstance(texts.get(_ENTRY), str):
         raise ValueError(f"there is no entry {_ENTRY}")
     if len(header) > TENSORS:
         raise ValueError(f"there are {len(header)} arrays, and may be {TENSORS}")
-    return texts
+    return texts, header
 
 
 def _check_protocol(path: str | os.PathLike[str], header: dict[str, Any]) -> None:

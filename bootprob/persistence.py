@@ -117,22 +117,28 @@ def load(path: str | os.PathLike[str]) -> BootstrapSVC | TableModel:
     """
     content, arrays = read_model_file(path)
     try:
-        _check_entries(content)
-        params = decode(content["params"])
-        if not isinstance(params, dict):
-            raise TypeError("params are no entries")
-        params["device"] = _device_here(params["device"])
-        texts, values = decode(content["text_arrays"]), decode(content["values"])
-        if not isinstance(values, dict) or not isinstance(texts, dict):
-            raise TypeError("values and text_arrays are no entries")
-        if not all(isinstance(array, np.ndarray) for array in texts.values()):
-            raise TypeError("text_arrays are no arrays")
-        if names := texts.keys() & arrays.keys():
-            raise ValueError(f"{', '.join(sorted(names))} is there twice")
-        svc = join_state(params, arrays | texts, values)
-        return svc if content["table"] is None else table_of(content["table"], svc)
+        with np.errstate(all="ignore"):  # what overflows is refused, not warned of
+            return _model_of(content, arrays)
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise ModelFileError(f"{path} is damaged: {describe_error(error)}.") from error
+
+
+def _model_of(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> BootstrapSVC | TableModel:
+    """Make the model of what a file holds; the errors are those of the parts that check it."""
+    _check_entries(content)
+    params = decode(content["params"])
+    if not isinstance(params, dict):
+        raise TypeError("params are no entries")
+    params["device"] = _device_here(params["device"])
+    texts, values = decode(content["text_arrays"]), decode(content["values"])
+    if not isinstance(values, dict) or not isinstance(texts, dict):
+        raise TypeError("values and text_arrays are no entries")
+    if not all(isinstance(array, np.ndarray) for array in texts.values()):
+        raise TypeError("text_arrays are no arrays")
+    if names := texts.keys() & arrays.keys():
+        raise ValueError(f"{', '.join(sorted(names))} is there twice")
+    svc = join_state(params, arrays | texts, values)
+    return svc if content["table"] is None else table_of(content["table"], svc)
 
 
 def _check_entries(content: dict[str, Any]) -> None:

@@ -158,8 +158,10 @@ def rate_floors(
 
 def effective_rows(weight: NDArray[np.floating[Any]]) -> float:
     """How many rows of equal weight tell as much as these: ``(Σ w)² / Σ w²`` (Kish)."""
-    total = float(weight.sum())
-    return total**2 / float(np.square(weight).sum()) if total > 0 else 0.0
+    if not weight.any():
+        return 0.0
+    share = weight / weight.max()  # squares of very small weights are 0
+    return float(share.sum()) ** 2 / float(np.square(share).sum())
 
 
 def _is_number(value: object) -> bool:

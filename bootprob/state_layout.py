@@ -38,7 +38,7 @@ class Array:
 
     kinds: str
     shapes: tuple[str, ...]
-    numbers: str = "finite"  # or another of the ranges above; "or NaN" after it; "any" of all
+    numbers: str = "finite"  # or another of the ranges above; "or NaN", "or 0" after it; "any"
     absent: str = ""  # "None" or "missing": what the attribute is where a model has no such array
 
 
@@ -74,7 +74,7 @@ ARRAYS = {
     "sampled_rows_": Array("i", ("k",), "not negative"),
     "sampled_scores_": Array("f", ("kB",), "finite or NaN"),
     "y_": Array("i", ("n",), "not negative"),
-    "sample_weight_": Array("f", ("n",), "not negative"),
+    "sample_weight_": Array("f", ("n",), "positive or 0"),
     "true_logit_": Array("f", ("4",)),
 }
 # In the order in which the engine's Certificate takes them.
@@ -113,7 +113,7 @@ _CALIBRATOR_ARRAYS = {
 }
 _SHARED_DRAWS = {
     "classes": Array("i", ("N",), "not negative", absent="missing"),
-    "weight": Array("f", ("N",), "not negative", absent="missing"),
+    "weight": Array("f", ("N",), "positive or 0", absent="missing"),
     "rows": Array("i", ("n",), "not negative", absent="missing"),
 }
 PARTS = {
@@ -259,11 +259,10 @@ def _check_array(name: str, array: np.ndarray, wanted: Array, lengths: dict[str,
 
 
 def _check_numbers(name: str, array: np.ndarray, wanted: str) -> None:
-    kind, _, or_nan = wanted.partition(" or ")
+    kind, _, otherwise = wanted.partition(" or ")
     lowest, highest = _RANGES[kind]
-    if array.size == 0 or (or_nan and np.isnan(array).all()):
-        return
+    if otherwise:
+        array = array[~np.isnan(array) if otherwise == "NaN" else array != 0]
     # NaN passes through min and max, and then no comparison holds.
-    least, most = (np.nanmin, np.nanmax) if or_nan else (np.min, np.max)
-    if not (lowest <= least(array) and most(array) <= highest):
-        raise ValueError(f"{name} has numbers that are not {kind}{' or NaN' * bool(or_nan)}")
+    if array.size and not (lowest <= np.min(array) and np.max(array) <= highest):
+        raise ValueError(f"{name} has numbers that are not {wanted}")

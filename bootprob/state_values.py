@@ -3,6 +3,8 @@
 Shapes, types and ranges of single arrays are in `bootprob.state_layout`; here is what belongs
 together. A model from a file that passes both gives finite numbers for all rows within a million
 standard deviations of its training rows, whoever wrote the file.
+
+Checks say what numbers must be, and refuse what is not so: every comparison with NaN is false.
 """
 
 from __future__ import annotations
@@ -91,7 +93,8 @@ def check_settings(values: Mapping[str, Any]) -> None:
             raise TypeError("controlled_rates_ are no rates")
         for name, kind in _RATE.items():
             number = rate[name]
-            if not isinstance(number, kind) or (isinstance(number, float) and number != number):
+            share = not isinstance(number, float) or -_ROUNDING <= number <= 1 + _ROUNDING
+            if not (isinstance(number, kind) and share):
                 raise TypeError(f"{name} of controlled_rates_ is {str(number)[:40]!r}")
         if rate["rate"] not in ("tpr", "tnr"):
             raise ValueError(f"{rate['rate'][:40]!r} is no rate")
@@ -100,13 +103,15 @@ def check_settings(values: Mapping[str, Any]) -> None:
 def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
     """Check the machines, weights and calibration of two classes; errors as above."""
     replicates, n = len(arrays["intercept_"]), len(arrays["y_"])
-    if abs(arrays["weights_"].sum() - 1) > 1e-6:
+    if not abs(arrays["weights_"].sum() - 1) <= 1e-6:
         raise ValueError("weights_ do not sum to 1")
     _check_below("oob_counts_", arrays, replicates + 1)
     _check_below("sampled_rows_", arrays, n)
     _check_below("certificates_.status", arrays, len(Status))
-    if np.abs(arrays["counts_gram_"]).max() > _LARGEST_GRAM:
+    if not np.abs(arrays["counts_gram_"]).max() <= _LARGEST_GRAM:
         raise ValueError("counts_gram_ is no matrix of products of counts")
+    if not np.isnan(arrays["oob_decision_function_"][arrays["oob_counts_"] == 0]).all():
+        raise ValueError("rows that were never out of bag have an oob_decision_function_")
     _check_draws(arrays, n)
     _check_scores(arrays, values)
     calibration = values.get("calibration_")
@@ -134,7 +139,7 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
         for name in ("coef_", "dual_coef_", "intercept_"):
-            if name in arrays and np.abs(arrays[name]).max() > largest:
+            if name in arrays and not np.abs(arrays[name]).max() <= largest:
                 raise ValueError(f"{name} has numbers that are too large for float32")
 
 
@@ -160,23 +165,27 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
         raise ValueError("sigmoid_ has numbers that are none of a sigmoid")
     if not abs(threshold) <= _STEEPEST:
         raise ValueError("score_threshold_ is too large")
-    if np.abs(arrays["sigmoid_replicates_"]).max() > _STEEPEST:
+    if not np.abs(arrays["sigmoid_replicates_"]).max() <= _STEEPEST:
         raise ValueError("sigmoid_replicates_ has numbers that are none of sigmoids")
-    information = arrays["sigmoid_information_"]
-    inverse = np.linalg.pinv(information)
-    eigenvalues = np.linalg.eigvalsh(inverse)
-    if (
-        not np.allclose(information, information.T)
-        or eigenvalues[0] < -_ROUNDING * eigenvalues[1]
-        or eigenvalues[1] > _STEEPEST**2
-    ):
-        raise ValueError("sigmoid_information_ is no information on a sigmoid")
+    _check_information(arrays["sigmoid_information_"])
     reliability, spread, _, degrees_of_freedom = arrays["true_logit_"]
     if not (_LEAST_RELIABLE <= reliability <= 1 and spread >= 0 and degrees_of_freedom >= 1):
         raise ValueError("true_logit_ has numbers that are out of range")
-    if np.abs(arrays["true_logit_"]).max() > _STEEPEST:
+    if not np.abs(arrays["true_logit_"]).max() <= _STEEPEST:
         raise ValueError("true_logit_ has numbers that are too large")
     _check_kernel_posterior(arrays)
+
+
+def _check_information(information: NDArray[np.float64]) -> None:
+    """Check the variance of the sigmoid's parameters, as `Sigmoid.logit_variance` takes it."""
+    inverse = np.linalg.pinv(information)  # of denormal numbers it overflows
+    least, most = np.linalg.eigvalsh(inverse)
+    if not (
+        np.allclose(information, information.T)
+        and -_ROUNDING * most <= least <= most <= _STEEPEST**2
+        and np.isfinite(inverse).all()
+    ):
+        raise ValueError("sigmoid_information_ is no information on a sigmoid")
 
 
 def _check_kernel_posterior(arrays: Arrays) -> None:
@@ -189,9 +198,9 @@ def _check_kernel_posterior(arrays: Arrays) -> None:
     of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
     if of["coefficients"].shape[1] != len(of["landmarks"]) + 1:
         raise ValueError("kernel_posterior_.coefficients has another length than its landmarks")
-    if abs(of["weight"].sum() - 1) > 1e-6:
+    if not abs(of["weight"].sum() - 1) <= 1e-6:
         raise ValueError("kernel_posterior_.weight does not sum to 1")
-    if (arrays["oob_kernel_logits_"][..., 1] <= 0).any():
+    if not (arrays["oob_kernel_logits_"][..., 1] > 0).all():
         raise ValueError("oob_kernel_logits_ has standard deviations that are not positive")
 
 
@@ -200,9 +209,9 @@ def _check_draws(arrays: Arrays, n: int) -> None:
     if "shared_draws_.rows" not in arrays:
         return
     classes, rows = arrays["shared_draws_.classes"], arrays["shared_draws_.rows"]
-    if classes.max() >= len(classes):
+    if not classes.max() < len(classes):
         raise ValueError("shared_draws_.classes are no classes")
-    if rows.max() >= len(classes) or len(np.unique(rows)) < n:
+    if not (rows.max() < len(classes) and len(np.unique(rows)) == n):
         raise ValueError("shared_draws_.rows are no rows")
     if not arrays["shared_draws_.weight"].any():
         raise ValueError("shared_draws_.weight is 0")
@@ -215,24 +224,24 @@ def _check_calibrator(kind: str, arrays: Arrays) -> None:
     calibrator: Any = CALIBRATORS[kind]
     of = {field.name: arrays[f"calibrator_.{field.name}"] for field in fields(calibrator)}
     lengths = {name: len(array) for name, array in of.items()}
-    if "scores" in of and (lengths["scores"] == 0 or (np.diff(of["scores"]) <= 0).any()):
+    if "scores" in of and not (lengths["scores"] and (np.diff(of["scores"]) > 0).all()):
         raise ValueError("calibrator_.scores do not increase")
-    if kind == "isotonic" and (np.diff(of["probabilities"]) < 0).any():
+    if kind == "isotonic" and not (np.diff(of["probabilities"]) >= 0).all():
         raise ValueError("calibrator_.probabilities decrease")
     if kind == "venn-abers":
         if lengths["lower"] != 2 * lengths["scores"] + 1:
             raise ValueError("calibrator_.lower has another length than calibrator_.scores")
-        if (of["lower"] > of["upper"] + 1e-9).any():
+        if not (of["lower"] <= of["upper"] + 1e-9).all():
             raise ValueError("calibrator_.lower is above calibrator_.upper")
     for name in ("sigmoid", "coefficients"):
-        if name in of and np.abs(of[name]).max() > _STEEPEST:
+        if name in of and not np.abs(of[name]).max() <= _STEEPEST:
             raise ValueError(f"calibrator_.{name} has numbers that are too large")
-    if "coefficients" in of and (of["coefficients"][:2] < 0).any():
+    if "coefficients" in of and not (of["coefficients"][:2] >= 0).all():
         raise ValueError("calibrator_.coefficients fall")
 
 
 def _check_below(name: str, arrays: Arrays, limit: int) -> None:
-    if arrays[name].size and arrays[name].max() >= limit:
+    if arrays[name].size and not arrays[name].max() < limit:
         raise ValueError(f"{name} has {arrays[name].max()}, and there are {limit}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bootprob.columns import as_levels, level_text
+from bootprob.columns import Kind, as_levels, level_text
 from bootprob.estimator import BootstrapSVC
 from bootprob.preprocessing import TablePreprocessor
 from bootprob.tables import TableModel
@@ -47,6 +47,7 @@ def _check_columns(stored: Any, n_features: int) -> None:
     if not isinstance(stored, dict) or not isinstance(stored.get("columns"), list):
         raise TypeError("the stored preprocessing is damaged")
     names, n_found = [], 0
+    texts: dict[Kind, list[str]] = {"boolean": [], "text": []}
     for column in stored["columns"]:
         if not isinstance(column, dict) or not isinstance(column.get("name"), str):
             raise TypeError("a column of the stored preprocessing is damaged")
@@ -60,9 +61,11 @@ def _check_columns(stored: Any, n_features: int) -> None:
         n_found += len(levels)
         if len(set(levels)) < len(levels) or not all(levels):
             raise ValueError("levels of the stored preprocessing are not distinct")
-        if column["kind"] not in ("boolean", "text"):
+        if column.get("kind") not in texts:
             raise ValueError("a column of the stored preprocessing is of no kind")
-        if as_levels(pd.Series(levels, dtype=object), column["kind"]).tolist() != levels:
+        texts[column["kind"]] += levels
+    for kind, levels in texts.items():  # of all columns at once, which takes as long as of one
+        if as_levels(pd.Series(levels, dtype=object), kind).tolist() != levels:
             raise ValueError("levels of the stored preprocessing are no levels of a column")
     if n_found != n_features or not names:
         raise ValueError("the preprocessing does not fit the ensemble")

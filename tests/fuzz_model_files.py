@@ -2,12 +2,15 @@
 
     python tests/fuzz_model_files.py --files 100000 --seed 0 [--minutes 10] [--keep FOLDER]
 
-Half of the files are damaged as bytes; the other half are opened, changed in their JSON, their
-arrays or both, and signed again with a right checksum, as an attacker would. Every file must be
-refused with a `ModelFileError`, or give a model that answers with finite numbers or a typed error;
-within 2 s of a processor and twice the file's memory plus 8 MiB (of every eighth file, as measuring
-is slow), and without another process, a connection, a pickle or another file. Exits with 1 if one
-does not, and keeps such files with the reason.
+A third of the files are damaged as bytes. The others are opened, changed and signed again with a
+right checksum, as an attacker would: a third in the structure of their JSON and their arrays, a
+third in their numbers alone, which become denormal, huge, infinite or NaN, some or all at a time.
+
+Every file must be refused with a `ModelFileError` and no warning, or give a model that answers all
+that it can be asked (`model_answers`) with finite numbers or a typed error; within 2 s of a
+processor and twice the file's memory plus 8 MiB (of every eighth file, as measuring is slow), and
+without another process, a connection, a pickle or another file. Exits with 1 if one does not, and
+keeps such files with the reason.
 """
 
 from __future__ import annotations
@@ -34,11 +37,11 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
 
 from bootprob import BootstrapSVC
-from bootprob.exceptions import BootprobError, ModelFileError
+from bootprob.exceptions import ModelFileError
 from bootprob.persistence import load, save
 from bootprob.tables import TableModel
-from bootprob_gpu import InputError
 from mixed_tables import credit_table
+from model_answers import ask
 
 SECONDS, EXTRA_BYTES = 2.0, 2**23
 _FORBIDDEN = (
@@ -49,6 +52,7 @@ _NUMBERS: list[float] = [
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.nan, np.inf, -np.inf, 5e-324, 1e-300, 1e-99, -1e-99, 1e-30,
     1e30, -1e30, 1e99, -1e99, 1.1e100, 1.7e308, -1.7e308,
 ]  # fmt: skip
+_MAGNITUDES = [(-324, -300), (-110, -90), (-40, -5), (-5, 5), (5, 40), (90, 110), (140, 308)]
 _VALUES: list[Any] = [
     None, True, False, 0, -1, 1, 2, 10**12, 2**63, -(2**63), 10**40, 10**999, 0.0, 0.5, -0.5, 1e300,
     1e-300, "", "x", "linear", "rbf", "sigmoid", "isotonic", "float32", "cuda:99", "cpu:7", "meta",
@@ -78,6 +82,7 @@ def seed_models() -> dict[str, BootstrapSVC | TableModel]:
     mapped = {"kernel": "rbf", "gamma": 0.1, "n_components": 8}
     settings: dict[str, dict[str, Any]] = {
         "linear": {},
+        "linear, float32": {"dtype": "float32"},
         "rbf": rbf,
         "rbf, one scale": rbf | {"standardize": "global", "dtype": "float32"},
         "nystroem": mapped | {"feature_map": "nystroem"},
@@ -249,12 +254,53 @@ def change_arrays(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> No
             arrays[str(rng.choice(["x", "dual_coef_", "classes_", "calibrator_.scores"]))] = array
 
 
+def _extreme(rng: np.random.Generator) -> float:
+    """A number that is rare in models: one of the list, or of a magnitude near some limit."""
+    if rng.random() < 0.4:
+        return float(rng.choice(_NUMBERS))
+    lowest, highest = _MAGNITUDES[int(rng.integers(len(_MAGNITUDES)))]
+    return float(rng.choice([1, 1, -1]) * 10.0 ** rng.uniform(lowest, highest))
+
+
+def change_numbers(
+    content: dict[str, Any], arrays: dict[str, np.ndarray], rng: np.random.Generator
+) -> None:
+    """Change the sizes of some numbers, and nothing else, so that many files are loaded."""
+    number = _extreme(rng)
+    for _ in range(int(rng.integers(1, 4))):
+        if rng.random() < 0.5:
+            number = _extreme(rng)  # else the same again: what is divided by it may be as small
+        if rng.random() < 0.2:
+            found = {name: content[name] for name in ("values", "params", "table")}
+            places = [(c, k) for c, k in _places(found, []) if type(c[k]) in (int, float)]
+            container, key = places[int(rng.integers(len(places)))]
+            container[key] = number if np.isfinite(number) else {"$float": str(number)}
+            continue
+        names = [name for name, array in arrays.items() if array.dtype.kind == "f" and array.size]
+        array = arrays[str(rng.choice(names))]
+        part: Any = ...
+        if array.ndim and rng.random() < 0.7:
+            axis = int(rng.integers(array.ndim))
+            part = (slice(None),) * axis + (int(rng.integers(array.shape[axis])),)
+        with np.errstate(all="ignore"):
+            if rng.random() < 0.4:
+                array[part] *= number
+            elif rng.random() < 0.5:
+                array[part] = number
+            else:
+                array.reshape(-1)[rng.integers(0, array.size, rng.integers(1, 4))] = number
+
+
 def mutated(seeds: list[bytes], rng: np.random.Generator) -> bytes:
     """One mutated file."""
     one, other = (seeds[int(k)] for k in rng.integers(0, len(seeds), 2))
-    if rng.random() < 0.5:
+    kind = rng.integers(3)
+    if kind == 0:
         return damaged(one, other, rng)
     content, arrays = parts_of(one)
+    if kind == 1:
+        change_numbers(content, arrays, rng)
+        return signed(content, arrays)
     honest = rng.random() < 0.95
     for _ in range(int(rng.integers(1, 3))):
         if rng.random() < 0.5:
@@ -296,37 +342,13 @@ WATCH = Watch()
 sys.addaudithook(WATCH)
 
 
-def _answer(model: BootstrapSVC | TableModel, rng: np.random.Generator) -> str:
-    """Ask a model about rows; say what is wrong with the answers."""
-    if isinstance(model, TableModel):
-        columns = model.predict(credit_table(4, seed=int(rng.integers(2**31)))).select_dtypes("f")
-        return "" if np.isfinite(columns.to_numpy()).all() else "a prediction is not finite"
-    rows = rng.normal(size=(4, model.n_features_in_))
-    rows[3] *= 1e6
-    X = model.center_ + model.scale_ * rows
-    votes = model.vote_proba(X)
-    found = {"votes": votes, "p": model.predict_proba(X)}
-    found["interval"] = model.proba_interval(X)
-    found["score"] = model.decision_function(X)
-    for name, numbers in found.items():
-        if not np.isfinite(numbers).all():
-            return f"{name} is not finite"
-        if name != "score" and not ((numbers >= -1e-6) & (numbers <= 1 + 1e-6)).all():
-            return f"{name} is not between 0 and 1"
-    if not np.allclose(found["p"].sum(axis=1), 1):
-        return "probabilities do not sum to 1"
-    if (found["interval"][..., 0] > found["interval"][..., 1]).any():
-        return "an interval is upside down"
-    return "" if len(model.predict(X)) == 4 else "there are not as many labels as rows"
-
-
 def examine(path: Path, rng: np.random.Generator, *, memory: bool = False) -> tuple[str, str]:
     """Load a file as a stranger's and use the model.
 
     Returns
     -------
     outcome : str
-        "refused", "unusable" (the model answers with a typed error) or "loaded".
+        "refused", "unusable" (the model answers something with a typed error) or "loaded".
     violation : str
         What must not be, or nothing.
     """
@@ -338,7 +360,8 @@ def examine(path: Path, rng: np.random.Generator, *, memory: bool = False) -> tu
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            with WATCH.watching():
+            with WATCH.watching(), warnings.catch_warnings(), np.errstate(all="warn"):
+                warnings.simplefilter("error")  # a program may have asked for that
                 model = load(path)
         except ModelFileError:
             outcome = "refused"
@@ -356,9 +379,9 @@ def examine(path: Path, rng: np.random.Generator, *, memory: bool = False) -> tu
             violation = "; ".join(WATCH.events)
         if model is not None:
             try:
-                violation = violation or _answer(model, rng)
-            except (BootprobError, InputError):
-                outcome = "unusable"
+                unusable, wrong = ask(model, rng)
+                outcome = "unusable" if unusable else outcome
+                violation = violation or wrong
             except Exception:
                 violation = traceback.format_exc()
     if set(path.parent.iterdir()) != others:

@@ -120,6 +120,9 @@ def acceleration(scores: Floats, counts: Counts, used: NDArray[np.bool_]) -> Flo
     jackknife. Parameters as for `jackknife_variance` and `counts_gram`.
     """
     deviation = scores - scores.mean(axis=1, keepdims=True)
+    largest = np.abs(deviation).max(axis=1, keepdims=True)
+    # In units of the largest, as the cubes of very large scores are not finite.
+    deviation = np.divide(deviation, largest, out=np.zeros_like(deviation), where=largest > 0)
     squares, cubes = np.zeros(len(scores)), np.zeros(len(scores))
     for block in _blocks(counts, used):
         influence = deviation @ (block - block.mean(axis=0)) / scores.shape[1]

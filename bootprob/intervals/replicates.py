@@ -93,4 +93,5 @@ def _ordered_quantile(ordered: Floats, share: Floats) -> Floats:
     upper = np.minimum(lower + 1, ordered.shape[-1] - 1)
     rows = np.arange(len(ordered))
     part = position - lower
-    return ordered[rows, lower] * (1 - part) + ordered[rows, upper] * part
+    start, end = ordered[rows, lower], ordered[rows, upper]
+    return np.minimum(start + part * (end - start), end)  # between them, also where they are equal
