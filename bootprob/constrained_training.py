@@ -5,11 +5,13 @@ sample that make up the required share of a class. Which rows these are makes it
 problem; for given rows it is a support vector machine whose bounds on those rows are large. So
 rounds of the batched engine alternate with a choice: the rows with the highest margins are kept,
 the machine is trained anew, and so on until the rows stay the same. The best of several starts
-counts.
+counts. A machine for which none ends in rows that can be kept, which happens with two rates only,
+is then searched for by itself, as `ConstrainedSVC` does it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,8 +21,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob.constrained.heuristic import solve_heuristic
 from bootprob.exceptions import UnattainableRateError
 from bootprob.rates import RateFloor
+from bootprob.replicate_machine import ReplicateMachine
 from bootprob_gpu import FittedBatch, Problem, iter_fit
 from bootprob_gpu.certificate import relative_gap
 from bootprob_gpu.memory import free_bytes, visible_block
@@ -29,7 +33,7 @@ __all__ = ["ConstrainedBlock", "iter_fit_constrained"]
 
 Floats = NDArray[np.float64]
 
-_STARTS = (1.0, 3.0, 10.0, 30.0)  # times the bounds of the classes whose rates are asked for
+_STARTS = (3.0, 10.0, 30.0)  # times the bounds of the classes whose rates are asked for
 _ROUNDS = 8
 _ARRAYS = 12  # of the size of the box bounds that a block needs at a time
 _BETTER = 1e-6  # relative; less is the solver's tolerance
@@ -37,6 +41,7 @@ _MET = 1e-9  # of the required weight: rounding
 _ROUNDING = 1e-6  # of a margin: the solver's tolerance
 _NEARLY = 0.9  # least margin of the kept rows that scaling makes 1; below, they cannot be kept
 _HARD = 1e3  # bounds that stand for infinity where both classes are constrained, times all bounds
+_SEARCH_SECONDS = 60.0  # after which the search for one machine begins no further round
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,8 @@ def iter_fit_constrained(
     floors : sequence of RateFloor
         On "tpr", "tnr" or both.
     shares : dict
-        Share of the weight that has to be right, for each rate.
+        Share of the sample's weight that has to be right, for each rate; it is rounded to whole
+        rows in each sample.
     tol, device, dtype, memory_limit
         As for `bootprob_gpu.fit`.
 
@@ -96,7 +102,7 @@ def iter_fit_constrained(
     Raises
     ------
     UnattainableRateError
-        A machine cannot keep both rates, as far as the rounds found.
+        A machine cannot keep both rates, as far as was searched.
     """
     B, R, n = problem.n_replicates, problem.n_models, len(problem.y)
     available = free_bytes(torch.device("cpu"), memory_limit)
@@ -119,8 +125,8 @@ class _Block:
         shares: dict[str, float],
         options: dict[str, Any],
     ) -> None:
-        self.problem, self.replicates = problem, replicates
-        self.floors, self.options = floors, options
+        self.problem, self.replicates, self.weight = problem, replicates, weight
+        self.floors, self.shares, self.options = floors, shares, options
         device = options["device"]
         positive = problem.y > 0
         self.y = torch.from_numpy(problem.y).to(device)
@@ -133,7 +139,7 @@ class _Block:
             for f, m in zip(floors, self.members, strict=True)
         ]
         constrained = torch.stack(self.members).any(0)
-        self.push = torch.where(constrained, 1.0, 0.0)
+        self.pushed = [constrained] if len(floors) == 1 else [constrained, *self.members]
         if len(floors) == 1:
             # Σ y a = 0: no multiplier exceeds all bounds of the other class.
             self.hard = 2 * (self.upper * ~constrained).sum(-1, keepdim=True)
@@ -147,17 +153,15 @@ class _Block:
         lower_bound = self.best.dual.clone()
         self.settled = self._meets(self.best_scores)  # without any constraint
         self.objective = torch.where(self.settled, self.best.primal, torch.inf)
-        self.plain_scores = self.best_scores.clone()
-        for start in _STARTS:
-            which = (~self.settled).any(1).nonzero().squeeze(1)
-            if not len(which):
-                break
-            scores = self.plain_scores[which]
-            if start != 1.0:
-                _, scores = self._train(which, self.upper[which] * (1 + (start - 1) * self.push))
-            self._rounds(which, scores)
-        if not torch.isfinite(self.objective).all():
-            raise self._unattainable()
+        which = (~self.settled).any(1).nonzero().squeeze(1)
+        if len(which):
+            self._rounds(which, self.best_scores[which].clone())
+            for rows, times in itertools.product(self.pushed, _STARTS):
+                bounds = self.upper[which] * torch.where(rows, times, 1.0)
+                _, scores = self._train(which, bounds)
+                self._rounds(which, scores)
+        for b, r in (~torch.isfinite(self.objective)).nonzero().tolist():
+            self._search(b, r)
         self.best.replicates, self.best.train_scores = self.replicates, self.best_scores
         return ConstrainedBlock(self.best, self.objective, lower_bound)
 
@@ -249,23 +253,29 @@ class _Block:
         ]
         return torch.stack(met).all(0)
 
-    def _unattainable(self) -> UnattainableRateError:
-        """Say what the machines without constraints reach, were only their thresholds moved."""
-        missed = ~torch.isfinite(self.objective)
-        tpr, tnr = self.floors
-        positive, negative = self.members
-        everything = torch.arange(len(self.upper), device=self.upper.device)
-        kept = self._choose(self.plain_scores, everything) & negative
-        threshold = torch.where(kept, self.plain_scores, -torch.inf).amax(-1, keepdim=True)
-        mass = self.mass[:, None] * positive
-        found = (mass * (self.plain_scores > threshold)).sum(-1) / mass.sum(-1)
-        attainable = float(found[missed].min())
+    def _search(self, b: int, r: int) -> None:
+        """Find one machine that keeps the rates, by more than the rounds do."""
+        replicate = self.replicates.start + b
+        machine = ReplicateMachine(self.problem, replicate, r, self.weight)
+        try:
+            found = solve_heuristic(
+                machine.problem(self.floors, self.shares), time_limit=_SEARCH_SECONDS
+            )
+        except UnattainableRateError as error:
+            raise self._unattainable(error) from None
+        self.objective[b, r] = found.objective
+        scores = machine.hand_out(found, self.best, (b, r))
+        self.best_scores[b, r] = torch.from_numpy(scores)
+
+    def _unattainable(self, error: UnattainableRateError) -> UnattainableRateError:
+        """Say what was found for one of the rates while the other is kept."""
+        wanted = " and ".join(f"{f.rate} ≥ {f.at_least:g}" for f in self.floors)
+        found = f", but {error.rate} {error.attainable:.3g} was" if error.attainable else ""
         return UnattainableRateError(
-            f"tpr ≥ {tpr.at_least:g} and tnr ≥ {tnr.at_least:g} were not reached together by "
-            f"{int(missed.sum())} of {missed.numel()} machines: with a threshold that keeps the "
-            f"tnr, one of them finds {attainable:.3f} of its positives. Lower one of the rates, or "
-            "take kernel='rbf', which tells all rows apart that differ.",
-            rate="tpr",
-            wanted=tpr.at_least,
-            attainable=attainable,
+            f"No machine was found that keeps {wanted} in one of the bootstrap samples (a search, "
+            f"not a proof){found}, the other rate kept. Lower one of the rates, or take "
+            "kernel='rbf', which tells all rows apart that differ.",
+            rate=error.rate,
+            wanted=self.shares[error.rate],
+            attainable=error.attainable,
         )

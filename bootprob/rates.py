@@ -56,7 +56,11 @@ class RateFloor:
         return positive if self.rate == "tpr" else ~positive
 
     def required_share(self, n: float) -> float:
-        """Share of n rows that has to be right, p*.
+        """Share of the rows that has to be right, p*, where the promise is from n rows.
+
+        It is not rounded to whole rows: p0 itself without a confidence level, (2.4) with
+        Hoeffding's bound. Only the exact binomial names a number of the n rows. So it can be asked
+        of other rows too, such as a bootstrap sample's, and rounded there.
 
         Parameters
         ----------
@@ -70,16 +74,28 @@ class RateFloor:
             promise.
         """
         if self.confidence is None:
-            return ceil(self.at_least * n - _ROUNDING) / n if n == int(n) else self.at_least
+            return self.at_least
         n = floor(n + _ROUNDING)
+        if n == 0:
+            raise self._too_few(n)
         alpha = 1 - self.confidence
         if self.bound == "hoeffding":
-            needed = ceil((self.at_least + sqrt(log(alpha) / (-2 * max(n, 1)))) * n - _ROUNDING)
+            share = self.at_least + sqrt(log(alpha) / (-2 * n))
         else:  # the least m with P(Bin(n, p0) ≥ m) ≤ α
-            needed = int(stats.binom.isf(alpha, n, self.at_least)) + 1
-        if n == 0 or needed > n:
+            share = (int(stats.binom.isf(alpha, n, self.at_least)) + 1) / n
+        if share * n > n + _ROUNDING:
             raise self._too_few(n)
-        return needed / n
+        return min(share, 1.0)
+
+    def required_rows(self, n: int) -> int:
+        """How many of n rows of equal weight have to be right.
+
+        Raises
+        ------
+        UnattainableRateError
+            As `required_share`.
+        """
+        return ceil(self.required_share(n) * n - _ROUNDING)
 
     def least_rows(self) -> int | None:
         """Fewest rows with which the floor can be kept with confidence; None if none suffice."""

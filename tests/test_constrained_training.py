@@ -11,6 +11,7 @@ from bootprob import BootstrapSVC, UnattainableRateError
 from bootprob.constrained_training import iter_fit_constrained
 from bootprob.exact_training import prove
 from bootprob.rates import rate_floors
+from bootprob.thresholds import LeftOut, needed_shares
 from bootprob_gpu import Problem, Status, fit
 
 CPU = torch.device("cpu")
@@ -87,9 +88,10 @@ def test_both_rates_where_no_plane_can(rng):
     y = np.repeat([1.0, -1.0], 40)
     X = rng.normal(size=(80, 1)) + 0.7 * y[:, None]
     problem = Problem(X, y, np.ones((2, 80), dtype=int), [1.0])
-    with pytest.raises(UnattainableRateError, match="of 2 machines") as raised:
+    with pytest.raises(UnattainableRateError, match="in one of the bootstrap samples") as raised:
         solve(problem, {"tpr": 0.95, "tnr": 0.95})
     assert 0 < raised.value.attainable < 0.95
+    assert f"{raised.value.attainable:.3g} was, the other rate kept" in str(raised.value)
 
 
 def test_machines_that_need_no_constraint_are_the_plain_ones(rng):
@@ -105,8 +107,9 @@ def test_close_to_the_best_of_all_choices(rng):
     problem = draw(rng, n=18, B=3, C=(0.3, 3.0))
     excess = []
     _, objective, _, _ = solve(problem, {"tpr": 0.65})
+    truth = Enumerated(problem, np.ones(18), {"tpr": 0.65})
     for b, r in itertools.product(range(3), range(2)):
-        best = _best_of_all_choices(problem, b, r, 0.65)
+        best = truth.best(b, r)
         assert objective[b, r] >= best * (1 - 1e-5)
         excess.append(objective[b, r] / best - 1)
     assert np.median(excess) < 0.02
@@ -140,35 +143,118 @@ def test_the_exact_method_proves_the_best(rng, kind):
     again = torch.cat([part for _, part in proven.models.scores(torch.from_numpy(problem.X))])
     np.testing.assert_allclose(again.numpy(), scores, atol=1e-5)
     if kind == "linear":
+        truth = Enumerated(problem, weight, {"tpr": 0.65})
         for b, r in itertools.product(range(2), range(2)):
-            best = _best_of_all_choices(problem, b, r, 0.65)
+            best = truth.best(b, r)
             assert proven.objective[b, r] == pytest.approx(best, rel=2e-4)
 
 
-def _best_of_all_choices(problem, b, r, share):
-    counts, y = problem.counts[b], problem.y
-    drawn = np.flatnonzero(counts)
-    positives = np.flatnonzero((counts > 0) & (y > 0))
-    needed = share * counts[positives].sum()
-    w, beta, slack = cp.Variable(problem.X.shape[1]), cp.Variable(), cp.Variable(len(drawn))
-    hard = cp.Parameter(len(drawn), nonneg=True)
-    rows = problem.X[drawn] / problem.scale_of(slice(b, b + 1))[0]
-    margin = cp.multiply(y[drawn], rows @ w + beta)
-    cost = problem.C[r] * counts[drawn]
-    qp = cp.Problem(
-        cp.Minimize(0.5 * cp.sum_squares(w) + cost @ slack),
-        [slack >= 0, margin >= 1 - slack, cp.multiply(hard, slack) <= 0],
-    )
-    best = np.inf
-    for size in range(len(positives) + 1):
-        for kept in itertools.combinations(positives, size):
-            mass = counts[list(kept)].sum()
-            # A choice with a row to spare is never better than one without.
-            if mass < needed - 1e-9 or any(mass - counts[k] >= needed - 1e-9 for k in kept):
-                continue
-            hard.value = np.isin(drawn, kept).astype(float)
-            best = min(best, qp.solve(solver=cp.CLARABEL))
-    return best
+class Enumerated:
+    """The least objective of (3.7) over all choices of rows, for any sample of a problem."""
+
+    def __init__(self, problem, weight, rates):
+        self.problem, self.weight, self.rates = problem, weight, rates
+        self.upper = problem.upper_of(slice(None))
+
+    def best(self, b, r):
+        """Infinite where no choice can be kept."""
+        problem = self.problem
+        drawn = np.flatnonzero(problem.counts[b])
+        y, mass = problem.y[drawn], (problem.counts[b] * self.weight)[drawn]
+        rows = problem.X[drawn] / problem.scale_of(slice(b, b + 1))[0]
+        w, beta = cp.Variable(rows.shape[1]), cp.Variable()
+        slack, most = cp.Variable(len(y), nonneg=True), cp.Parameter(len(y))
+        qp = cp.Problem(
+            cp.Minimize(0.5 * cp.sum_squares(w) + self.upper[b, r, drawn] @ slack),
+            [cp.multiply(y, rows @ w + beta) >= 1 - slack, slack <= most],
+        )
+        best = np.inf
+        for kept in itertools.product(
+            *(choices(rate, self.rates[rate], y, mass) for rate in self.rates)
+        ):
+            most.value = np.full(len(y), 1e5)
+            most.value[list(itertools.chain(*kept))] = 0.0
+            value = qp.solve(solver=cp.CLARABEL)
+            best = min(best, value if qp.status == "optimal" else np.inf)
+        return best
+
+
+def choices(rate, share, y, mass):
+    """Rows of a class that make up a share of its mass, none of them to spare, as (3.7) has it."""
+    rows = np.flatnonzero(y > 0 if rate == "tpr" else y < 0)
+    needed = share * mass[rows].sum() * (1 - 1e-9)
+    for size in range(len(rows) + 1):
+        for kept in itertools.combinations(rows, size):
+            total = mass[list(kept)].sum()
+            if total >= needed and all(total - mass[k] < needed for k in kept):
+                yield kept
+
+
+def small_table(rng, rates):
+    """Classes of 2 to 7 rows, some of them equal, some of other weight; two samples, two C."""
+    n_positive, n_negative = rng.integers(2, 8, size=2)
+    n, p = n_positive + n_negative, rng.integers(1, 4)
+    y = np.repeat([1.0, -1.0], [n_positive, n_negative])
+    X = rng.normal(size=(n, p)) + rng.choice([0.0, 0.5, 1.0]) * (y > 0)[:, None]
+    X = X.round() if rng.uniform() < 0.4 else X
+    X[rng.integers(n)] = X[rng.integers(n)]
+    weight = np.ones(n) if rng.uniform() < 0.5 else rng.choice([0.5, 1.0, 1.7, 3.0], size=n)
+    counts = rng.multinomial(n, np.full(n, 1 / n), size=2)
+    counts[:, [0, n - 1]] += 1
+    problem = Problem(X, y, counts, rng.choice([0.1, 1.0, 10.0], 2), row_weight=weight)
+    return problem, weight, dict(rates)
+
+
+SMALL_RATES = [
+    *({rate: share} for rate in ("tpr", "tnr") for share in (0.5, 0.7, 0.9, 1.0)),
+    {"tpr": 0.7, "tnr": 0.5},
+    {"tpr": 0.5, "tnr": 0.7},
+]
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["heuristic", "exact"])
+@pytest.mark.parametrize("rates", SMALL_RATES, ids=str)
+def test_small_tables_against_enumeration(rng, rates, exact):
+    """What is asked is (3.7) in each sample, and what is said of it is true."""
+    for _ in range(2):
+        problem, weight, rates = small_table(rng, rates)
+        truth = Enumerated(problem, weight, rates)
+        best = np.array([[truth.best(b, r) for r in range(2)] for b in range(2)])
+        shares = needed_shares(rate_floors(rates), LeftOut(problem.y > 0, weight))
+        assert shares == rates
+        try:
+            [block] = iter_fit_constrained(
+                problem, weight, rate_floors(rates), shares, tol=None, device=CPU,
+                dtype=torch.float64, memory_limit=None,
+            )  # fmt: skip
+        except UnattainableRateError:
+            assert len(rates) == 2  # one can always be kept
+            continue
+        if exact:
+            block = prove(block, problem, weight, rate_floors(rates), shares, time_limit=20.0)
+            np.testing.assert_allclose(block.objective.numpy(), best, rtol=3e-4)
+            assert (block.gap <= 1e-4 + 1e-9).all()
+        assert (block.objective.numpy() >= best * (1 - 1e-5)).all()
+        assert (block.lower_bound.numpy() <= best * (1 + 1e-5)).all()
+        scores, mass = block.models.train_scores.numpy(), problem.counts * weight
+        for rate, share in rates.items():
+            of_class = mass * (problem.y > 0 if rate == "tpr" else problem.y < 0)
+            kept = (of_class[:, None] * (problem.y * scores >= 1 - 1e-6)).sum(-1)
+            assert (kept >= share * of_class.sum(1, keepdims=True) * (1 - 1e-9)).all()
+
+
+def test_the_heuristic_on_small_tables_is_close_to_the_best():
+    """With a seed of its own, for a heuristic promises nothing. None is refused that can be had."""
+    rng, excess = np.random.default_rng(5), []
+    for rates in SMALL_RATES * 4:
+        problem, weight, rates = small_table(rng, rates)
+        truth = Enumerated(problem, weight, rates)
+        best = np.array([[truth.best(b, r) for r in range(2)] for b in range(2)])
+        if np.isinf(best).any():
+            continue
+        excess.append(solve(problem, rates, weight)[1] / best - 1)
+    assert len(excess) == 40
+    assert np.max(excess) < 0.01
 
 
 def test_weights_count_in_the_rates(rng):

@@ -27,7 +27,7 @@ def overlapping(rng, n=160, p=3, share=0.35):
 def test_the_required_share_is_rarely_reached_by_a_rate_too_low(rng, bound, n):
     # 40 rows, all right, show no more than .83 with (2.4)
     floor, confidence = float(rng.uniform(0.5, 0.82)), 0.9
-    needed = round(RateFloor("tpr", floor, confidence, bound).required_share(n) * n)
+    needed = RateFloor("tpr", floor, confidence, bound).required_rows(n)
     assert stats.binom.sf(needed - 1, n, floor) <= 0.1 + 1e-12
     if bound == "binomial":  # and one row fewer would be too few
         assert stats.binom.sf(needed - 2, n, floor) > 0.1
@@ -38,20 +38,33 @@ def test_the_required_share_is_rarely_reached_by_a_rate_too_low(rng, bound, n):
 
 
 def test_without_confidence_the_share_itself_is_required():
-    assert RateFloor("tpr", 0.95).required_share(20) * 20 == 19
-    assert RateFloor("tpr", 0.7).required_share(10) * 10 == pytest.approx(7)
-    assert RateFloor("tpr", 0.71).required_share(10) * 10 == pytest.approx(8)
+    for n in (6, 10, 20, 33.3):  # of these rows, or of others: rounded where it is asked for
+        assert RateFloor("tpr", 0.7).required_share(n) == 0.7
+    assert RateFloor("tpr", 0.95).required_rows(20) == 19
+    assert RateFloor("tpr", 0.7).required_rows(10) == 7
+    assert RateFloor("tpr", 0.71).required_rows(10) == 8
+
+
+def test_weights_whose_effective_number_is_whole_ask_for_no_more():
+    rows = LeftOut(np.ones(4, dtype=bool), np.array([1.0, 1.0, 1.0, 3.0]))  # as 3 rows
+    assert needed_shares(rate_floors({"tpr": 0.7}), rows)["tpr"] == 0.7
+
+
+def test_hoeffding_is_not_rounded_to_the_rows_at_hand():
+    share = RateFloor("tpr", 0.7, 0.9, "hoeffding").required_share(40)
+    assert share == pytest.approx(0.7 + np.sqrt(np.log(0.1) / -80))  # 34.79 of 40, not 35
 
 
 @pytest.mark.parametrize(("bound", "least"), [("binomial", 59), ("hoeffding", 600)])
 def test_too_few_rows_are_said_with_how_many_there_must_be(bound, least):
     floor = RateFloor("tpr", 0.95, 0.95, bound)
     assert floor.least_rows() == least
-    assert floor.required_share(least) == 1
+    assert floor.required_rows(least) == least
     with pytest.raises(UnattainableRateError, match=f"at least {least} positives") as raised:
         floor.required_share(least - 1)
     assert raised.value.rate == "tpr"
-    assert RateFloor("tpr", raised.value.attainable, 0.95, bound).required_share(least - 1) == 1
+    best = RateFloor("tpr", raised.value.attainable, 0.95, bound)
+    assert best.required_rows(least - 1) == least - 1
 
 
 def test_certainty_cannot_be_promised():

@@ -7,7 +7,7 @@ The constraint ``y_j f(x_j) ≥ 1 − M_j (1 − z_j)`` loses nothing if ``M_j``
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem
 
-__all__ = ["AnchorBounds", "closed_form_bounds", "given_bounds", "probed_bounds"]
+__all__ = ["AnchorBounds", "closed_form_bounds", "probed_bounds", "within"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -37,18 +37,29 @@ class AnchorBounds:
     right : ndarray of bool, shape (n_anchors,)
         ``z = 1`` loses nothing.
     wrong : ndarray of bool, shape (n_anchors,)
-        ``z = 0`` in every such solution.
+        ``z = 0`` in every such solution, or counts for nothing.
+    floor : float
+        ``1 − M₁`` of (2.7) where M₁ is given, which every anchor has to reach, else −inf.
     """
 
     big_m: Floats
     right: Bools
     wrong: Bools
+    floor: float = -np.inf
 
 
-def given_bounds(problem: ConstrainedProblem, big_m: float) -> AnchorBounds:
-    """The same M for all anchors, whether or not it cuts off something."""
-    nothing = np.zeros(len(problem.anchor_y), dtype=bool)
-    return AnchorBounds(np.full(len(nothing), float(big_m)), nothing, nothing)
+def within(problem: ConstrainedProblem, known: AnchorBounds, big_m: float) -> AnchorBounds:
+    """What is known where (2.7) holds besides, with one M₁ for every anchor of J.
+
+    An anchor that no requirement counts is bounded by it too, its z being 0 as well as 1.
+    """
+    counted = np.any([r.members for r in problem.requirements], axis=0)
+    return AnchorBounds(
+        np.minimum(known.big_m, big_m),
+        right=known.right & counted,
+        wrong=known.wrong | ~counted,
+        floor=1 - big_m,
+    )
 
 
 def closed_form_bounds(problem: ConstrainedProblem) -> AnchorBounds:
@@ -118,7 +129,8 @@ def probed_bounds(
     deadline : float
         On the clock of `time.perf_counter`.
     """
-    known = AnchorBounds(known.big_m.copy(), known.right.copy(), known.wrong.copy())
+    copies = {name: getattr(known, name).copy() for name in ("big_m", "right", "wrong")}
+    known = replace(known, **copies)
     _keep_what_is_needed(problem, known)
     if (known.right | known.wrong).all():
         return known

@@ -65,7 +65,7 @@ def build_model(problem: ConstrainedProblem, known: AnchorBounds, *, boolean: bo
     ----------
     problem : ConstrainedProblem
     known : AnchorBounds
-        Anchors known to be right have no slack, those known to be wrong are left out.
+        Anchors known to be right have no slack; those known to be wrong have the floor only.
     boolean : bool
         Whether z is 0 or 1, or anything between.
     """
@@ -79,6 +79,9 @@ def build_model(problem: ConstrainedProblem, known: AnchorBounds, *, boolean: bo
     if known.right.any():
         label = problem.anchor_y[known.right]
         constraints.append(signed[known.right] @ coef + label * intercept >= 1)
+    if known.wrong.any() and np.isfinite(known.floor):
+        label = problem.anchor_y[known.wrong]
+        constraints.append(signed[known.wrong] @ coef + label * intercept >= known.floor)
     right = None
     if free.any():
         right = cp.Variable(int(free.sum()), boolean=boolean)
@@ -117,12 +120,15 @@ def solve_relaxation(
     return value - _SURE * max(value, 1.0), model.coef.value, float(model.intercept.value)
 
 
-def solve_kept(problem: ConstrainedProblem, kept: Bools) -> tuple[Floats, float] | None:
+def solve_kept(
+    problem: ConstrainedProblem, kept: Bools, floor: float = -np.inf
+) -> tuple[Floats, float] | None:
     """The best hyperplane that keeps these anchors, scaled so that none is short by rounding.
 
-    None where there is none, or the solver came too far from one.
+    The other anchors reach the floor. None where there is none, or the solver came too far from
+    one.
     """
-    known = AnchorBounds(np.zeros(len(kept)), right=kept, wrong=~kept)
+    known = AnchorBounds(np.zeros(len(kept)), right=kept, wrong=~kept, floor=floor)
     found = solve_relaxation(problem, known)
     if found is None:
         return None

@@ -28,7 +28,8 @@ def search_directions(problem: ConstrainedProblem, margins: Floats) -> Floats:
     ----------
     problem : ConstrainedProblem
     margins : ndarray, shape (b, n_anchors)
-        Hyperplanes to start from.
+        Hyperplanes to start from, both ways round: no step of the climb is long enough to turn one
+        about, and with few anchors of a class the best plane may look away from it.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def search_directions(problem: ConstrainedProblem, margins: Floats) -> Floats:
     # Centred, a column that is constant moves nothing; the intercept is free anyway.
     anchors = problem.anchors - problem.anchors.mean(axis=0)
     anchors /= np.where(spread > 0, spread, 1.0)
-    found = _moved(problem, margins)
+    found = _moved(problem, np.concatenate([margins, -margins]))
     for _ in range(_ROUNDS):
         lack = np.array([problem.shortfall(each > 0).sum() for each in found])
         if not lack.all():

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.constrained.big_m import closed_form_bounds, given_bounds, probed_bounds
+from bootprob.constrained.allowed_start import ALLOWED, allowed_start
+from bootprob.constrained.big_m import closed_form_bounds, probed_bounds, within
 from bootprob.constrained.convex_model import solve_kept, solve_relaxation, stretched
 from bootprob.constrained.mixed_integer import Found, solve_by_gurobi, solve_by_scip
 from bootprob.constrained.optional_solvers import choose_solver
@@ -52,17 +53,18 @@ def solve_exact(
     ----------
     problem : ConstrainedProblem
     start : Solution
-        A solution of it, such as the heuristic's. The result is never worse.
+        A solution of it, such as the heuristic's. The result is never worse, but for a start that
+        a given M₁ excludes.
     solver : {"SCIP", "HIGHS", "GUROBI"}, optional
         SCIP and Gurobi branch and bound on the quadratic problem; HiGHS, which cannot, on linear
         ones that come closer and closer to it. By default SCIP where it is installed, else HiGHS;
         Gurobi (the user's, with a licence for the size) only when asked for.
     big_m : float, optional
-        M₁ of thesis (2.7), for all anchors, 100 there. It cuts off every solution in which an
-        anchor is wrong by more, ``y f(x) < 1 − M₁``, perhaps the best ones: `lower_bound` and
-        status are then about the problem thus restricted, with the start added to its solutions
-        if it is none of them. By default each anchor has its own, so large that nothing better
-        than the start is cut off and hardly larger.
+        M₁ of thesis (2.7), for all anchors of J, whether or not a rate counts them; 100 there. It
+        cuts off every hyperplane for which some anchor is wrong by more, ``y f(x) < 1 − M₁``,
+        perhaps the best ones: the result (to ``1e-6 · M₁``), its `lower_bound` and its status are
+        of the problem thus restricted. By default each anchor counted has its own, so large that
+        nothing better than the start is cut off and hardly larger.
     time_limit : float, default 300.0
         Seconds. Building the models is counted, but not interrupted.
     gap : float, default 1e-4
@@ -81,28 +83,35 @@ def solve_exact(
     ------
     DataError
         The start does not meet the requirements; a parameter is out of range; the solver is not
-        installed or refuses the problem.
+        installed or refuses the problem; no hyperplane keeps the rates within `big_m`.
+    BootprobError
+        The start is not within `big_m`, and nothing that is was found in time.
     """
     begun = time.perf_counter()
     name = choose_solver(solver)
     _check(problem, start, big_m, time_limit, gap)
     deadline = begun + time_limit
-    search = _Search(problem, start, gap)
+    if big_m is not None:
+        start = allowed_start(problem, start, big_m, name, deadline)
+    search = _Search(problem, start, gap, big_m)
     if not search.finished(deadline):
         search.polish_start()
     worse = np.inf
     # Once more from a much better solution: tolerances are relative to what a run starts from.
     while not search.finished(deadline) and search.best.objective < worse * (1 - gap):
         worse = search.best.objective
-        search.run(_SOLVERS[name], big_m, deadline, verbose)
+        search.run(_SOLVERS[name], deadline, verbose)
     return search.result(time.perf_counter() - begun)
 
 
 class _Search:
     """The best solution and the highest bound so far, in the units of the problem."""
 
-    def __init__(self, problem: ConstrainedProblem, start: Solution, gap: float) -> None:
-        self.problem, self.gap = problem, gap
+    def __init__(
+        self, problem: ConstrainedProblem, start: Solution, gap: float, big_m: float | None
+    ) -> None:
+        self.problem, self.gap, self.big_m = problem, gap, big_m
+        self.floor = -np.inf if big_m is None else 1 - big_m
         self.best = start
         self.bound = max(start.lower_bound, 0.0)
         kept = problem.margins(start.coef, start.intercept) >= 1 - _ON_MARGIN
@@ -115,9 +124,12 @@ class _Search:
 
     def offer(self, coef: Floats, intercept: float) -> None:
         """Take a hyperplane if it is better and, looked at afresh, meets the requirements."""
-        kept = self.problem.margins(coef, intercept) >= 1 - _ROUNDING
+        margins = self.problem.margins(coef, intercept)
+        kept = margins >= 1 - _ROUNDING
         objective = self.problem.objective(coef, intercept)
         if self.problem.shortfall(kept).any() or not objective < self.best.objective:
+            return
+        if self.big_m is not None and margins.min() < self.floor - ALLOWED * self.big_m:
             return
         self.best = replace(
             self.best, coef=coef, intercept=float(intercept), objective=objective, kept=kept
@@ -131,30 +143,30 @@ class _Search:
 
     def polish_start(self) -> None:
         """The best hyperplane that keeps what the start keeps."""
-        reduction = reduce_problem(self.problem, self.problem.objective(*self.inside))
+        reduction = self._reduce()
         margins = reduction.problem.margins(*reduction.inward(*self.inside))
         self._polish(reduction, margins >= 1 - _ROUNDING)
 
+    def _reduce(self) -> Reduction:
+        unit = self.problem.objective(*self.inside)
+        return reduce_problem(self.problem, unit, every_anchor=self.big_m is not None)
+
     def _polish(self, reduction: Reduction, kept: Bools) -> None:
-        polished = solve_kept(reduction.problem, kept)
+        polished = solve_kept(reduction.problem, kept, self.floor)
         if polished is not None:
             self.offer(*reduction.outward(*polished))
 
-    def run(
-        self, solver: Callable[..., Found], big_m: float | None, deadline: float, verbose: bool
-    ) -> None:
+    def run(self, solver: Callable[..., Found], deadline: float, verbose: bool) -> None:
         """Bounds on the anchors, the relaxation, then branch and bound."""
-        unit = self.problem.objective(*self.inside)
-        reduction = reduce_problem(self.problem, unit)
-        reduced, start = reduction.problem, reduction.inward(*self.inside)
-        if big_m is not None:
-            known = given_bounds(reduced, big_m)
-        else:
-            known = closed_form_bounds(reduced)
-            until = time.perf_counter() + _PROBING * (deadline - time.perf_counter())
-            known = probed_bounds(
-                reduced, known, reduced.margins(*start) >= 1 - _ROUNDING, min(until, deadline)
-            )
+        reduction = self._reduce()
+        unit, reduced, start = reduction.unit, reduction.problem, reduction.inward(*self.inside)
+        known = closed_form_bounds(reduced)
+        if self.big_m is not None:
+            known = within(reduced, known, self.big_m)
+        until = time.perf_counter() + _PROBING * (deadline - time.perf_counter())
+        known = probed_bounds(
+            reduced, known, reduced.margins(*start) >= 1 - _ROUNDING, min(until, deadline)
+        )
         relaxed = solve_relaxation(reduced, known)
         reach = np.full(reduced.X.shape[1], np.sqrt(2.0))
         centre = np.zeros_like(reach)

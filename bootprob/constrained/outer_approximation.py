@@ -71,7 +71,7 @@ def solve_by_outer_approximation(
                 )
             except cp.SolverError:  # it gave up; what is known by now stays true
                 break
-        if master.status == cp.INFEASIBLE:  # possible where a given M excludes the start
+        if master.status == cp.INFEASIBLE:  # up to rounding nothing is better than the start
             bound = np.inf
             break
         info = master.solver_stats.extra_stats
@@ -81,7 +81,7 @@ def solve_by_outer_approximation(
             break
         coef, kept = model.coef.value, model.chosen(known)
         points.append(coef)
-        exact = None if problem.shortfall(kept).any() else solve_kept(problem, kept)
+        exact = None if problem.shortfall(kept).any() else solve_kept(problem, kept, known.floor)
         if exact is not None:
             points.append(exact[0])
             best = min(best, (problem.objective(*exact), *exact), key=lambda found: found[0])

@@ -45,7 +45,9 @@ class Reduction:
         return outer, float(intercept - outer @ self.centre)
 
 
-def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
+def reduce_problem(
+    problem: ConstrainedProblem, unit: float, *, every_anchor: bool = False
+) -> Reduction:
     """Centre, scale and merge, without changing what is optimal.
 
     Rows that occur twice are merged, their costs or weights added: identical anchors are right
@@ -58,11 +60,15 @@ def reduce_problem(problem: ConstrainedProblem, unit: float) -> Reduction:
     unit : float
         The objective that becomes 1, positive: that of the best solution known. Then
         ``‖u‖² ≤ 2`` for every solution as good, whatever the units of rows and costs were.
+    every_anchor : bool, default False
+        Keep the anchors that no requirement counts, which (2.7) with a given M₁ bounds too. Their
+        requirements have no members among them.
     """
     binding = tuple(r for r in problem.requirements if r.required > 0)
     members = np.array([r.members for r in binding], dtype=bool)
     members = members.reshape(len(binding), len(problem.anchor_y))
-    counted = members.any(axis=0) & (problem.anchor_weight > 0)
+    members &= problem.anchor_weight > 0
+    counted = members.any(axis=0) | every_anchor
     centre = problem.X.mean(axis=0)
 
     charged = problem.cost > 0

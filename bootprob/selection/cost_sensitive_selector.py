@@ -274,7 +274,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         needed = {}
         for floor in rate_floors(self.rates, self.confidence, self.bound):
             n = int(floor.members(positive).sum())
-            needed[str(floor.rate)] = round(floor.required_share(n) * n)
+            needed[str(floor.rate)] = floor.required_rows(n)
         return needed
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

@@ -15,7 +15,7 @@ from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.outer_approximation import solve_by_outer_approximation
 from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
 from bootprob.constrained.reduction import reduce_problem
-from bootprob.exceptions import DataError
+from bootprob.exceptions import BootprobError, DataError
 
 SOLVERS = ["SCIP", "HIGHS"]
 ASKED = {
@@ -256,18 +256,36 @@ def test_rows_of_one_class(rng):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("big_m", [0.3, 2.0, 100.0])
-def test_a_given_m_may_cut_off_the_optimum(rng, monkeypatch, solver, big_m):
-    problem = small_problem(rng, {"tpr": 0.6})
-    _, possible = enumerated(problem)
-    start = KeptAnchors(problem).solution(possible[-1])
-    restricted, _ = enumerated(problem, big_m)
-    found = solve_exact(problem, start, solver=solver, big_m=big_m)
-    check(problem, found)
-    assert found.status == "optimal"
-    # The start counts even where M excludes it, and so may what the polish makes of it.
-    assert found.lower_bound <= restricted * (1 + 1e-6)
-    assert found.objective <= min(start.objective, restricted) * (1 + 2e-4)
+@pytest.mark.parametrize("asked", ["tpr", "tpr and tnr", "accuracy"])
+@pytest.mark.parametrize("big_m", [0.3, 1.2, 1.6, 2.5, 100.0])
+def test_with_a_given_m_the_answer_is_that_of_the_restricted_problem(rng, solver, big_m, asked):
+    """(2.7) is about every anchor of J, those included that no rate counts."""
+    for _ in range(2):
+        problem = small_problem(rng, ASKED[asked])
+        _, possible = enumerated(problem)
+        start = KeptAnchors(problem).solution(possible[-1])
+        restricted, _ = enumerated(problem, big_m)
+        if np.isinf(restricted):
+            with pytest.raises(DataError, match=f"big_m is {big_m:g}, and no machine keeps"):
+                solve_exact(problem, start, solver=solver, big_m=big_m)
+            continue
+        found = solve_exact(problem, start, solver=solver, big_m=big_m)
+        check(problem, found)
+        assert problem.margins(found.coef, found.intercept).min() >= 1 - big_m * (1 + 1e-6)
+        assert found.status == "optimal"
+        assert found.lower_bound <= restricted * (1 + 1e-6)
+        assert found.objective == pytest.approx(restricted, rel=2e-4)
+
+
+def test_nothing_within_m_in_no_time(rng):
+    problem = small_problem(rng, {"tpr": 0.7})
+    start = KeptAnchors(problem).solution(problem.anchor_y > 0)
+    problem.anchors[1] = problem.anchors[0]  # of both classes: they cannot both have y f ≥ 0.1
+    with pytest.raises(BootprobError, match="was found in time") as caught:
+        solve_exact(problem, start, big_m=0.9, time_limit=0.0)
+    assert not isinstance(caught.value, DataError)
+    with pytest.raises(DataError, match=r"no machine keeps the rates with y f\(x\) ≥ 0\.1"):
+        solve_exact(problem, start, big_m=0.9)
 
 
 def _reduced(rng):

@@ -1,0 +1,119 @@
+"""A first solution within a given M₁ of (2.7), where the one at hand is not."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.constrained.big_m import AnchorBounds, within
+from bootprob.constrained.convex_model import build_model, solve_kept
+from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.constrained.problem import ConstrainedProblem, Solution
+from bootprob.constrained.reduction import reduce_problem
+from bootprob.exceptions import BootprobError, DataError
+
+__all__ = ["ALLOWED", "allowed_start"]
+
+Bools = NDArray[np.bool_]
+
+ALLOWED = 1e-6
+"""By how much of M₁ an anchor may be below ``1 − M₁``: what solvers leave of it."""
+_FEASIBLE = 2  # HiGHS's kSolutionStatusFeasible
+
+
+def allowed_start(
+    problem: ConstrainedProblem, start: Solution, big_m: float, solver: str, deadline: float
+) -> Solution:
+    """A solution in which no anchor is wrong by more than M₁: the start itself, if it is one.
+
+    Else the best one that keeps the same anchors, else the best one that keeps anchors which a
+    mixed-integer solver found to be possible.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+    start : Solution
+        Meets the requirements.
+    big_m : float
+        M₁, positive.
+    solver : {"SCIP", "HIGHS", "GUROBI"}
+    deadline : float
+        On the clock of `time.perf_counter`.
+
+    Raises
+    ------
+    DataError
+        No hyperplane meets the requirements within M₁.
+    BootprobError
+        The solver neither found one nor proved that in time.
+    """
+    lowest = 1 - big_m - ALLOWED * big_m
+    if problem.margins(start.coef, start.intercept).min(initial=np.inf) >= lowest:
+        return start
+    unit = start.objective if start.objective > 0 else 1.0
+    reduction = reduce_problem(problem, unit, every_anchor=True)
+    reduced = reduction.problem
+    free = np.zeros(len(reduced.anchor_y), dtype=bool)
+    known = within(reduced, AnchorBounds(np.full(len(free), np.inf), free, free), big_m)
+    kept: Bools | None = reduced.margins(*reduction.inward(start.coef, start.intercept)) >= 1 - 1e-6
+    for _ in range(2):
+        found = None if kept is None else solve_kept(reduced, kept & ~known.wrong, known.floor)
+        if found is not None:
+            coef, intercept = reduction.outward(*found)
+            margins = problem.margins(coef, intercept)
+            right = margins >= 1 - 1e-9
+            if margins.min() >= lowest and not problem.shortfall(right).any():
+                return replace(
+                    start,
+                    coef=coef,
+                    intercept=intercept,
+                    objective=problem.objective(coef, intercept),
+                    kept=right,
+                )
+        kept = _possible(reduced, known, big_m, solver, deadline)
+    raise _not_found(big_m)
+
+
+def _possible(
+    reduced: ConstrainedProblem, known: AnchorBounds, big_m: float, solver: str, deadline: float
+) -> Bools | None:
+    """Anchors that can be kept within M₁, or None where time was up."""
+    left = deadline - time.perf_counter()
+    if left <= 0:
+        return None
+    cp = load_cvxpy()
+
+    model = build_model(reduced, known, boolean=True)
+    search = cp.Problem(cp.Minimize(0), model.constraints)
+    limits: dict[str, dict[str, Any]] = {
+        "SCIP": {"scip_params": {"limits/time": left}},
+        "HIGHS": {"time_limit": left},
+        "GUROBI": {"TimeLimit": left},
+    }
+    with quiet_about_accuracy():
+        try:
+            search.solve(solver=solver, **limits[solver])
+        except cp.SolverError:
+            return None
+    if search.status == cp.INFEASIBLE:
+        raise DataError(
+            f"big_m is {big_m:g}, and no machine keeps the rates with y f(x) ≥ {1 - big_m:g} at "
+            "every anchor, as (2.7) then asks; raise big_m, or leave it out."
+        )
+    info = search.solver_stats.extra_stats
+    if solver == "HIGHS" and model.free.any() and info.primal_solution_status != _FEASIBLE:
+        return None  # the values would be garbage
+    if model.coef.value is None:
+        return None
+    return model.chosen(known)
+
+
+def _not_found(big_m: float) -> BootprobError:
+    return BootprobError(
+        f"big_m is {big_m:g}, and no machine with y f(x) ≥ {1 - big_m:g} at every anchor, as (2.7) "
+        "then asks, was found in time; raise time_limit or big_m, or leave big_m out."
+    )
