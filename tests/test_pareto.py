@@ -8,8 +8,10 @@ import pytest
 
 from bootprob import BootprobError, DataError
 from bootprob.selection import FeatureCosts, ParetoSVC
-from bootprob.selection.pareto_margin import MarginProblem, largest_nu, smallest_nu
+from bootprob.selection.pareto_margin import MarginProblem, Rule, largest_nu, smallest_nu
 from bootprob.selection.pareto_monomials import Monomials
+from bootprob.selection.pareto_program import MarginCostProgram, Solved
+from bootprob.selection.pareto_ranges import CostLevels
 
 SHARED = [([1, 2], 0.4)]
 
@@ -225,3 +227,114 @@ def test_out_of_time_it_says_so(rng):
     assert model.front_.margins.tolist() == whole.front_.margins[[0, -1]].tolist()
     # One program begun and out of time: whatever it has found is within its bound.
     assert all(point.gap >= 0 for point in model.front_.points)
+    np.testing.assert_allclose(model.front_.unproven, [(0, model.front_.costs[-1])], atol=1.001)
+
+
+def in_time_for(monkeypatch, programs):
+    """Let time be over after some programs, whatever the clock says."""
+    solve, left = MarginCostProgram._solve, [programs]
+
+    def counted(program, deadline):
+        left[0] -= 1
+        return solve(program, deadline) if left[0] >= 0 else Solved(None, np.inf, False)
+
+    monkeypatch.setattr(MarginCostProgram, "_solve", counted)
+
+
+@pytest.mark.parametrize("method", ["epsilon-constraint", "two-phase"])
+@pytest.mark.parametrize("shared", [None, SHARED])
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_out_of_time_what_it_says_is_so(rng, monkeypatch, method, shared, norm):
+    """The ranges that are not unproven hold the front, and every bound holds."""
+    X, codes = table(rng, 40, 6)
+    X[:, 3:] += 0.5 * rng.normal(size=3) * codes[:, None]
+    own = rng.uniform(0.5, 1.5, size=6) if shared else np.ones(6)
+    options = {"costs": own, "shared_costs": shared, "norm": norm, "method": method, "cv": None}
+    whole = ParetoSVC(**options).fit(X, codes).front_
+    assert whole.status == "optimal"
+    assert whole.unproven == ()
+    for programs in {0, 1, 3, whole.n_programs // 2, whole.n_programs - 1}:
+        with monkeypatch.context() as patch:
+            in_time_for(patch, programs)
+            with pytest.warns(UserWarning, match="elsewhere all are found"):
+                front = ParetoSVC(time_limit=1e6, **options).fit(X, codes).front_
+        assert front.status == "time limit"
+        assert front.unproven
+        for point in whole.points:
+            if not any(low < point.cost <= high + 1e-9 for low, high in front.unproven):
+                known = front.margins[front.costs <= point.cost + 1e-9].max()
+                assert known == pytest.approx(point.margin, abs=2e-6)
+        for point in front.points:
+            best = whole.margins[whole.costs <= point.cost + 1e-9].max()
+            assert point.margin <= best + 2e-6
+            assert point.bound >= best - 2e-6
+            if point.status == "optimal":
+                assert point.margin == pytest.approx(best, abs=2e-6)
+            assert point.status in ("optimal", "heuristic")
+
+
+@pytest.mark.parametrize("method", ["epsilon-constraint", "two-phase"])
+def test_out_of_time_there_are_rules_of_all_costs(monkeypatch, method):
+    """After four programs: the cheap end and the dear end are proven, and rules lie between."""
+    rng = np.random.default_rng(0)
+    X, codes = table(rng, 60, 12)
+    X[:, 3:] += 0.7 * codes[:, None] + 0.3 * rng.normal(size=(60, 9))
+    in_time_for(monkeypatch, 4)
+    with pytest.warns(UserWarning, match="time limit"):
+        model = ParetoSVC(norm="linf", time_limit=1e6, method=method, cv=None).fit(X, codes)
+    front = model.front_
+    assert front.costs[-1] == 12
+    assert np.diff(front.costs).max() <= 3
+    if method == "epsilon-constraint":
+        (unproven,) = front.unproven
+        assert front.costs[1] == 1
+        assert front.points[1].status == front.points[2].status == "optimal"
+        assert 1 <= unproven[0] < unproven[1] < front.costs[-1]
+
+
+def test_two_phases_within_a_budget():
+    """The best compromise of two points may cost more than both, and then does not count."""
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        X, codes = table(rng, 30, 4)
+        own = rng.uniform(0.2, 1, size=4)
+        whole = ParetoSVC(costs=own, cv=None).fit(X, codes).front_
+        for budget in whole.costs[1:-1] + 1e-6:
+            options = {"costs": own, "cv": None, "budget": budget}
+            one = ParetoSVC(method="two-phase", **options).fit(X, codes).front_
+            other = ParetoSVC(**options).fit(X, codes).front_
+            np.testing.assert_allclose(one.costs, other.costs, atol=1e-9)
+            assert one.costs[-1] <= budget
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "cost", "below", "up_to"),
+    [
+        ([1, 1, 1], [], 2.0, 1.0, 2.0),
+        ([0.1, 0.3, 0.7], [], 0.3, 0.2, 0.3),
+        ([1, 2, 0], [([0, 2], 3.0)], 2.5, 2.0, 2.0),
+        ([1, 1.5], [], 1.5, 1.5 - 2.5e-6, 1.5),
+        ([0, 0], [], 0.0, 0.0, 0.0),
+    ],
+)
+def test_what_columns_can_cost(own, shared, cost, below, up_to):
+    costs = FeatureCosts.of(own, shared, len(own))
+    levels = CostLevels(costs, 1e-6 * costs.total(range(len(own))))
+    assert levels.below(cost) == pytest.approx(below, abs=1e-12)
+    assert levels.up_to(cost) == pytest.approx(up_to, abs=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("nu", [None, 0.6])
+def test_what_a_feature_adds_to_the_margin(rng, classes, nu):
+    """Without it the mean of the same rows is less by that, and the worst rows are not better."""
+    X, codes = table(rng, 30, 5, classes)
+    problem = MarginProblem(X, codes, "l1", nu)
+    shape = (1, 5) if classes == 2 else (classes, 5)
+    rule = Rule(rng.normal(size=shape), rng.normal(size=shape[0]), 0.0)
+    margin = problem.margin(rule.scores(X))
+    adds = problem.contributions(rule)
+    for j in range(5):
+        without = Rule(np.where(np.arange(5) == j, 0.0, rule.coef), rule.intercept, 0.0)
+        scores = without.scores(X)
+        assert problem.margin(scores) <= margin - adds[j] + 1e-9

@@ -37,8 +37,9 @@ class ParetoPoint:
         Columns that it needs, ascending; none in the rule that always says the largest class.
     rule : Rule
         Its score functions on the standardised products of columns.
-    status : {"optimal", "time limit"}
-        Of the program that found it.
+    status : {"optimal", "time limit", "heuristic"}
+        "optimal": no rule that costs as little has a larger margin. Otherwise whether a program
+        found it, and ran out of time, or none did.
     seconds : float
         Since the search began.
     supported : bool
@@ -82,6 +83,10 @@ class ParetoFront:
         Mixed-integer programs solved.
     path : tuple of Found
         Every rule found, in that order; those that turned out to be dominated, too.
+    unproven : tuple of (float, float)
+        Costs, above the first number and up to the second, at which rules may be missing and those
+        that are there may not be the best. Everywhere else the front is complete; empty if it is
+        "optimal".
     """
 
     points: tuple[ParetoPoint, ...]
@@ -89,6 +94,7 @@ class ParetoFront:
     seconds: float
     n_programs: int
     path: tuple[Found, ...]
+    unproven: tuple[tuple[float, float], ...] = ()
 
     @property
     def costs(self) -> Floats:
@@ -142,6 +148,10 @@ class ParetoFront:
                     markerfacecolor=fill,
                     label=label,
                 )
+        for place, (low, high) in enumerate(self.unproven):
+            shade = left.axvspan(low, high, color="0.94", zorder=-1)
+            if place == 0:
+                shade.set_label("not proven")
         below = False
         for number, point in enumerate(self.points):
             # Above the stairs, but every second one of points close to each other below them.

@@ -78,15 +78,16 @@ def find_front(
             search.two_phase(supported_only=options["front"] == "supported")
         else:
             search.epsilon_constraint()
-    if not search.complete:
+    points, unproven = search.points, search.unproven
+    if unproven:
+        where = " and ".join(f"from {low:.4g} to {high:.4g}" for low, high in unproven)
         warnings.warn(
-            f"The time limit of {options['time_limit']:g} s was reached with "
-            f"{len(search.points)} rules found; more may be worth having, and the last ones found "
-            "may not be the best at their cost. Raise time_limit, or give a budget.",
+            f"The time limit of {options['time_limit']:g} s was reached with {len(points)} rules "
+            f"found. At costs {where} more may be worth having, and those found may not be the "
+            "best at their cost; elsewhere all are found. Raise time_limit, or give a budget.",
             ConvergenceWarning,
             stacklevel=4,
         )
-    points = search.points
     on_hull = supported(points, search.tolerance)
     points = [replace(point, supported=is_on) for point, is_on in zip(points, on_hull, strict=True)]
     if options["front"] == "supported":
@@ -95,10 +96,11 @@ def find_front(
     measured = tuple(_measured(point, problem, X, options, folds) for point in points)
     front = ParetoFront(
         measured,
-        "optimal" if search.complete else "time limit",
+        "time limit" if unproven else "optimal",
         search.seconds,
         search.n_programs,
         tuple(search.path),
+        unproven,
     )
     return front, monomials, nu
 

@@ -24,6 +24,8 @@ __all__ = ["MarginProblem", "Rule", "functional_margins", "largest_nu", "smalles
 Floats = NDArray[np.float64]
 Norm = Literal["l1", "linf"]
 
+_TIED = 1e-9  # of the range of margins
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -182,6 +184,30 @@ class MarginProblem:
             return float(each[0])
         weight = np.clip(self.nu * len(each) - np.arange(len(each)), 0.0, 1.0)
         return float(weight @ each / weight.sum())
+
+    def contributions(self, rule: Rule) -> Floats:
+        """What each feature adds to the margin of a rule, shape (N,); the rest are intercepts.
+
+        For the hard margin, on average over the rows that have it.
+
+        Parameters
+        ----------
+        rule : Rule
+        """
+        scores = rule.scores(self.features)
+        margins = functional_margins(scores, self.codes)
+        share = (margins <= margins.min() + _TIED * np.ptp(margins)).mean()
+        if self.nu is not None:
+            share = self.nu
+        weight = np.empty(len(margins))
+        weight[np.argsort(margins)] = np.clip(share * len(margins) - np.arange(len(margins)), 0, 1)
+        weight /= weight.sum()
+        if len(rule.coef) == 1:
+            contrast = np.where(self.codes == 1, 1.0, -1.0)[:, None] * rule.coef
+        else:
+            scores[np.arange(len(scores)), self.codes] = -np.inf
+            contrast = rule.coef[self.codes] - rule.coef[scores.argmax(axis=1)]
+        return np.asarray(np.einsum("u,un,un->n", weight, contrast, self.features))
 
     def best_rule(self, allowed: NDArray[np.bool_]) -> Rule:
         """Rule of the largest margin.

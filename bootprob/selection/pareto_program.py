@@ -161,20 +161,24 @@ class MarginCostProgram:
         solved = self._solve(deadline)
         return Solved(solved.paid, solved.bound * self._unit, solved.proven)
 
-    def best_compromise(self, of_margin: float, of_cost: float, deadline: float) -> Solved:
+    def best_compromise(
+        self, of_margin: float, of_cost: float, cap: float, deadline: float
+    ) -> Solved:
         """(30): the largest ``of_margin · θ − of_cost · cost``, with that as the objective.
 
         Parameters
         ----------
         of_margin, of_cost : float
             λ₁ and λ₂.
+        cap : float
+            What the columns may cost.
         deadline : float
             On the clock of `time.perf_counter`.
         """
         weights = np.array([of_margin * self._unit, of_cost * self.total])
         size = weights.sum()
         self._of_margin.value, self._of_cost.value = weights / size
-        self._cap.value = 1.0
+        self._cap.value = cap / self.total
         solved = self._solve(deadline)
         return Solved(solved.paid, solved.bound * size, solved.proven)
 

@@ -68,7 +68,8 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Folds for `cv_accuracies`; stratified, and no more than the smallest class has rows.
     solver : {"HIGHS", "SCIP"}, default "HIGHS"
     time_limit : float or None, default 300.0
-        Seconds for the front, after which it holds what was found.
+        Seconds for the front, after which it holds what was found: rules of all costs, proven at
+        the cheap and at the dear end. `front_.unproven` says where they are not.
     verbose : int, default 0
         1 shows a progress bar.
 
@@ -188,7 +189,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Warns
         -----
         ConvergenceWarning
-            The time limit was reached; `front_` holds what was found.
+            The time limit was reached; it says at which costs rules may be missing.
         UserWarning
             No rule is better than none.
         """
