@@ -1,4 +1,4 @@
-"""Class probabilities from bootstrapped support vector machines, with intervals that cover."""
+"""Class probabilities from bootstrapped support vector machines, with intervals."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from bootprob.exceptions import (
     BootprobError,
     ConstantColumnWarning,
+    CopiedRowsWarning,
     DataError,
     LackOfFitWarning,
     ModelFileError,
@@ -28,6 +29,7 @@ __all__ = [
     "ConstantColumnWarning",
     "ConstrainedSVC",
     "ConvexConstrainedSVC",
+    "CopiedRowsWarning",
     "CostMatrix",
     "CostSensitiveClassifier",
     "DataError",

@@ -83,7 +83,7 @@ def bootprob(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Class probabilities from a table, with intervals that cover.
+    """Class probabilities from a table, with intervals.
 
     [bold]Examples[/bold]
 

@@ -432,6 +432,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         -----
         ConvergenceWarning
             If a model was not solved to `tol`; says how many, and how far they got.
+        CopiedRowsWarning
+            If many rows are equal to others, their class included, and the columns would make few
+            equal by chance: such copies break what intervals, rates and out-of-bag numbers promise.
         ConstantColumnWarning
             If columns differ by so little (1e-100) that they are taken for constant.
         UserWarning

@@ -6,6 +6,7 @@ from typing import Any
 __all__ = [
     "BootprobError",
     "ConstantColumnWarning",
+    "CopiedRowsWarning",
     "DataError",
     "LackOfFitWarning",
     "ModelFileError",
@@ -47,6 +48,10 @@ class UnattainableRateError(DataError):
 
 class ConstantColumnWarning(UserWarning):
     """Columns differ by so little that they are taken for constant and say nothing of a row."""
+
+
+class CopiedRowsWarning(UserWarning):
+    """Many rows are copies of others; intervals, rates and out-of-bag numbers do not hold."""
 
 
 class LackOfFitWarning(UserWarning):

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from bootprob.checkpoints import Checkpoint
 from bootprob.control import controlled_rates
+from bootprob.copied_rows import warn_of_copies
 from bootprob.ensemble import train_ensemble
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap, check_exact_rows, fit_feature_map
@@ -73,6 +74,7 @@ def learn(svc: BootstrapSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict
             f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
             "class against the rest."
         )
+    warn_of_copies(X, codes, weight)
     weight, training_weight = weigh_classes(svc.class_weight, classes, y, weight)
     checkpoint = None
     if svc.checkpoint is not None:

@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu" / "benchmarks"))
 
+import coverage_document
 from promise_tables import TABLES, with_table
 
 ROOT = Path(__file__).parents[1]
@@ -51,3 +52,19 @@ def test_tables_are_those_of_the_results(name):
     assert with_table(name, text, ROOT / "tests" / "promises" / "results") == text
     with pytest.raises(ValueError, match="2 places"):
         with_table(name, text + text, ROOT / "tests" / "promises" / "results")
+
+
+def test_the_page_on_coverage_is_what_its_template_makes_of_the_results():
+    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    named = re.findall(r"(python|bootprob|torch|scikit-learn) ([\w.+]*\w)", text.split("##")[0])
+    cases = coverage_document.load(ROOT / "tests" / "promises" / "results")
+    assert coverage_document.render(cases, dict(named)) == text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/intervals.md", "docs/coverage.md"])
+def test_what_intervals_do_not_do_is_said_where_they_are_praised(name):
+    text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    assert "covered 33 to 80 %" in text
+    assert "fired in 0 to 33 % of the training sets" in text
+    assert "(repeated measurements)" in text
+    assert "break every guarantee" in text.replace("**", "")

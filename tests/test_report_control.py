@@ -13,6 +13,7 @@ from bootprob.control_summary import rates_under_control
 from bootprob.cross_fitted import cross_fitted_proba
 from bootprob.held_out import HeldOut
 from bootprob.report import write_report
+from report_pages import check_tables_of_figures
 from test_report import Page, numbers_in, report
 
 OPTIONS = {"C": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
@@ -139,6 +140,14 @@ class TestNumbers:
         calibrated = models["threshold"].predict_proba(held_out.X)[:, 1]
         np.testing.assert_array_equal(decision > half, calibrated > 0.5)
         assert half > 0
+
+    def test_every_figure_is_also_a_table(self, written):
+        _, source, page, numbers = written
+        check_tables_of_figures(source, n_figures=5)
+        shown = {value for value, _ in page.shown}
+        for entry in numbers["models"]:
+            curve = entry["control"]["curve"]
+            assert set(curve["sensitivity"]) | set(curve["specificity"]) <= shown
 
     def test_every_number_shown_is_in_the_json_file(self, written):
         *_, page, numbers = written

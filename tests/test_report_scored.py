@@ -21,6 +21,7 @@ from bootprob.report.scored import scored_content
 from bootprob.report.scored_counts import EDGES, quantiles
 from bootprob.report.scored_table import ScoredTable
 from bootprob.table_files import write_table
+from report_pages import check_tables_of_figures
 from scored_tables import scored_table
 from test_report import HOSTILE, Page, numbers_in
 
@@ -355,7 +356,8 @@ class TestPage:
                 assert abs(shown - scale * value) <= 0.5001 * 10**-digits
 
     def test_what_is_drawn_is_also_a_table(self, page):
-        _, parsed, numbers = page
+        source, parsed, numbers = page
+        check_tables_of_figures(source, n_figures=3)
         shown = {value for value, _ in parsed.shown}
         assert set(numbers["probabilities"]["scored"]["histogram"]["share"]) <= shown
         assert set(numbers["widths"]["histogram"]["share"]) <= shown

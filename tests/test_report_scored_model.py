@@ -23,6 +23,7 @@ from bootprob.report.scored_table import SCORED_SUFFIXES
 from bootprob.table_files import write_table
 from bootprob.tables import TableModel
 from mixed_tables import credit_table
+from report_pages import check_tables_of_figures
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +176,7 @@ class TestReport:
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
         assert "months (moved)" in page
         assert "otherwise than in training" in page
+        check_tables_of_figures(page, page.count("<figure"))
 
     def test_files_that_do_not_belong_together(self, model, new, tmp_path):
         write_table(new, tmp_path / "new.csv")

@@ -6,7 +6,7 @@ import torch
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
-from bootprob import BootstrapSVC, DataError
+from bootprob import BootstrapSVC, CopiedRowsWarning, DataError
 from bootprob.sensitivity import probability_sensitivity
 from bootprob_gpu import Problem, fit
 from bootprob_gpu.active_sets import SetStatus
@@ -146,7 +146,9 @@ def test_feature_maps_are_linear_machines_on_their_columns(rng):
 def test_more_columns_than_rows_and_duplicates(rng):
     X = np.repeat(rng.normal(size=(15, 40)), 2, axis=0)
     y = np.repeat(rng.permutation(np.arange(15) % 2), 2)
-    model = BootstrapSVC(C=[0.01, 1.0], n_bootstraps=5, random_state=0).fit(X, y)
+    model = BootstrapSVC(C=[0.01, 1.0], n_bootstraps=5, random_state=0)
+    with pytest.warns(CopiedRowsWarning, match="30 of 30 rows"):
+        model.fit(X, y)
     found = probability_sensitivity(model, X[:4])
     assert np.isfinite(found.row_weight).all()
     assert sum(found.status.values()) == 10

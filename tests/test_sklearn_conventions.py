@@ -51,6 +51,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::bootprob.CopiedRowsWarning")
 def test_weights_and_repetitions_agree_on_average():
     X, y = make_classification(120, 4, n_informative=3, n_redundant=0, flip_y=0.2, random_state=1)
     weight = np.random.default_rng(0).integers(1, 3, len(y))

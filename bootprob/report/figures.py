@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from bootprob.report.figure_tables import grid_table, histogram_tables, reliability_tables
 from bootprob.report.svg import COLORS, Picture, draw_picture
 from bootprob.report.wording import number, percent, probability, short
 
@@ -75,7 +76,9 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
         pairs = zip(curve["bins"]["probability"], curve["bins"]["observed"], strict=True)
         listed = ", ".join(f"{p:.1%} stated and {o:.1%} observed" for p, o in pairs)
         sentences.append(f"{label.capitalize()}, by groups of rows: {listed}.")
-    return draw_picture(draw, 4.3, name, "Reliability diagram. " + " ".join(sentences))
+    drawn = [(label.capitalize(), curve) for _, label, curve in curves]
+    tables = reliability_tables(drawn, votes=labels["vote"].capitalize())
+    return draw_picture(draw, 4.3, name, "Reliability diagram. " + " ".join(sentences), tables)
 
 
 def grid(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> Picture:
@@ -129,7 +132,8 @@ def grid(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> Pict
         f"C = {c}: accuracy {a:.1%}, weight {w:.1%}"
         for c, a, w in zip(labels, accuracy, weight, strict=True)
     )
-    return draw_picture(draw, 3.3, name, f"Out-of-bag accuracy and weight for each C. {listed}.")
+    alt = f"Out-of-bag accuracy and weight for each C. {listed}."
+    return draw_picture(draw, 3.3, name, alt, (grid_table(values),))
 
 
 def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Picture:
@@ -176,7 +180,7 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
         )
     )
     alt = f"Out-of-bag accuracy and weight for each C and γ. {listed}."
-    return draw_picture(draw, 1.6 + 0.42 * len(gammas), name, alt)
+    return draw_picture(draw, 1.6 + 0.42 * len(gammas), name, alt, (grid_table(values),))
 
 
 def histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Picture | None:
@@ -241,7 +245,8 @@ def histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
         f"{row['standard_deviation']:.2f}, {row['share_above_threshold']:.1%} above 0."
         for row in rows
     )
-    return draw_picture(draw, 0.5 + 1.0 * len(rows), name, f"Histograms of scores. {listed}")
+    alt, tables = f"Histograms of scores. {listed}", histogram_tables(values, classes)
+    return draw_picture(draw, 0.5 + 1.0 * len(rows), name, alt, tables)
 
 
 def intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Picture:

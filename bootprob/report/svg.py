@@ -10,12 +10,14 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+from bootprob.report.figure_tables import FigureTable
 
 __all__ = ["COLORS", "Picture", "draw_picture"]
 
@@ -68,14 +70,23 @@ class Picture:
         Its ``viewBox``.
     alt : str
         What the figure shows, in words, for those who cannot see it.
+    tables : tuple of FigureTable
+        Its numbers, where the page's template has no table of its own for them.
     """
 
     svg: str
     view_box: str
     alt: str
+    tables: tuple[FigureTable, ...] = ()
 
 
-def draw_picture(draw: Callable[[Figure], None], height: float, name: str, alt: str) -> Picture:
+def draw_picture(
+    draw: Callable[[Figure], None],
+    height: float,
+    name: str,
+    alt: str,
+    tables: tuple[FigureTable, ...] = (),
+) -> Picture:
     """Run `draw` on an empty figure and take the result apart for the page.
 
     Parameters
@@ -88,6 +99,8 @@ def draw_picture(draw: Callable[[Figure], None], height: float, name: str, alt: 
         Prefix of all ids, which must differ between the figures of a page.
     alt : str
         Text alternative.
+    tables : tuple of FigureTable, optional
+        The numbers of the figure.
     """
     with mpl.rc_context():
         mpl.rcdefaults()  # whatever style the caller has set: the same numbers, the same file
@@ -101,7 +114,7 @@ def draw_picture(draw: Callable[[Figure], None], height: float, name: str, alt: 
             # A class name in another script: the browser has the letters that are missing here.
             warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from", UserWarning)
             figure.savefig(buffer, format="svg", metadata=absent, transparent=True)
-    return _inline(buffer.getvalue(), name, alt)
+    return replace(_inline(buffer.getvalue(), name, alt), tables=tables)
 
 
 def _inline(svg: str, name: str, alt: str) -> Picture:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from bootprob.report.figure_tables import trade_off_tables
 from bootprob.report.svg import COLORS, Picture, draw_picture
 from bootprob.report.wording import percent
 
@@ -75,7 +76,8 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
         f"Curve of sensitivity against specificity, out of bag, for all thresholds. Wanted: "
         f"{wanted}. {said[0].upper()}{said[1:]}."
     )
-    return draw_picture(draw, 4.1, name, alt)
+    reached = [(_POINTS[key][0].capitalize(), tpr[key], tnr[key]) for key in reversed(points)]
+    return draw_picture(draw, 4.1, name, alt, trade_off_tables(curve, reached))
 
 
 def _draw_wanted(ax: Axes, tpr: float | None, tnr: float | None) -> None:

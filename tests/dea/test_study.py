@@ -17,6 +17,7 @@ from bootprob.dea import (
 )
 from bootprob.exceptions import DataError
 from bootprob.report.dea import write_dea_report
+from report_pages import check_tables_of_figures
 
 
 class Page(HTMLParser):
@@ -66,6 +67,7 @@ def written(study, folder):
     text = (folder / "page.html").read_text(encoding="utf-8")
     assert json.loads((folder / "page.json").read_text(encoding="utf-8")) == content
     assert "<script" not in text
+    check_tables_of_figures(text, text.count("<figure"))
     assert not re.search(r"(?:src|href)=\"(?!#|data:)", text)
     page = Page(text)
     assert len(page.ids) == len(set(page.ids))
