@@ -184,25 +184,28 @@ class ParetoSearch:
         than the last point costs. (31) asks for less by the smallest positive cost there is, which
         leaves out points where exchanging columns saves less than that.
         """
-        spent = [0.0, 0.0]
-        while ranges and time.perf_counter() < self._deadline:
-            dear = spent[1] < spent[0]
-            began = time.perf_counter()
-            here = ranges.pop(-1 if dear else 0)
-            cap = here.high
-            if not dear and not ranges:
-                cap = here.cheapest(self.found, self.tolerance)
-            left = self._closed_to(here, cap)
-            ranges = [*ranges, *left] if dear else [*left, *ranges]
-            spent[dear] += time.perf_counter() - began
-        self._open += ranges
+        for share in (_SHARE, 1.0):  # what was too hard for its share gets what is left
+            spent = [0.0, 0.0]
+            while ranges and time.perf_counter() < self._deadline:
+                dear = spent[1] < spent[0]
+                began = time.perf_counter()
+                here = ranges.pop(-1 if dear else 0)
+                cap = here.high
+                if not dear and not ranges:
+                    cap = here.cheapest(self.found, self.tolerance)
+                left = self._closed_to(here, cap, share)
+                ranges = [*ranges, *left] if dear else [*left, *ranges]
+                spent[dear] += time.perf_counter() - began
+            ranges = sorted([*ranges, *self._open], key=lambda each: each.low)
+            self._open = []
+        self._open = ranges
 
-    def _closed_to(self, here: CostRange, cap: float) -> list[CostRange]:
+    def _closed_to(self, here: CostRange, cap: float, share: float) -> list[CostRange]:
         """Find the point of the largest margin that costs `cap` at most; what is left of a range.
 
         Where the program ran out of its time, the rest below the best rule known is looked at.
         """
-        point, proven = self._best_up_to(cap)
+        point, proven = self._best_up_to(cap, share)
         margin, done = here.margin, here.low  # of costs up to the cap, those above `done`
         if point is not None and point.margin > margin + self.tolerance:
             margin, done = self._keep(point).margin, self._levels.below(point.cost)
@@ -214,9 +217,9 @@ class ParetoSearch:
         rest = [CostRange(here.low, done, here.margin), CostRange(cap, here.high, margin)]
         return self._wide(rest)
 
-    def _best_up_to(self, cap: float) -> tuple[ParetoPoint | None, bool]:
+    def _best_up_to(self, cap: float, share: float) -> tuple[ParetoPoint | None, bool]:
         """The largest margin for at most `cap`, and whether that is proven."""
-        solved = self._program.largest_margin(cap, self._share())
+        solved = self._program.largest_margin(cap, self._share(share))
         end = cap + self._step / 2
         self._bounds.append(lambda cost: solved.bound if cost <= end else math.inf)
         point = self._solution(solved, lambda cost: solved.bound)
@@ -226,8 +229,8 @@ class ParetoSearch:
             )
         return point, solved.proven
 
-    def _share(self, share: float = _SHARE) -> float:
-        """Until when a program may go on: one that is hard leaves time for others."""
+    def _share(self, share: float) -> float:
+        """When a share of the time left is over: what is hard leaves time for others."""
         now = time.perf_counter()
         if math.isinf(self._deadline):
             return self._deadline
@@ -238,7 +241,7 @@ class ParetoSearch:
         """The point of the largest margin within the budget; None if time does not suffice."""
         if self._most in self.found:
             return self._most
-        point, proven = self._best_up_to(self._top)
+        point, proven = self._best_up_to(self._top, _SHARE)
         if point is None or not proven:
             return None
         return self._keep(point) if point.margin > self._least.margin else self._least
@@ -253,7 +256,7 @@ class ParetoSearch:
                 continue
             # Both ends are equally good with these; the paper prints λ₁ and λ₂ the other way round.
             cap = dearest.cost + self._step / 2
-            solved = self._program.best_compromise(paid, gained, cap, self._share())
+            solved = self._program.best_compromise(paid, gained, cap, self._share(_SHARE))
             bound = partial(_bound, solved.bound, paid, gained)
             self._bounds.append(bound)
             point = self._solution(solved, bound)
@@ -312,7 +315,7 @@ class ParetoSearch:
         bound = min([point.bound, self._unit, *(each(point.cost) for each in self._bounds)])
         bound = max(point.margin, bound)
         proven = point.status == "optimal" or bound <= point.margin + self.tolerance
-        return replace(point, bound=bound, status="optimal" if proven else point.status)
+        return replace(point, bound=float(bound), status="optimal" if proven else point.status)
 
     def _keep(self, point: ParetoPoint) -> ParetoPoint:
         self.found.append(point)
