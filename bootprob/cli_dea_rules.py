@@ -24,7 +24,7 @@ OutputTable = Annotated[
         metavar="TABLE",
         rich_help_panel=_RULES,
         help="CSV or Parquet file that describes outputs: its columns are output, and any of cost, "
-        "cluster, weight_min and weight_max (the last two for one unit only).",
+        "cluster, weight_min and weight_max.",
     ),
 ]
 Budget = Annotated[
@@ -86,14 +86,12 @@ class Rules:
         """Files that are read."""
         return [] if self.table is None else [self.table]
 
-    def read(self, panel: Panel, *, of_unit: bool = False) -> dict[str, Any]:
-        """As the keyword arguments of `bootprob.dea.select_outputs`.
+    def read(self, panel: Panel) -> dict[str, Any]:
+        """As the keyword arguments of `select_outputs` and `select_for_unit`.
 
         Parameters
         ----------
         panel : Panel
-        of_unit : bool, default False
-            Those of `bootprob.dea.select_for_unit`, with bounds on weights.
 
         Raises
         ------
@@ -108,7 +106,7 @@ class Rules:
             "cluster_max": _counts(self.cluster_max, "--cluster-max"),
         }
         if self.table is not None:
-            found |= _described(self.table, panel, of_unit=of_unit)
+            found |= _described(self.table, panel)
         for option, given in (("min", self.cluster_min), ("max", self.cluster_max)):
             if given is not None and "clusters" not in found:
                 raise DataError(f"--cluster-{option} needs an --output-table with column cluster.")
@@ -129,7 +127,7 @@ def _counts(text: str | None, option: str) -> int | dict[str, int] | None:
         ) from None
 
 
-def _described(table: Path, panel: Panel, *, of_unit: bool) -> dict[str, Any]:
+def _described(table: Path, panel: Panel) -> dict[str, Any]:
     from bootprob.table_files import read_table
 
     frame = read_table(table, text_columns=["output", "cluster"])
@@ -156,8 +154,6 @@ def _described(table: Path, panel: Panel, *, of_unit: bool) -> dict[str, Any]:
                 clusters.setdefault(cluster.strip(), []).append(name)
         found["clusters"] = clusters
     bounded = [name for name in ("weight_min", "weight_max") if name in frame.columns]
-    if bounded and not of_unit:
-        raise DataError(f"{table} has {bounded[0]!r}, which is for the selection of one unit only.")
     if bounded:
         ends = [
             _amounts(frame[name], name, table, empty=empty)

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["select", "unit"]
 
+InputCount = Annotated[
+    int | None,
+    typer.Option("--n-inputs", min=1, metavar="P", help="How many inputs to choose as well."),
+]
+
 
 def select(
     table: UnitTableFile,
@@ -47,6 +52,7 @@ def select(
     curve: Annotated[
         bool, typer.Option("--curve", help="For 1 to P outputs, with what each contributes.")
     ] = False,
+    n_inputs: InputCount = None,
     objective: ObjectiveName = Objective.mean,
     weight_column: WeightColumn = None,
     percentile: Percentile = None,
@@ -63,12 +69,15 @@ def select(
 
     Efficiencies are input-oriented, with constant returns. The bound is what
     no selection can exceed; the status "optimal" says that it is reached.
+    Columns weight_min and weight_max of --output-table bound the weights of
+    chosen outputs, such that a unit's weighted inputs sum to 1.
 
     [bold]Examples[/bold]
 
     bootprob dea select grids.csv --inputs cost --outputs '*' -p 3
     bootprob dea select grids.csv --inputs cost --outputs 'y*' -p 8 --curve -o curve.csv
     bootprob dea select grids.csv --inputs cost --outputs 'y*' -p 3 --max-correlation 0.9
+    bootprob dea select clinics.csv --inputs 'x*' --outputs 'y*' -p 2 --n-inputs 1
     """
     rules = Rules(output_table, budget, cluster_min, cluster_max, max_correlation)
     check_result(output, table, *rules.files)
@@ -79,6 +88,7 @@ def select(
         "percentile": percentile,
         "method": method.value,
         "time_limit": time_limit,
+        "n_inputs": n_inputs,
         **rules.read(units.panel),
     }
 
@@ -91,12 +101,12 @@ def select(
     }
     if curve:
         found = selection_curve(units.panel, size, **options)
-        _print_curve(found)
+        _print_curve(found, n_inputs is not None)
         frame = found.to_frame()
         content["curve"] = curve_content(found)
     else:
         one = select_outputs(units.panel, size, **options)
-        _print_selection(one)
+        _print_selection(one, n_inputs is not None)
         frame = one.to_frame()
         content |= selection_content(one)
     write_result(output, frame, content)
@@ -112,10 +122,7 @@ def unit(
     outputs: Outputs,
     size: Size,
     unit_column: UnitColumn = None,
-    n_inputs: Annotated[
-        int | None,
-        typer.Option("--n-inputs", min=1, metavar="P", help="How many inputs to choose as well."),
-    ] = None,
+    n_inputs: InputCount = None,
     method: SearchName = Search.exact,
     time_limit: TimeLimit = 60.0,
     output_table: OutputTable = None,
@@ -145,7 +152,7 @@ def unit(
 
     found = select_for_unit(
         units.panel, name, size, n_inputs=n_inputs, method=method.value, time_limit=time_limit,
-        **rules.read(units.panel, of_unit=True),
+        **rules.read(units.panel),
     )  # fmt: skip
     content = unit_selection_content(found)
     rows = [
@@ -168,8 +175,10 @@ def unit(
     print_where(output)
 
 
-def _print_selection(found: JointSelection) -> None:
+def _print_selection(found: JointSelection, inputs_chosen: bool) -> None:
     typer.echo(f"Chosen: {', '.join(found.outputs)}.")
+    if inputs_chosen:
+        typer.echo(f"Inputs: {', '.join(found.inputs)}.")
     typer.echo(_found(_called(found), found))
     e = found.efficiencies
     n_efficient = int((e >= 1 - 1e-6).sum())
@@ -179,19 +188,21 @@ def _print_selection(found: JointSelection) -> None:
     )
 
 
-def _print_curve(curve: SelectionCurve) -> None:
+def _print_curve(curve: SelectionCurve, inputs_chosen: bool) -> None:
     rows = [
         [
             str(size), f"{one.objective:.4f}",
             "" if marginal != marginal else f"{marginal:+.4f}".replace("-", "−"),
             f"{one.bound:.4f}", f"{one.gap:.1%}", one.status, ", ".join(one.outputs),
+            *([", ".join(one.inputs)] if inputs_chosen else []),
         ]
         for size, one, marginal in zip(
             curve.sizes, curve.selections, curve.marginal, strict=True
         )
     ]  # fmt: skip
     headings = ["p", _called(curve.selections[0]), "contributes", "bound", "gap", "status"]
-    print_rows([*headings, "outputs"], rows, "Selections of p outputs")
+    headings += ["outputs", "inputs"] if inputs_chosen else ["outputs"]
+    print_rows(headings, rows, "Selections of p outputs")
 
     from bootprob.dea.selection_summary import suggested_size
 

@@ -172,10 +172,39 @@ def test_rules(table: Path, panel: Panel, tmp_path: Path) -> None:
         ("output,cost\ny9,1\n", "describes 'y9', which is no output that was chosen"),
         ("output,cost\ny1,1\ny1,2\n", "describes 'y1' more than once"),
         ("output,cost\ny1,dear\n", "has the cost 'dear' in row 1"),
-        ("output,weight_max\ny1,1\n", "for the selection of one unit only"),
+        ("output,weight_max\ny1,dear\n", "has the weight_max 'dear' in row 1"),
     ):
         about.write_text(text)
         _refused(message, *select, "--output-table", about, "--budget", 1)
+
+
+def test_select_with_inputs_and_bounds_on_weights(
+    table: Path, panel: Panel, tmp_path: Path
+) -> None:
+    where, about = tmp_path / "out.json", tmp_path / "about.csv"
+    means = {
+        (i, s): efficiency(panel.take(inputs=[i], outputs=s)).scores.mean()
+        for i in (0, 1)
+        for s in itertools.combinations(range(4), 2)
+    }
+    said = _done("select", table, *COLUMNS, "-p", 2, "--n-inputs", 1, "-o", where)
+    content = json.loads(where.read_text())
+    used, chosen = max(means, key=lambda one: means[one])
+    assert content["objective"] == pytest.approx(means[used, chosen])
+    assert content["inputs"] == [panel.input_names[used]]
+    assert f"Inputs: {panel.input_names[used]}." in said
+    said = _done(
+        "select", table, *COLUMNS, "-p", 2, "--n-inputs", 1, "--curve", "-o", tmp_path / "c.csv"
+    )
+    curve = pd.read_csv(tmp_path / "c.csv", index_col="p")
+    assert curve.loc[2, "inputs"] == panel.input_names[used]
+    assert "inputs" in said
+    about.write_text("output,weight_max\n" + "".join(f"{name},0\n" for name in content["outputs"]))
+    _done("select", table, *COLUMNS, "-p", 2, "--output-table", about, "-o", where)
+    names = [panel.output_names[j] for j in chosen]
+    left = [j for j in range(4) if panel.output_names[j] not in names]
+    truth = efficiency(panel.take(outputs=left)).scores.mean()
+    assert json.loads(where.read_text())["objective"] == pytest.approx(truth)
 
 
 def test_unit(table: Path, panel: Panel, tmp_path: Path) -> None:

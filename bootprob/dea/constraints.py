@@ -119,6 +119,11 @@ class SelectionRules:
         """Whether every subset is allowed."""
         return not len(self.rows) and not self.clashes.any()
 
+    @property
+    def hereditary(self) -> bool:
+        """Whether part of an allowed selection is allowed: no cluster has a minimum."""
+        return bool((self.rows >= 0).all())
+
     def allows(self, chosen: Sequence[int]) -> bool:
         """Whether a selection keeps all rules."""
         chosen = list(chosen)

@@ -9,12 +9,12 @@ from numbers import Integral, Real
 from typing import Any
 
 from bootprob.dea.constraints import SelectionRules
+from bootprob.dea.joint_search import JointSearch, input_choices
 from bootprob.dea.panel import Panel
-from bootprob.dea.selection_bounds import PairBounds
 from bootprob.dea.selection_objectives import EfficiencyObjective
 from bootprob.dea.selection_results import JointSelection, SelectionCurve, names_of
-from bootprob.dea.selection_search import OutputSearch, nested_selections
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.dea.selection_search import nested_selections
+from bootprob.dea.weight_bounds import WeightBounds
 from bootprob.exceptions import DataError
 
 __all__ = ["select_outputs", "selection_curve"]
@@ -37,6 +37,8 @@ def select_outputs(
     cluster_min: int | Mapping[str, int] | None = None,
     cluster_max: int | Mapping[str, int] | None = None,
     max_correlation: float | None = None,
+    n_inputs: int | None = None,
+    weight_bounds: Mapping[int | str, Any] | None = None,
     start: Iterable[int | str] | None = None,
     solver: str | None = None,
     time_limit: float | None = 60.0,
@@ -63,6 +65,13 @@ def select_outputs(
         program, through CVXPY and started from there.
     costs, budget, clusters, cluster_min, cluster_max, max_correlation
         Rules (5.10) to (5.13), see `SelectionRules.of`.
+    n_inputs : int, optional
+        p̃, exactly so many inputs, the same for all units and chosen as well, (5.6) to (5.8);
+        default all. For given ones take ``panel.take(inputs=...)``.
+    weight_bounds : dict of output to (lower, upper), optional
+        L and U of (5.7'): where an output is chosen, its weight β lies between for every unit, in
+        the units of the data and with ``α x = 1`` for the unit. An end is a number or has one for
+        each unit, see `WeightBounds.of`. An output that is not chosen has weight 0, whatever L is.
     start : iterable of int or str, optional
         A selection to start from as well.
     solver : {"HIGHS", "SCIP"}, optional
@@ -78,9 +87,11 @@ def select_outputs(
     Raises
     ------
     InfeasibleSelectionError
-        No p outputs keep the rules.
+        No p outputs keep the rules, or none has weights within their bounds for every unit.
     DataError
         An option cannot be used.
+    BootprobError
+        Nothing with weights within their bounds was found, and nothing is proven.
     """
     rules = SelectionRules.of(
         panel, costs=costs, budget=budget, clusters=clusters, cluster_min=cluster_min,
@@ -100,10 +111,10 @@ def select_outputs(
         name = check_joint_solver(goal, solver)
     began = time.perf_counter()
     rules.require(size)
-    search = OutputSearch(
-        SubsetEfficiencies(panel), goal, rules, size, deadline=began + limit, started=began
-    )
-    search.offer(search.nested())
+    bounds = WeightBounds.of(panel, weight_bounds)
+    choices = input_choices(panel, _input_count(panel, n_inputs), bounds)
+    search = JointSearch(choices, goal, rules, size, deadline=began + limit, started=began)
+    search.offer_nested()
     if known is not None:
         search.offer(known)
     proven = False
@@ -112,7 +123,7 @@ def select_outputs(
         if method == "exact":
             proven = search.exhaust()
         elif method == "program":
-            proven = improve_by_program(search, name, began + limit)
+            proven = improve_by_program(search, panel, bounds, name, began + limit)
     else:
         in_time = time.perf_counter() < began + limit
     heuristic = method in ("nested", "exchange") and in_time
@@ -133,6 +144,8 @@ def selection_curve(
     cluster_min: int | Mapping[str, int] | None = None,
     cluster_max: int | Mapping[str, int] | None = None,
     max_correlation: float | None = None,
+    n_inputs: int | None = None,
+    weight_bounds: Mapping[int | str, Any] | None = None,
     time_limit: float | None = 600.0,
 ) -> SelectionCurve:
     """v(p) for several p, from which to choose p: what does one more output contribute.
@@ -149,7 +162,7 @@ def selection_curve(
     objective, weights, percentile
         As in `select_outputs`.
     method : {"exact", "exchange"}
-    costs, budget, clusters, cluster_min, cluster_max, max_correlation
+    costs, budget, clusters, cluster_min, cluster_max, max_correlation, n_inputs, weight_bounds
         As in `select_outputs`.
     time_limit : float or None, default 600.0
         Seconds for all of it.
@@ -161,7 +174,7 @@ def selection_curve(
     Raises
     ------
     InfeasibleSelectionError
-        For one of the sizes, no outputs keep the rules.
+        For one of the sizes, no outputs keep the rules, or the bounds on weights.
     DataError
         An option cannot be used.
     """
@@ -184,36 +197,36 @@ def selection_curve(
         rules.require(size)
     began = time.perf_counter()
     end = began + limit
-    evaluator = SubsetEfficiencies(panel)
+    bounds = WeightBounds.of(panel, weight_bounds)
+    choices = input_choices(panel, _input_count(panel, n_inputs), bounds)
     searches, nested, before = [], [], None
-    order = nested_selections(evaluator, goal, rules, wanted[-1], deadline=end)
+    orders = [
+        nested_selections(choice.evaluator, goal, rules, wanted[-1], deadline=end)
+        for choice in choices
+    ]
     for size in wanted:
-        search = OutputSearch(evaluator, goal, rules, size, deadline=end, started=began)
-        prefix = order[:size] if rules.trivial or size == wanted[-1] else search.nested()
-        search.offer(prefix)
-        nested.append(goal.value(search.merit))
+        search = JointSearch(choices, goal, rules, size, deadline=end, started=began)
+        known = rules.trivial or size == wanted[-1]
+        search.offer_nested([order[:size] for order in orders] if known else None)
+        nested.append(goal.value(search.merit) if search.feasible else math.nan)
         search.exchange()
         if before is not None and len(before) + 1 == size:
-            more = search.best_addition(before)
-            if more is not None and search.offer((*before, more)):
-                search.exchange()
+            search.extend(before)
         before = search.chosen
         searches.append(search)
     proven = [False] * len(searches)
     if method == "exact":
-        bounds = PairBounds(evaluator, end)
         for index, search in enumerate(searches):
             now = time.perf_counter()
             last = index == len(searches) - 1
             proven[index] = search.exhaust(
-                bounds, deadline=end if last or math.isinf(end) else now + max(0.0, end - now) / 2
+                end if last or math.isinf(end) else now + max(0.0, end - now) / 2
             )
     results: list[JointSelection] = []
     for search, done in zip(searches, proven, strict=True):
         for smaller in results:
-            if objective in ("mean", "weighted"):
-                scaled = smaller.bound * search.size / len(smaller.features)
-                search.bound = max(search.merit, min(search.bound, scaled))
+            if objective in ("mean", "weighted") and rules.hereditary:
+                search.bounded_by(smaller.bound * search.size / len(smaller.features))
         heuristic = method == "exchange"
         results.append(search.result(panel, done, heuristic=heuristic, tolerance=_SOLVED))
     return SelectionCurve(tuple(results), tuple(nested))
@@ -231,6 +244,10 @@ def checked_size(size: Any, most: int, what: str) -> int:
     if not whole or not 1 <= int(size) <= most:
         raise DataError(f"The number of {what} to choose is {size!r}; give one from 1 to {most}.")
     return int(size)
+
+
+def _input_count(panel: Panel, n_inputs: int | None) -> int:
+    return checked_size(panel.n_inputs if n_inputs is None else n_inputs, panel.n_inputs, "inputs")
 
 
 def checked_limit(time_limit: Any) -> float:

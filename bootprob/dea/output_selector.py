@@ -30,7 +30,7 @@ class OutputSelector(SelectorMixin, BaseEstimator):
     n_features_to_select : int, default 3
         p, exactly so many outputs.
     objective, weights, percentile, method, costs, budget, clusters, cluster_min, cluster_max, \
-max_correlation, solver, time_limit
+max_correlation, n_inputs, weight_bounds, solver, time_limit
         As for `bootprob.dea.select_outputs`, and with its defaults.
 
     Attributes
@@ -73,6 +73,8 @@ max_correlation, solver, time_limit
         cluster_min: int | Mapping[str, int] | None = None,
         cluster_max: int | Mapping[str, int] | None = None,
         max_correlation: float | None = None,
+        n_inputs: int | None = None,
+        weight_bounds: Mapping[int | str, Any] | None = None,
         solver: str | None = None,
         time_limit: float | None = 60.0,
     ) -> None:
@@ -87,6 +89,8 @@ max_correlation, solver, time_limit
         self.cluster_min = cluster_min
         self.cluster_max = cluster_max
         self.max_correlation = max_correlation
+        self.n_inputs = n_inputs
+        self.weight_bounds = weight_bounds
         self.solver = solver
         self.time_limit = time_limit
 

@@ -167,6 +167,7 @@ def selection_content(selection: JointSelection) -> dict[str, Any]:
     """
     return {
         "size": len(selection.features), "outputs": list(selection.outputs),
+        "inputs": list(selection.inputs),
         "objective_name": selection.objective_name, "objective": selection.objective,
         "bound": selection.bound, "gap": selection.gap, "status": selection.status,
         "seconds": selection.seconds, "n_evaluated": selection.n_evaluated,

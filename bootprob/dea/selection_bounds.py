@@ -1,10 +1,10 @@
 """Upper bounds of what any p outputs can attain, from what fewer and from what all attain.
 
 Under a set S of outputs the efficiency of a unit is a maximum of additive functions: the weights
-that are best for S remain feasible when some of their outputs are dropped. So any sets T that
-cover each output of S equally often, c times, have ``Σ E(T) ≥ c E(S)``; all pairs in S do so with
-``c = p − 1``. And E(S) is at most what all outputs attain. Each objective grows with each
-efficiency, hence what bounds the efficiencies bounds it.
+that are best for S remain feasible when some of their outputs are dropped, also where weights have
+bounds. So any sets T that cover each output of S equally often, c times, have ``Σ E(T) ≥ c E(S)``;
+all pairs in S do so with ``c = p − 1``. And E(S) is at most what all outputs attain. Each objective
+grows with each efficiency, hence what bounds the efficiencies bounds it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.dea.bounded_efficiencies import Evaluator
 from bootprob.dea.selection_objectives import EfficiencyObjective
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
 
 __all__ = ["PairBounds", "efficiency_ceiling"]
 
@@ -26,10 +26,9 @@ _MOST_BYTES = 2**30  # that efficiencies under all pairs may take
 _ROUNDING = 1e-9
 
 
-def efficiency_ceiling(evaluator: SubsetEfficiencies) -> Floats:
-    """Efficiencies under all outputs, which those under fewer do not exceed, shape (K,)."""
-    everything = range(len(evaluator.outputs))
-    return np.minimum(evaluator.quick(everything) + _ROUNDING, 1.0)
+def efficiency_ceiling(evaluator: Evaluator) -> Floats:
+    """Efficiencies that those under no selection exceed, shape (K,)."""
+    return np.minimum(evaluator.most() + _ROUNDING, 1.0)
 
 
 class PairBounds:
@@ -37,7 +36,7 @@ class PairBounds:
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies
+    evaluator : SubsetEfficiencies or BoundedEfficiencies
     deadline : float
         On the clock of `time.perf_counter`.
 
@@ -48,9 +47,7 @@ class PairBounds:
         take over 1 GiB, or more time than there is: then nothing is bounded by them.
     """
 
-    def __init__(self, evaluator: SubsetEfficiencies, deadline: float) -> None:
-        from bootprob.dea.selection_scan_compiled import fill_pairs  # numba loads slowly
-
+    def __init__(self, evaluator: Evaluator, deadline: float) -> None:
         m, n = evaluator.outputs.shape
         self.pairs = np.empty((0, 0, 0))
         if 8 * m * m * n <= _MOST_BYTES:
@@ -58,7 +55,7 @@ class PairBounds:
             for first in range(m):
                 if time.perf_counter() > deadline:
                     break
-                fill_pairs(evaluator.inputs, evaluator.outputs, first, pairs)
+                evaluator.fill_pairs(first, pairs)
             else:
                 self.pairs = pairs
         self._best = self.pairs.max(axis=1) if len(self.pairs) else self.pairs

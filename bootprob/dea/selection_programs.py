@@ -1,8 +1,6 @@
 """OSDEA(p) as a mixed-integer program, through CVXPY, from a known selection.
 
-For several inputs, and as a check. The big M of (5.20) is ``E({o}) / y_o`` for each unit: no weight
-of output o is larger, because the weights of the others may be dropped. With one input that is
-``1 / max_j r_jo`` in ``γ = β x``. M' of (5.30) is 1.
+For several inputs, and as a check. M' of (5.30) is 1; the others are in `dea.joint_program`.
 """
 
 from __future__ import annotations
@@ -13,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.dea.joint_program import JointProgram
+from bootprob.dea.joint_search import JointSearch
+from bootprob.dea.panel import Panel
 from bootprob.dea.selection_objectives import EfficiencyObjective
-from bootprob.dea.selection_search import OutputSearch
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.dea.weight_bounds import WeightBounds
 from bootprob.exceptions import DataError
 
 __all__ = [
     "check_joint_solver",
     "check_linear_solver",
     "improve_by_program",
-    "most_output_weight",
     "solve_started",
 ]
 
@@ -78,13 +77,16 @@ def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> st
     return choose_solver("SCIP")
 
 
-def improve_by_program(search: OutputSearch, solver: str, deadline: float) -> bool:
+def improve_by_program(
+    search: JointSearch, panel: Panel, bounds: WeightBounds, solver: str, deadline: float
+) -> bool:
     """Improve a search's selection and bound by the program; return whether it is proven.
 
     Parameters
     ----------
-    search : OutputSearch
-        It has a selection.
+    search : JointSearch
+    panel : Panel
+    bounds : WeightBounds
     solver : {"HIGHS", "SCIP"}
     deadline : float
         On the clock of `time.perf_counter`.
@@ -95,50 +97,59 @@ def improve_by_program(search: OutputSearch, solver: str, deadline: float) -> bo
 
     cp = load_cvxpy()
 
-    evaluator, objective = search.evaluator, search.objective
-    inputs, outputs = evaluator.inputs.T, evaluator.outputs.T
-    n, m = outputs.shape
-    alpha, beta = cp.Variable((n, inputs.shape[1]), nonneg=True), cp.Variable((n, m), nonneg=True)
+    program = JointProgram(panel, bounds)
+    n, m = program.outputs.shape
+    n_inputs = len(search.choices[0].inputs)
+    alpha = cp.Variable((n, panel.n_inputs), nonneg=True)
+    beta = cp.Variable((n, m), nonneg=True)
     z = cp.Variable(m, boolean=True)
-    efficiency = cp.sum(cp.multiply(beta, outputs), axis=1)
-    most = most_output_weight(evaluator)
+    efficiency = cp.sum(cp.multiply(beta, program.outputs), axis=1)
+    every = np.ones((n, 1))
+    chosen_outputs = every @ cp.reshape(z, (1, m), order="C")
     constraints = [
-        beta @ outputs.T <= alpha @ inputs.T,
-        cp.sum(cp.multiply(alpha, inputs), axis=1) == 1,
-        beta <= cp.multiply(most, np.ones((n, 1)) @ cp.reshape(z, (1, m), order="C")),
+        beta @ program.outputs.T <= alpha @ program.inputs.T,
+        cp.sum(cp.multiply(alpha, program.inputs), axis=1) == 1,
+        beta <= cp.multiply(program.most, chosen_outputs),
         cp.sum(z) == search.size,
         *search.rules.program(z),
     ]
-    known = evaluator.weights(search.chosen)
-    alpha.value, beta.value = known.inputs, np.zeros((n, m))
-    beta.value[:, list(search.chosen)] = known.outputs
-    beta.value = np.minimum(beta.value, most)
-    z.value = np.isin(np.arange(m), search.chosen).astype(float)
-    loss, scale, more = _loss(objective, efficiency, known.efficiencies)
+    if program.lower.any():
+        constraints.append(beta >= cp.multiply(program.lower, chosen_outputs))
+    z_inputs = None
+    if n_inputs < panel.n_inputs:
+        z_inputs = cp.Variable(panel.n_inputs, boolean=True)
+        chosen_inputs = every @ cp.reshape(z_inputs, (1, panel.n_inputs), order="C")
+        constraints += [
+            alpha <= cp.multiply(program.most_inputs, chosen_inputs),
+            cp.sum(z_inputs) == n_inputs,
+        ]
+    known = None
+    if search.feasible:
+        used = search.choices[search.best].inputs
+        known = program.weights(used, search.chosen)
+        alpha.value, beta.value = known.inputs, known.outputs
+        z.value = np.isin(np.arange(m), search.chosen).astype(float)
+        if z_inputs is not None:
+            z_inputs.value = np.isin(np.arange(panel.n_inputs), used).astype(float)
+    loss, scale, more = _loss(
+        search.objective, efficiency, None if known is None else known.efficiencies
+    )
     problem = cp.Problem(cp.Minimize(loss), [*constraints, *more])
     left = max(deadline - time.perf_counter(), 0.01)
-    bound, _ = solve_started(problem, z, solver, left)
+    bound, infeasible = solve_started(problem, z, solver, left)
     if z.value is not None:
         chosen = np.flatnonzero(z.value > 0.5).tolist()
+        used = search.choices[0].inputs
+        if z_inputs is not None:
+            used = tuple(np.flatnonzero(z_inputs.value > 0.5).tolist())
         if len(chosen) == search.size and search.rules.allows(chosen):
-            search.offer(chosen)
-    search.bound = max(search.merit, min(search.bound, -scale * bound + ROUNDING))
-    return search.bound <= search.merit + 2 * ROUNDING
-
-
-def most_output_weight(evaluator: SubsetEfficiencies) -> Floats:
-    """Upper bounds of the weights of outputs, of an optimum, on scaled data, shape (K, M).
-
-    0 where a unit does not produce: its weight adds nothing.
-
-    Parameters
-    ----------
-    evaluator : SubsetEfficiencies
-    """
-    outputs = evaluator.outputs.T
-    alone = np.array([evaluator.quick((o,)) for o in range(outputs.shape[1])]).T
-    produced = outputs > 0
-    return np.where(produced, (alone + 1e-9) / np.where(produced, outputs, 1.0), 0.0)
+            for choice, one in zip(search.choices, search.searches, strict=True):
+                if choice.inputs == used:
+                    one.offer(chosen)
+    if infeasible:  # if something is known, then by rounding
+        return not search.feasible
+    search.bounded_by(-scale * bound + ROUNDING)
+    return search.feasible and search.bound <= search.merit + 2 * ROUNDING
 
 
 def solve_started(problem: Any, z: Any, solver: str, seconds: float) -> tuple[float, bool]:
@@ -199,7 +210,7 @@ def solve_started(problem: Any, z: Any, solver: str, seconds: float) -> tuple[fl
 
 
 def _loss(
-    objective: EfficiencyObjective, efficiency: Any, known: Floats
+    objective: EfficiencyObjective, efficiency: Any, known: Floats | None
 ) -> tuple[Any, float, list[Any]]:
     """What is minimised, by how much it is to be multiplied, and constraints."""
     from bootprob.constrained.optional_solvers import load_cvxpy
@@ -211,18 +222,21 @@ def _loss(
     if objective.minimised:
         # ½ ‖v‖² ≤ energy, written out so that every variable has a value to start from.
         root, energy = np.sqrt(objective.weight), cp.Variable()
-        energy.value = float(np.square(root * (1 - known)).sum()) / 2
+        if known is not None:
+            energy.value = float(np.square(root * (1 - known)).sum()) / 2
         rest = cp.multiply(root, 1 - efficiency)
         return energy, 2.0, [cp.SOC(energy + 0.5, cp.hstack([rest, energy - 0.5]))]
     level = cp.Variable()
-    level.value = objective.merit(known)
+    if known is not None:
+        level.value = objective.merit(known)
     if objective.rank == 1:
         return -level, 1.0, [level <= efficiency]
     # As many units as (5.26) has at or above its efficiency; (5.31) prints their complement.
-    n = len(known)
+    n = len(objective.weight)
     counted = cp.Variable(n, boolean=True)
-    best = np.argsort(known, kind="stable")[objective.rank - 1 :]
-    counted.value = np.isin(np.arange(n), best).astype(float)
+    if known is not None:
+        best = np.argsort(known, kind="stable")[objective.rank - 1 :]
+        counted.value = np.isin(np.arange(n), best).astype(float)
     return -level, 1.0, [
         efficiency >= level - (1 - counted), cp.sum(counted) == n - objective.rank + 1, level <= 1,
     ]  # fmt: skip

@@ -30,6 +30,9 @@ class JointSelection(SelectionResult):
     efficiencies : ndarray, shape (K,)
         Under them, computed anew with a certificate.
     units : tuple of str
+    inputs : tuple of str
+        Names of the inputs, the same for all units: all, or those that were chosen as well.
+    input_positions : tuple of int
     objective_name : {"mean", "weighted", "quadratic", "minimum", "percentile"}
         "quadratic" is minimised: its bound is from below.
     """
@@ -37,6 +40,8 @@ class JointSelection(SelectionResult):
     outputs: tuple[str, ...]
     efficiencies: Floats
     units: tuple[str, ...]
+    inputs: tuple[str, ...]
+    input_positions: tuple[int, ...]
     objective_name: str
 
     def to_frame(self) -> pd.DataFrame:
@@ -101,7 +106,7 @@ class SelectionCurve:
         return np.diff(self.values, prepend=np.nan)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each p: objective, bound, gap, status, efficiencies, outputs (table 5.3)."""
+        """One row for each p: objective, bound, gap, status, efficiencies, columns (table 5.3)."""
         import pandas as pd
 
         rows = []
@@ -118,6 +123,7 @@ class SelectionCurve:
                     "st. dev.": e.std(ddof=1) if len(e) > 1 else 0.0,
                     "q1": q1, "q2": q2, "q3": q3, "q3-q1": q3 - q1,
                     "outputs": ", ".join(selection.outputs),
+                    "inputs": ", ".join(selection.inputs),
                 }
             )  # fmt: skip
         return pd.DataFrame(rows, index=pd.Index(self.sizes, name="p"))

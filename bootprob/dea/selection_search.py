@@ -6,18 +6,16 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.dea.bounded_efficiencies import Evaluator
 from bootprob.dea.constraints import SelectionRules
-from bootprob.dea.panel import Panel
 from bootprob.dea.selection_bounds import PairBounds, efficiency_ceiling
 from bootprob.dea.selection_objectives import EfficiencyObjective
-from bootprob.dea.selection_results import JointSelection, names_of
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
 from bootprob.selection.results import Found
 
 __all__ = ["OutputSearch", "nested_selections"]
@@ -32,7 +30,7 @@ class OutputSearch:
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies
+    evaluator : SubsetEfficiencies or BoundedEfficiencies
     objective : EfficiencyObjective
     rules : SelectionRules
     size : int
@@ -52,6 +50,8 @@ class OutputSearch:
         Its objective, more is better; −inf before there is one.
     bound : float
         No p outputs have a greater merit.
+    floor : float
+        Merit that others have reached: less is of no interest to `exhaust`, and `bound` not below.
     path : list of Found
         Every selection that was the best in its time, with its merit.
     n_evaluated : int
@@ -59,7 +59,7 @@ class OutputSearch:
 
     def __init__(
         self,
-        evaluator: SubsetEfficiencies,
+        evaluator: Evaluator,
         objective: EfficiencyObjective,
         rules: SelectionRules,
         size: int,
@@ -73,6 +73,7 @@ class OutputSearch:
         self._bounds: PairBounds | None = None
         self.chosen: tuple[int, ...] = ()
         self.merit, self.path, self.n_evaluated = -math.inf, list[Found](), 0
+        self.floor = -math.inf
         self._ceiling = efficiency_ceiling(evaluator)
         self.bound = objective.merit(self._ceiling)
 
@@ -81,36 +82,6 @@ class OutputSearch:
         return nested_selections(
             self.evaluator, self.objective, self.rules, self.size, deadline=self._deadline
         )
-
-    def result(
-        self, panel: Panel, proven: bool, *, heuristic: bool, tolerance: float
-    ) -> JointSelection:
-        """What was found.
-
-        Parameters
-        ----------
-        panel : Panel
-        proven : bool
-            Whether nothing is better.
-        heuristic : bool
-            Whether nobody tried to prove it.
-        tolerance : float
-            Merits and bounds that differ less are the same.
-        """
-        value = self.objective.value
-        efficiencies = self.evaluator.of(self.chosen)
-        merit = self.objective.merit(efficiencies)
-        proven = proven or self.bound <= merit + tolerance
-        return JointSelection(
-            features=self.chosen, objective=value(merit),
-            bound=value(merit if proven else max(self.bound, merit)),
-            status="optimal" if proven else "heuristic" if heuristic else "time limit",
-            seconds=time.perf_counter() - self._started,
-            path=tuple(replace(found, objective=value(found.objective)) for found in self.path),
-            n_evaluated=self.n_evaluated,
-            outputs=names_of(panel, self.chosen), efficiencies=efficiencies, units=panel.units,
-            objective_name=self.objective.name,
-        )  # fmt: skip
 
     def offer(self, chosen: Iterable[int]) -> bool:
         """Take an allowed selection of p outputs if it is better; return whether it is."""
@@ -146,24 +117,31 @@ class OutputSearch:
         ----------
         rest : tuple of int
         """
-        from bootprob.dea.slack_simplex_compiled import judge, settle_units
+        candidates = [
+            j
+            for j in range(len(self.evaluator.outputs))
+            if j not in rest and self.rules.allows((*rest, j))
+        ]
+        self.n_evaluated += len(candidates)
+        return self.evaluator.best_addition(
+            rest, candidates, self.objective, self._ceiling, self.merit
+        )
 
-        code, weight, rank = self.objective.code, self.objective.weight, self.objective.rank
-        found, none = np.empty(len(weight)), np.empty((0, 0), dtype=np.int64)
-        best, most = None, self.merit
-        for j in range(len(self.evaluator.outputs)):
-            if j in rest or not self.rules.allows((*rest, j)):
-                continue
-            self.n_evaluated += 1
-            if settle_units(
-                self.evaluator.inputs, self.evaluator.outputs,
-                np.array((*rest, j), dtype=np.int64), self._ceiling,
-                code, weight, rank, most, found, none,
-            ):  # fmt: skip
-                best, most = j, float(judge(found, code, weight, rank))
-        return best
+    @property
+    def _reached(self) -> float:
+        return max(self.merit, self.floor)
 
-    def exhaust(self, bounds: PairBounds | None = None, *, deadline: float | None = None) -> bool:
+    @property
+    def _enough(self) -> float:
+        """Bound below which nothing is worth a look."""
+        return self._reached + _MARGIN
+
+    def exhaust(
+        self,
+        pairs: Callable[[float], PairBounds] | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> bool:
         """Evaluate or exclude every selection; return whether time sufficed.
 
         Best first, over the outputs from the best alone to the worst; the last two are found by
@@ -171,40 +149,40 @@ class OutputSearch:
 
         Parameters
         ----------
-        bounds : PairBounds, optional
-            Those of another search of the same panel.
+        pairs : callable, optional
+            Where the bounds by pairs come from, given a deadline; those of another search will do.
         deadline : float, optional
             Another one.
         """
-        self._bounds = bounds or self._bounds
         self._deadline = self._deadline if deadline is None else deadline
         m = len(self.evaluator.outputs)
-        self.bound = max(self.merit, self.bound)
-        if self.bound <= self.merit + _MARGIN:
+        self.bound = max(self._reached, self.bound)
+        if self.bound <= self._enough:
             return True
         if self.size == 1:
             for j in range(m):
                 if self.rules.allows((j,)):
                     self.offer((j,))
-            self.bound = self.merit
+            self.bound = self._reached
             return True
         if self._bounds is None:
-            self._bounds = PairBounds(self.evaluator, self._deadline)
+            make = pairs or partial(PairBounds, self.evaluator)
+            self._bounds = make(self._deadline)
         alone = [self.objective.merit(self.evaluator.quick((j,))) for j in range(m)]
         order = np.argsort(np.negative(alone), kind="stable")
         serial = itertools.count()
         waiting = [(-self._node_bound((), order), next(serial), (), order)]
         while waiting:
             bound, _, chosen, candidates = waiting[0]
-            if -bound <= self.merit + _MARGIN:
+            if -bound <= self._enough:
                 break
             if time.perf_counter() > self._deadline:
-                self.bound = min(self.bound, max(self.merit, -bound))
+                self.bound = min(self.bound, max(self._reached, -bound))
                 return False
             heapq.heappop(waiting)
             if len(chosen) == self.size - 2:
                 if not self._scan(chosen, candidates):
-                    self.bound = min(self.bound, max(self.merit, -bound))
+                    self.bound = min(self.bound, max(self._reached, -bound))
                     return False
                 continue
             for place, j in enumerate(candidates.tolist()):
@@ -214,12 +192,12 @@ class OutputSearch:
                     continue
                 child = (*chosen, j)
                 limit = min(-bound, self._node_bound(child, later))
-                if limit > self.merit + _MARGIN:
+                if limit > self._enough:
                     heapq.heappush(waiting, (-limit, next(serial), child, later))
                 if time.perf_counter() > self._deadline:
-                    self.bound = min(self.bound, max(self.merit, -bound))
+                    self.bound = min(self.bound, max(self._reached, -bound))
                     return False
-        self.bound = min(self.bound, self.merit)
+        self.bound = min(self.bound, self._reached)
         return True
 
     def _node_bound(self, chosen: tuple[int, ...], candidates: Integers) -> float:
@@ -229,33 +207,26 @@ class OutputSearch:
 
     def _scan(self, chosen: tuple[int, ...], candidates: Integers) -> bool:
         """Add two of the candidates to a prefix; return whether time sufficed."""
-        from bootprob.dea.selection_scan_compiled import scan_last_two
-
         assert self._bounds is not None
-        evaluator, objective = self.evaluator, self.objective
         starts = np.arange(len(candidates))
         # A linear program for each unit takes so long that time is to be watched more closely.
-        at_once = len(starts) if len(evaluator.inputs) == 1 and self.size < 8 else 1
-        doubts = np.empty((at_once * len(candidates), 2), dtype=np.int64)
+        quick = self.evaluator.compiled and len(self.evaluator.inputs) == 1 and self.size < 8
+        at_once = len(starts) if quick else 1
         for start in range(0, len(starts), at_once):
             if time.perf_counter() > self._deadline:
                 return False
-            _, first, second, evaluated, n_doubts = scan_last_two(
-                evaluator.inputs, evaluator.outputs, np.array(chosen, dtype=np.int64), candidates,
-                starts[start : start + at_once], self._bounds.pairs, self._ceiling,
-                objective.code, objective.weight, objective.rank, self.merit + _MARGIN,
-                self.rules.rows, self.rules.limits, self.rules.clashes, doubts,
+            found, evaluated = self.evaluator.best_pairs(
+                chosen, candidates, starts[start : start + at_once], self._bounds.pairs,
+                self._ceiling, self.objective, self._enough, self.rules,
             )  # fmt: skip
             self.n_evaluated += evaluated
-            if first >= 0:
-                self.offer((*chosen, first, second))
-            for pair in doubts[:n_doubts].tolist():
-                self.offer((*chosen, *pair))  # by linear programs
+            for pair in found:
+                self.offer((*chosen, *pair))
         return True
 
 
 def nested_selections(
-    evaluator: SubsetEfficiencies,
+    evaluator: Evaluator,
     objective: EfficiencyObjective,
     rules: SelectionRules,
     size: int,
@@ -270,7 +241,7 @@ def nested_selections(
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies
+    evaluator : SubsetEfficiencies or BoundedEfficiencies
     objective : EfficiencyObjective
     rules : SelectionRules
     size : int

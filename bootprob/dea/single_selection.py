@@ -32,7 +32,7 @@ def select_for_unit(
     size: int,
     *,
     n_inputs: int | None = None,
-    weight_bounds: Mapping[int | str, tuple[float, float]] | None = None,
+    weight_bounds: Mapping[int | str, Any] | None = None,
     costs: Any = None,
     budget: float | None = None,
     clusters: Mapping[str, Iterable[int | str]] | Sequence[Any] | None = None,
@@ -58,7 +58,7 @@ def select_for_unit(
         p, exactly so many outputs.
     n_inputs : int, optional
         p̃, exactly so many inputs; default all.
-    weight_bounds : dict of output to (float, float), optional
+    weight_bounds : dict of output to (lower, upper), optional
         L and U of (5.7'): a chosen output's weight β lies between, in the units of the data and
         with ``α x = 1`` for the unit. An output that is not chosen has weight 0, whatever L is.
     costs, budget, clusters, cluster_min, cluster_max, max_correlation

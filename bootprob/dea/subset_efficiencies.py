@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.dea.constraints import SelectionRules
 from bootprob.dea.panel import Panel
+from bootprob.dea.selection_objectives import EfficiencyObjective
 from bootprob.dea.weights_program import best_weights
 
 __all__ = ["SubsetEfficiencies", "UnitWeights"]
@@ -75,6 +77,8 @@ class SubsetEfficiencies:
     >>> SubsetEfficiencies(toy).of([0, 2]).round(3)
     array([1.   , 1.   , 0.927, 1.   ])
     """
+
+    compiled = True
 
     def __init__(self, panel: Panel) -> None:
         panel.require_activity(outputs=False)
@@ -148,6 +152,100 @@ class SubsetEfficiencies:
             assert solved is not None  # weights of 0 are feasible
             weights.efficiencies[unit], weights.inputs[unit], weights.outputs[unit] = solved
         return weights
+
+    def most(self) -> Floats:
+        """Efficiencies that those under no selection exceed, shape (K,): under all outputs."""
+        return self.quick(range(len(self.outputs)))
+
+    def fill_pairs(self, first: int, pairs: Floats) -> None:
+        """Efficiencies under an output, and under it and each later one, both ways.
+
+        Parameters
+        ----------
+        first : int
+        pairs : ndarray, shape (M, M, K)
+            Where they are put; 1, a bound, where pivots ran out.
+        """
+        from bootprob.dea.selection_scan_compiled import fill_pairs  # numba loads slowly
+
+        fill_pairs(self.inputs, self.outputs, first, pairs)
+
+    def best_addition(
+        self,
+        rest: tuple[int, ...],
+        candidates: Sequence[int],
+        objective: EfficiencyObjective,
+        ceiling: Floats,
+        enough: float,
+    ) -> int | None:
+        """The output with which others are best, if their merit then exceeds `enough`.
+
+        Parameters
+        ----------
+        rest : tuple of int
+        candidates : sequence of int
+        objective : EfficiencyObjective
+        ceiling : ndarray, shape (K,)
+            Bounds of the efficiencies.
+        enough : float
+        """
+        from bootprob.dea.slack_simplex_compiled import judge, settle_units
+
+        code, weight, rank = objective.code, objective.weight, objective.rank
+        found, none = np.empty(len(weight)), np.empty((0, 0), dtype=np.int64)
+        best = None
+        for j in candidates:
+            if settle_units(
+                self.inputs, self.outputs, np.array((*rest, j), dtype=np.int64), ceiling,
+                code, weight, rank, enough, found, none,
+            ):  # fmt: skip
+                best, enough = j, float(judge(found, code, weight, rank))
+        return best
+
+    def best_pairs(
+        self,
+        chosen: tuple[int, ...],
+        candidates: Integers,
+        firsts: Integers,
+        pairs: Floats,
+        ceiling: Floats,
+        objective: EfficiencyObjective,
+        enough: float,
+        rules: SelectionRules,
+    ) -> tuple[list[tuple[int, int]], int]:
+        """Pairs of candidates with which those chosen may exceed `enough`.
+
+        Parameters
+        ----------
+        chosen : tuple of int
+        candidates : ndarray of int, shape (c,)
+            None of them clashes with those chosen.
+        firsts : ndarray of int
+            Positions among the candidates of the first of the two; the second comes after it.
+        pairs : ndarray, shape (M, M, K) or (0, 0, 0)
+            Efficiencies under pairs.
+        ceiling : ndarray, shape (K,)
+        objective : EfficiencyObjective
+        enough : float
+        rules : SelectionRules
+
+        Returns
+        -------
+        list of (int, int)
+            The best one and those whose pivots ran out, which may be better.
+        int
+            How many were evaluated.
+        """
+        from bootprob.dea.selection_scan_compiled import scan_last_two
+
+        doubts = np.empty((len(firsts) * len(candidates), 2), dtype=np.int64)
+        _, first, second, evaluated, n_doubts = scan_last_two(
+            self.inputs, self.outputs, np.array(chosen, dtype=np.int64), candidates,
+            firsts, pairs, ceiling, objective.code, objective.weight, objective.rank,
+            enough, rules.rows, rules.limits, rules.clashes, doubts,
+        )  # fmt: skip
+        found = [(first, second)] if first >= 0 else []
+        return [*found, *map(tuple, doubts[:n_doubts].tolist())], evaluated
 
     def _settle(self, chosen: Sequence[int], efficiencies: Floats, tight: Integers) -> bool:
         from bootprob.dea.slack_simplex_compiled import LINEAR, settle_units  # numba loads slowly

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bootprob.dea.constraints import SelectionRules
 from bootprob.dea.panel import Panel
 from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.dea.weight_bounds import WeightBounds
 from bootprob.dea.weights_program import best_weights
-from bootprob.exceptions import DataError
 
 __all__ = ["UnitProgram"]
 
@@ -28,8 +28,8 @@ class UnitProgram:
     evaluator : SubsetEfficiencies
     unit : int
         Position.
-    weight_bounds : dict of output to (float, float), optional
-        In the units of the data.
+    weight_bounds : dict of output to (lower, upper), optional
+        In the units of the data, see `WeightBounds.of`.
 
     Raises
     ------
@@ -42,7 +42,7 @@ class UnitProgram:
         panel: Panel,
         evaluator: SubsetEfficiencies,
         unit: int,
-        weight_bounds: Mapping[int | str, tuple[float, float]] | None,
+        weight_bounds: Mapping[int | str, Any] | None,
     ) -> None:
         n = panel.n_units
         self._unit, self._size = unit, evaluator.unit_scale[unit]
@@ -51,14 +51,10 @@ class UnitProgram:
         self._input_scale = np.ones(panel.n_inputs)
         self._input_scale[evaluator.used] = evaluator.input_scale
         self._output_scale = evaluator.output_scale
-        self._lower = np.zeros(panel.n_outputs)
-        upper = np.full(panel.n_outputs, np.inf)
-        for output, bounds in (weight_bounds or {}).items():
-            (o,) = panel.positions("outputs", [output])
-            self._lower[o], upper[o] = _bounds(output, bounds)
+        bounds = WeightBounds.of(panel, weight_bounds)
         # β y is the same in either units, so β grows as y is scaled down.
         scale = self._output_scale * self._size
-        self._lower, self._upper = self._lower * scale, upper * scale
+        self._lower, self._upper = bounds.lower[unit] * scale, bounds.upper[unit] * scale
         own = self._outputs[:, unit]
         alone = np.array([evaluator.quick((o,))[unit] for o in range(panel.n_outputs)])
         produced = own > 0
@@ -177,18 +173,3 @@ class UnitProgram:
             return None
         inside = list(outputs)
         return best_weights(x, y, self._unit, (self._lower[inside], self._most[inside]))
-
-
-def _bounds(output: Any, bounds: Any) -> tuple[float, float]:
-    try:
-        lower, upper = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise DataError(
-            f"The weight bounds of {output!r} are {bounds!r}; give two numbers, such as (0, 2)."
-        ) from None
-    if not 0 <= lower < np.inf or not upper >= lower:
-        raise DataError(
-            f"The weight bounds of {output!r} are {lower:g} and {upper:g}; give a finite number "
-            "from 0 up, and one that is not less."
-        )
-    return lower, upper
