@@ -70,6 +70,7 @@ def test_they_follow_what_moves_the_scores(table):
     np.testing.assert_allclose(made, model.decision_function(X), atol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:The feature map's kernel")
 def test_models_that_are_not_linear_have_none(table):
     X, y = table
     three = np.where(np.arange(80) % 3 == 0, "perhaps", y)

@@ -112,7 +112,6 @@ def test_predictions_of_several_classes(rng, kind):
     assert (model.decision_function(new).argmax(axis=1) == p.argmax(axis=1)).all()
     np.testing.assert_allclose(expit(model.decision_function(new)), p, atol=1e-12)
     np.testing.assert_allclose(model.vote_proba(new).sum(axis=1), 1)
-    np.testing.assert_array_equal(model.calibrated_proba(new), p)
     bounds = model.proba_interval(new)
     assert bounds.shape == (25, 3, 2)
     assert (bounds[..., 0] < bounds[..., 1]).all()

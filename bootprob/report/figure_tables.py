@@ -63,7 +63,7 @@ def reliability_tables(
             groups.append(
                 (Cell(label), _count(bins["n_rows"][k]), Cell(text(stated), stated), *shares)
             )
-    drawn = [(label, curve["distribution"]) for label, curve in curves if "distribution" in curve]
+    drawn = [(label, curve["distribution"]) for label, curve in curves]
     edges = drawn[0][1]["edges"]
     strip = [
         (_between(edges, k), *(_share(each["share"][k], 2) for _, each in drawn))

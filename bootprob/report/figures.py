@@ -31,9 +31,10 @@ def reliability(model: dict[str, Any], name: str, positive: str) -> Picture:
     positive : str
         Name of the positive class.
     """
+    labels = {"vote": "vote share", "probability": "calibrated"}
     curves = [
         (key, label, model["reliability"][key])
-        for key, label in (("vote", "vote share"), ("probability", "calibrated"))
+        for key, label in labels.items()
         if model["reliability"][key] is not None
     ]
     style = {
