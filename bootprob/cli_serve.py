@@ -40,9 +40,22 @@ def serve(
     max_requests: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most requests at once; beyond, 503.")
     ] = 1000,
+    max_connections: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Most connections. Default: twice --max-requests."),
+    ] = None,
     deadline: Annotated[
         float, typer.Option(metavar="SECONDS", help="Most time a request may take.")
     ] = 10.0,
+    header_deadline: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Most time a request's headers may take.")
+    ] = 10.0,
+    drain_delay: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Asked to stop, say so at /v2/health/ready for so long first."
+        ),
+    ] = 0.0,
     metrics: Annotated[
         bool, typer.Option(help="Prometheus's counts at /metrics; for one worker.")
     ] = True,
@@ -81,6 +94,9 @@ def serve(
         token=token,
         metrics=metrics,
         workers=workers,
+        max_connections=max_connections,
+        header_deadline=header_deadline,
+        drain_delay=drain_delay,
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,11 +21,14 @@ from bootprob.exceptions import DataError
 from bootprob.intervals import OF_PROBABILITIES
 from bootprob.lack_of_fit import SIGNIFICANT
 from bootprob.server.batching import MicroBatcher
-from bootprob.server.bodies import read_json
+from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.limits import Limits
-from bootprob.server.schemas import InferRequest, predict_request
+from bootprob.server.problems import valid
+from bootprob.server.records import RecordForm
+from bootprob.server.schemas import InferHead
 from bootprob.server.served_model import Scores, ServedModel
+from bootprob.server.strict_json import PIECE, parse_json
 from bootprob.server.tensors import (
     OUTPUTS,
     input_metadata,
@@ -36,57 +41,67 @@ __all__ = ["Answering", "json_reply"]
 
 Floats = NDArray[np.float64]
 
-_MOST_PROBLEMS = 20  # told at once
-_CATEGORY = "Input should be text, a number, true, false or null"
+_T = TypeVar("_T")
+_SHORT_REPLY = 256  # rows: written in a millisecond or two
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What a request with tensors says beside them."""
+
+    id: str | None
+    level: float
+    outputs: tuple[str, ...]
 
 
 class Answering:
     """Both kinds of requests, and what is said of the model.
+
+    Bodies and replies that take more than a moment are read and written in a thread, one at a time,
+    so that the event loop always has one for others.
 
     Parameters
     ----------
     served : ServedModel
     batcher : MicroBatcher
     limits : Limits
-
-    Attributes
-    ----------
-    form : TypeAdapter
-        Of requests for predictions.
     """
 
     def __init__(self, served: ServedModel, batcher: MicroBatcher, limits: Limits) -> None:
-        self.served, self.batcher, self._limits = served, batcher, limits
-        self.form = predict_request(served.columns, limits.max_rows)
-        self._infer_form = TypeAdapter(InferRequest)
+        self.served, self.batcher, self.limits = served, batcher, limits
+        self._bodies = BodyReader(limits)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="bootprob-read")
+        self._record_form = RecordForm(served.columns, limits.max_rows)
+        self._infer_head = TypeAdapter(InferHead)
 
     async def predict(self, request: Request) -> Response:
         """Answer records by name."""
         until = self._deadline()
-        given = self._valid(self.form, await read_json(request, self._limits, until))
-        records, level = given.records, given.level
-        columns = self.served.columns
-        values = {name: [record[name] for record in records] for name in columns.kinds}
-        scores = await self._scored(request, columns.encode(values, len(records)), level, until)
-        head = {"model": self.served.name, "version": self.served.version, "level": level}
-        return json_reply(head | self._predictions(scores))
+        X, level = await self._read(request, self._records, until)
+        scores = await _while_connected(request, self.batcher.submit(X, level, until))
+
+        def reply() -> Response:
+            head = {"model": self.served.name, "version": self.served.version, "level": level}
+            return json_reply(head | self._predictions(scores))
+
+        return await self._written(reply, len(X))
 
     async def infer(self, request: Request) -> Response:
         """Answer tensors."""
         until = self._deadline()
-        given = self._valid(self._infer_form, await read_json(request, self._limits, until))
-        X = rows_of(given, self.served.columns, self._limits.max_rows)
-        wanted = OUTPUTS
-        if given.outputs is not None:
-            wanted = tuple(dict.fromkeys(output.name for output in given.outputs)) or OUTPUTS
-        scores = await self._scored(request, X, given.parameters.level, until)
-        reply = {
-            "model_name": self.served.name,
-            "model_version": self.served.version,
-            "parameters": {"level": given.parameters.level},
-            "outputs": reply_tensors(scores, self.served, wanted),
-        }
-        return json_reply(reply if given.id is None else reply | {"id": given.id})
+        X, given = await self._read(request, self._tensors, until)
+        scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
+
+        def reply() -> Response:
+            content = {
+                "model_name": self.served.name,
+                "model_version": self.served.version,
+                "parameters": {"level": given.level},
+                "outputs": reply_tensors(scores, self.served, given.outputs),
+            }
+            return json_reply(content if given.id is None else content | {"id": given.id})
+
+        return await self._written(reply, len(X))
 
     def metadata(self) -> dict[str, Any]:
         """The model as the protocol describes it."""
@@ -114,24 +129,53 @@ class Answering:
             raise RequestError(404, "There is no such model or version here; see /openapi.json.")
 
     def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self._limits.deadline
+        return asyncio.get_running_loop().time() + self.limits.deadline
 
-    def _valid(self, form: TypeAdapter[Any], document: Any) -> Any:
-        try:
-            return form.validate_python(document)
-        except ValidationError as error:
-            problems = _problems(error)
-        first = problems[0]
-        where = ", ".join(f"{what} {first[what]!r}" for what in ("row", "column") if what in first)
-        said = f"{where}: {first['problem']}." if where else f"{first['problem']}."
-        raise RequestError(422, said, problems=problems)
+    def _records(self, body: bytes) -> tuple[Floats, float]:
+        """Rows of a request with records, and its level."""
+        request, values = self._record_form.read(parse_json(body, self.limits))
+        X = self.served.columns.encode(values, len(request.records))
+        return self._checked(X), request.level
 
-    async def _scored(self, request: Request, X: Floats, level: float, until: float) -> Scores:
+    def _tensors(self, body: bytes) -> tuple[Floats, _Wanted]:
+        """Rows of a request with tensors, and what it wants to know of them."""
+        request = valid(self._infer_head, parse_json(body, self.limits))
+        X = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
+        outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ())) or OUTPUTS
+        return self._checked(X), _Wanted(request.id, request.parameters.level, outputs)
+
+    def _checked(self, X: Floats) -> Floats:
         try:
             self.served.check(X)
         except DataError as error:
             raise RequestError(422, str(error)) from None
-        return await _while_connected(request, self.batcher.submit(X, level, until))
+        return X
+
+    async def _read(
+        self, request: Request, make: Callable[[bytes], tuple[Floats, _T]], until: float
+    ) -> tuple[Floats, _T]:
+        """Read a body and make rows of it, in the thread if it is large."""
+        async with self._bodies.body(request, until) as body:
+            if len(body) <= PIECE:
+                return make(body)
+            loop = asyncio.get_running_loop()
+            return await _while_connected(
+                request, self._in_time(loop.run_in_executor(self._thread, make, body), until)
+            )
+
+    async def _in_time(self, work: asyncio.Future[_T], until: float) -> _T:
+        try:
+            async with asyncio.timeout_at(until):
+                return await work
+        except TimeoutError:
+            message = f"The body was not read within {self.limits.deadline:g} s; try again later."
+            raise RequestError(503, message, retry_after=1) from None
+
+    async def _written(self, reply: Callable[[], Response], n_rows: int) -> Response:
+        """Write a reply, in the thread if it is long."""
+        if n_rows * len(self.served.classes) <= _SHORT_REPLY:
+            return reply()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, reply)
 
     def _predictions(self, scores: Scores) -> dict[str, Any]:
         classes = self.served.classes
@@ -161,7 +205,7 @@ def json_reply(
     return Response(to_json(content), status, headers, "application/json")
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, Scores]) -> Scores:
+async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     """Wait for a result, or stop at once if the client leaves.
 
     The body has been read, so that the next message can only be of its leaving.
@@ -179,26 +223,3 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Scores]) 
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-
-
-def _problems(error: ValidationError) -> list[dict[str, Any]]:
-    """Where a request is wrong, without what it holds there."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        place, text = each["loc"], each["msg"]
-        problem: dict[str, Any] = {}
-        if len(place) > 1 and place[0] == "records":
-            problem["row"] = place[1]
-            if len(place) > 2:
-                problem["column"] = place[2]
-            if len(place) > 3:  # a union of kinds, each with its own complaint
-                text = _CATEGORY
-            place = place[:3]
-        elif each["type"] == "extra_forbidden":
-            text = "A key is not known"  # it may hold anything and is not repeated
-        elif not place:
-            text = "The body should be an object"
-        else:
-            text = f"{'.'.join(map(str, place))}: {text}"
-        found.setdefault(tuple(place), problem | {"problem": text})
-    return list(found.values())[:_MOST_PROBLEMS]

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
-from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from bootprob.exceptions import DataError
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
-from bootprob.server.bounded import Bounded
+from bootprob.server.bounded import Bounded, refuse_overload
+from bootprob.server.draining import Stopping
 from bootprob.server.errors import ClientGone, RequestError
+from bootprob.server.examples import infer_example, predict_example
 from bootprob.server.limits import Limits
 from bootprob.server.metrics import Metrics
 from bootprob.server.observed import LOGGER, Observed, log_exception
+from bootprob.server.pages import PAGE_HEADERS, operations_page, pages
 from bootprob.server.schemas import (
     ErrorReply,
     InferReply,
@@ -34,6 +36,7 @@ from bootprob.server.schemas import (
     ServerLive,
     ServerMetadata,
     ServerReady,
+    predict_request,
 )
 from bootprob.server.served_model import ServedModel
 
@@ -48,7 +51,7 @@ _REFUSALS = {
     400: "The body is no strict JSON, or nested too deep.",
     401: "The token is missing or wrong.",
     408: "The body came too slowly.",
-    413: "The body or the number of rows is too large.",
+    413: "The body, its number of values or a text in it, or the number of rows is too large.",
     415: "The body is of another type, or compressed.",
     422: "The body does not have the form of this request.",
     429: "Too many rows wait; Retry-After says when to come back.",
@@ -120,12 +123,19 @@ def create_app(
         lifespan=lifespan,
     )
     answering = Answering(served, batcher, limits)
-    app.include_router(_health(batcher))
-    protected = _token_check(token) if token is not None else []
-    app.include_router(_models(answering), dependencies=protected)
+    app.state.stopping = stopping = Stopping()
+
+    def is_ready() -> bool:
+        return not (batcher.closed or stopping.begun)
+
+    app.include_router(_health(is_ready))
+    bounded = [Depends(refuse_overload)]
+    protected = [*bounded, *(_token_check(token) if token is not None else [])]
+    app.include_router(_models(answering, is_ready), dependencies=protected)
     app.include_router(_documents(app, answering, counts), dependencies=protected)
+    app.include_router(pages(), dependencies=bounded)
     app.add_middleware(Bounded, most=limits.max_requests)
-    app.add_middleware(Observed, metrics=counts)  # the outer one: it sees refusals, too
+    app.add_middleware(Observed, stopping=stopping, metrics=counts)  # the outer one: sees refusals
     app.add_exception_handler(RequestError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_http)
     app.add_exception_handler(ClientGone, _leave)
@@ -158,7 +168,7 @@ def _token_check(token: str) -> list[Any]:
     return [Depends(scheme), Depends(check)]
 
 
-def _health(batcher: MicroBatcher) -> APIRouter:
+def _health(is_ready: Callable[[], bool]) -> APIRouter:
     """Open to everyone: they tell nothing of the model."""
     router = APIRouter(prefix="/v2/health", tags=["health"])
 
@@ -170,12 +180,13 @@ def _health(batcher: MicroBatcher) -> APIRouter:
     @router.get("/ready", response_model=ServerReady, responses={503: {"model": ServerReady}})
     async def ready() -> Response:
         """Whether requests are taken."""
-        return json_reply({"ready": not batcher.closed}, 503 if batcher.closed else 200)
+        ready = is_ready()
+        return json_reply({"ready": ready}, 200 if ready else 503)
 
     return router
 
 
-def _models(answering: Answering) -> APIRouter:
+def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     router = APIRouter()
     refusals: dict[int | str, dict[str, Any]] = {
         status: {"model": ErrorReply, "description": text} for status, text in _REFUSALS.items()
@@ -184,14 +195,14 @@ def _models(answering: Answering) -> APIRouter:
         404: {"model": ErrorReply, "description": "There is no such model or version."},
         401: refusals[401],
     }
-    name = answering.served.name
+    name, columns = answering.served.name, answering.served.columns
 
     @router.post(
         "/predict",
         tags=["records"],
         response_model=PredictReply,
         responses=refusals,
-        openapi_extra=_body("PredictRequest"),
+        openapi_extra=_body("PredictRequest", predict_example(columns)),
     )
     async def predict(request: Request) -> Response:
         """Probability, interval and label of each record; its columns are given by name."""
@@ -215,10 +226,8 @@ def _models(answering: Answering) -> APIRouter:
         async def ready(request: Request) -> Response:
             """Whether the model takes requests."""
             answering.check_address(request)
-            return json_reply(
-                {"name": name, "ready": not answering.batcher.closed},
-                503 if answering.batcher.closed else 200,
-            )
+            ready = is_ready()
+            return json_reply({"name": name, "ready": ready}, 200 if ready else 503)
 
         async def infer(request: Request) -> Response:
             """Score tensors."""
@@ -243,7 +252,7 @@ def _models(answering: Answering) -> APIRouter:
             f"{where}/infer",
             response_model=InferReply,
             responses=unknown | refusals,
-            openapi_extra=in_path | _body("InferRequest"),
+            openapi_extra=in_path | _body("InferRequest", infer_example(columns)),
             **options,
         )(infer)
 
@@ -259,10 +268,10 @@ def _documents(app: FastAPI, answering: Answering, counts: Metrics | None) -> AP
     async def openapi() -> Response:
         return JSONResponse(_openapi(app, answering))
 
-    @router.get("/docs")
-    async def docs(request: Request) -> HTMLResponse:
-        root = request.scope.get("root_path", "").rstrip("/")
-        return get_swagger_ui_html(openapi_url=f"{root}/openapi.json", title=app.title)
+    @router.get("/docs/operations")
+    async def operations() -> Response:
+        page = operations_page(_openapi(app, answering))
+        return Response(page, media_type="text/html", headers=PAGE_HEADERS)
 
     if counts is not None:
 
@@ -273,9 +282,9 @@ def _documents(app: FastAPI, answering: Answering, counts: Metrics | None) -> AP
     return router
 
 
-def _body(schema: str) -> dict[str, Any]:
-    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
-    return {"requestBody": {"required": True, "content": content}}
+def _body(schema: str, example: dict[str, Any]) -> dict[str, Any]:
+    form = {"schema": {"$ref": f"#/components/schemas/{schema}"}, "example": example}
+    return {"requestBody": {"required": True, "content": {"application/json": form}}}
 
 
 def _path(name: str, value: str) -> dict[str, Any]:
@@ -288,7 +297,7 @@ def _openapi(app: FastAPI, answering: Answering) -> dict[str, Any]:
         document = app.openapi()
         schemas = document["components"]["schemas"]
         forms: dict[str, TypeAdapter[Any]] = {
-            "PredictRequest": answering.form,
+            "PredictRequest": predict_request(answering.served.columns, answering.limits.max_rows),
             "InferRequest": TypeAdapter(InferRequest),
         }
         for name, form in forms.items():

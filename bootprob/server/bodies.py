@@ -1,82 +1,98 @@
-"""A request's body: read up to a bound, and taken as JSON in the strictest sense."""
+"""A request's body, read up to a bound in bytes, time and what all bodies together may hold."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from itertools import accumulate
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.limits import Limits
 
-__all__ = ["read_json"]
+__all__ = ["BodyReader"]
 
-# A string, or the rest of the text if it never ends; possessive, so the time is linear.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
-_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_FREE = 2**15  # bytes of each body that do not count: small ones are never refused for large ones
 
 
-async def read_json(request: Request, limits: Limits, until: float) -> Any:
-    """Read and parse a body.
+class BodyReader:
+    """Read bodies, and hold no more than `Limits.max_held` bytes of them at a time.
 
     Parameters
     ----------
-    request : Request
-        Its body not yet read.
     limits : Limits
-    until : float
-        When the body must be there, on the clock of the running event loop.
 
-    Returns
-    -------
-    object
-        Plain values. Numbers may still be infinite (``1e999``).
-
-    Raises
-    ------
-    RequestError
-        415 if the body is not plain JSON, 413 if it is too large, 408 if it is too slow, 400 if
-        it cannot be parsed.
-    ClientGone
-        If the client leaves before its end.
+    Attributes
+    ----------
+    held : int
+        Bytes of bodies in hand, without the first 32 KiB of each.
     """
-    _check_headers(request, limits)
-    try:
-        async with asyncio.timeout_at(until):
-            body = await _read(request, limits.max_body)
-    except TimeoutError:
-        message = f"The body was not complete within {limits.deadline:g} s."
-        raise RequestError(408, message) from None
-    except ClientDisconnect:
-        raise ClientGone from None
-    return parse_json(body, limits.max_depth)
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.held = 0
+
+    @asynccontextmanager
+    async def body(self, request: Request, until: float) -> AsyncIterator[bytes]:
+        """Hold a body while it is parsed.
+
+        Parameters
+        ----------
+        request : Request
+            Its body not yet read.
+        until : float
+            When the body must be there, on the clock of the running event loop.
+
+        Raises
+        ------
+        RequestError
+            415 if the body is not plain JSON, 413 if it is too large, 408 if it is too slow, 503
+            if too much is held already.
+        ClientGone
+            If the client leaves before its end.
+        """
+        body = await self._read(request, until)
+        try:
+            yield body
+        finally:
+            self.held -= _counted(len(body))
+
+    async def _read(self, request: Request, until: float) -> bytes:
+        _check_headers(request, self._limits)
+        parts: list[bytes] = []
+        size, is_complete = 0, False
+        try:
+            async with asyncio.timeout_at(until):
+                async for part in request.stream():
+                    size += self._admit(size, len(part))
+                    parts.append(part)
+            is_complete = True
+        except TimeoutError:
+            message = f"The body was not complete within {self._limits.deadline:g} s."
+            raise RequestError(408, message) from None
+        except ClientDisconnect:
+            raise ClientGone from None
+        finally:
+            if not is_complete:
+                self.held -= _counted(size)
+        return b"".join(parts)
+
+    def _admit(self, size: int, more: int) -> int:
+        """Count a part of a body of which `size` bytes are here, or refuse it."""
+        if size + more > self._limits.max_body:
+            raise _too_large(self._limits.max_body)
+        held = self.held + _counted(size + more) - _counted(size)
+        if held > self._limits.max_held:
+            message = "Too many large bodies are being read; try again later."
+            raise RequestError(503, message, retry_after=1)
+        self.held = held
+        return more
 
 
-def parse_json(body: bytes, max_depth: int) -> Any:
-    """Parse JSON in UTF-8 without NaN, infinities, repeated keys or deep nesting.
-
-    Raises
-    ------
-    RequestError
-        400; the message quotes nothing of the body.
-    """
-    brackets = _STRING.sub(b"", body).translate(None, _NO_BRACKET)
-    if max(accumulate(_STEP[bracket] for bracket in brackets), default=0) > max_depth:
-        raise RequestError(400, f"The body is nested more than {max_depth} deep.")
-    try:
-        return _DECODER.decode(body.decode("utf-8"))
-    except UnicodeDecodeError:
-        raise RequestError(400, "The body is not UTF-8.") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise RequestError(400, f"The body is no JSON: {error.msg} ({where}).") from None
-    except ValueError:  # from int()
-        raise RequestError(400, "The body holds a whole number of too many digits.") from None
+def _counted(size: int) -> int:
+    return max(0, size - _FREE)
 
 
 def _check_headers(request: Request, limits: Limits) -> None:
@@ -90,29 +106,5 @@ def _check_headers(request: Request, limits: Limits) -> None:
         raise _too_large(limits.max_body)
 
 
-async def _read(request: Request, max_body: int) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > max_body:
-            raise _too_large(max_body)
-        parts.append(part)
-    return b"".join(parts)
-
-
 def _too_large(max_body: int) -> RequestError:
     return RequestError(413, f"The body is larger than {max_body} bytes; send fewer rows at once.")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise RequestError(400, "A key occurs twice in an object.")
-    return found
-
-
-def _constant(_: str) -> Any:
-    raise RequestError(400, "NaN and Infinity are no JSON; send null where a value is missing.")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)

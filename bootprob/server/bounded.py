@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse
+from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-__all__ = ["Bounded"]
+from bootprob.server.errors import RequestError
 
-_COME_BACK = (
-    "1"  # seconds; a request takes less, unless the queue is long, which has its own refusal
-)
+__all__ = ["Bounded", "refuse_overload"]
+
+_COME_BACK = 1  # seconds; a request takes less, unless the queue is long: it has its own refusal
 _ALWAYS = ("/v2/health/", "/metrics")  # whoever watches over an overloaded server must get through
+_OVERLOAD = "bootprob.overload"
 
 
 class Bounded:
-    """ASGI middleware: refuses with 503 and Retry-After before anything is read.
+    """ASGI middleware: marks requests that are too many, for `refuse_overload`.
 
     Parameters
     ----------
@@ -28,19 +29,34 @@ class Bounded:
         self._n_answering = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on."""
         if scope["type"] != "http" or _path(scope).startswith(_ALWAYS):
             await self._app(scope, receive, send)
             return
         if self._n_answering >= self._most:
-            said = {"error": f"{self._most} requests are being answered already; try again later."}
-            await JSONResponse(said, 503, {"Retry-After": _COME_BACK})(scope, receive, send)
+            scope[_OVERLOAD] = self._most
+            await self._app(scope, receive, send)
             return
         self._n_answering += 1
         try:
             await self._app(scope, receive, send)
         finally:
             self._n_answering -= 1
+
+
+async def refuse_overload(request: Request) -> None:
+    """Refuse a marked request before anything of it is read.
+
+    A dependency of routes, not part of the middleware: the request is counted where it leads.
+
+    Raises
+    ------
+    RequestError
+        503 with Retry-After.
+    """
+    if most := request.scope.get(_OVERLOAD):
+        message = f"{most} requests are being answered already; try again later."
+        raise RequestError(503, message, retry_after=_COME_BACK)
 
 
 def _path(scope: Scope) -> str:

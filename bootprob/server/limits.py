@@ -30,6 +30,11 @@ class Limits:
         Most bytes of a body; beyond, 413.
     max_depth : int, default 16
         Deepest nesting of arrays and objects in a body; beyond, 400.
+    max_containers : int, default 65536
+        Most arrays and objects in a body; beyond, 413. Sixteen for each of 4096 rows.
+    max_held : int, default 64 MiB
+        Most bytes of bodies that are held at the same time, but for what is within the first
+        32 KiB of each; beyond, 503.
     max_delay : float, default 0.002
         Seconds that the first of some rows waits for others, if nothing is being scored.
     """
@@ -40,6 +45,8 @@ class Limits:
     deadline: float = 10.0
     max_body: int = 4 * 2**20
     max_depth: int = 16
+    max_containers: int = 2**16
+    max_held: int = 64 * 2**20
     max_delay: float = 0.002
 
     def __post_init__(self) -> None:
@@ -55,4 +62,9 @@ class Limits:
             raise DataError(
                 f"queue_rows is {self.queue_rows} and max_rows {self.max_rows}: the queue must "
                 "hold one request at least; raise queue_rows or lower max_rows."
+            )
+        if self.max_held < self.max_body:
+            raise DataError(
+                f"max_held is {self.max_held} and max_body {self.max_body}: one body at least must "
+                "be held; raise max_held or lower max_body."
             )

@@ -1,4 +1,7 @@
-"""Around every request: time, count and log line, without a word of what was sent."""
+"""Around every request: time, count and log line, without a word of what was sent.
+
+And a word to the client when the server is about to stop.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import traceback
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bootprob.server.draining import Stopping
 from bootprob.server.metrics import Metrics
 
 __all__ = ["Observed"]
@@ -24,8 +28,8 @@ class Observed:
     and not its message, which may quote data.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics | None = None) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, app: ASGIApp, stopping: Stopping, metrics: Metrics | None = None) -> None:
+        self._app, self._stopping, self._metrics = app, stopping, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -38,6 +42,8 @@ class Observed:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                if self._stopping.begun:
+                    message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
             await send(message)
 
         try:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import ipaddress
 import math
 import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,11 +22,13 @@ from uvicorn.supervisors import Multiprocess
 from bootprob.exceptions import DataError
 from bootprob.persistence import load
 from bootprob.server.app import check_token, create_app
+from bootprob.server.connections import BoundedProtocol, Connections
+from bootprob.server.descriptors import room_for
+from bootprob.server.draining import draining
 from bootprob.server.limits import Limits
 
 __all__ = ["check_host", "run"]
 
-_MAX_HEADERS = 2**15  # bytes
 _KEEP_ALIVE = 75  # seconds
 _LONGEST_START = 120  # seconds until a worker is taken for dead; it imports and loads first
 _LOGGING: dict[str, Any] = {
@@ -46,11 +53,14 @@ def run(
     token: str | None,
     metrics: bool,
     workers: int,
+    max_connections: int | None = None,
+    header_deadline: float = 10.0,
+    drain_delay: float = 0.0,
 ) -> None:
     """Serve a model file until SIGTERM or Ctrl-C.
 
-    After either, no connection is accepted any more, and requests that were accepted have the
-    deadline to finish.
+    After either and the delay, no connection is accepted any more, and requests that were accepted
+    have the deadline to finish.
 
     Parameters
     ----------
@@ -66,6 +76,14 @@ def run(
         For one process only: several would each show their own counts.
     workers : int
         Processes. One that dies is replaced.
+    max_connections : int, optional
+        Connections to each process, more than ``limits.max_requests``; by default twice as many.
+        If the system allows fewer open files, both are lowered.
+    header_deadline : float, default 10.0
+        Seconds that the headers of a request may take; beyond, the connection is closed.
+    drain_delay : float, default 0.0
+        Seconds between a signal and the end of listening, in which the server says that it is not
+        ready and asks clients to connect anew.
 
     Raises
     ------
@@ -81,8 +99,28 @@ def run(
             "Each of several workers would show metrics of its own; give --no-metrics, or run "
             "single servers on ports of their own."
         )
+    if not (math.isfinite(header_deadline) and header_deadline > 0):
+        raise DataError(f"header_deadline is {header_deadline!r}; give seconds above 0.")
+    if not (math.isfinite(drain_delay) and drain_delay >= 0):
+        raise DataError(f"drain_delay is {drain_delay!r}; give seconds, 0 or more.")
+    if max_connections is None:
+        max_connections = 2 * limits.max_requests
+    if max_connections <= limits.max_requests:
+        raise DataError(
+            f"max_connections is {max_connections} and max_requests {limits.max_requests}: some "
+            "must be left for health; raise max_connections or lower max_requests."
+        )
+    room = room_for(max_connections, limits.max_requests)
+    limits = replace(limits, max_requests=room.requests)
     make = partial(
-        _make_app, path, name=name, limits=limits, token=token, metrics=metrics, workers=workers
+        _make_app,
+        path,
+        name=name,
+        limits=limits,
+        token=token,
+        metrics=metrics,
+        workers=workers,
+        drain_delay=drain_delay,
     )
     app = make()  # here, so that an unusable model is told before anything starts
     config = uvicorn.Config(
@@ -91,13 +129,13 @@ def run(
         host=host,
         port=port,
         workers=workers,
-        http="h11",  # which bounds the size of headers
+        http=cast(Any, partial(BoundedProtocol, Connections(room.connections, header_deadline))),
+        backlog=room.backlog,
         ws="none",
         access_log=False,  # it would write query strings; the application has its own
         log_config=_LOGGING,
         proxy_headers=False,
         server_header=False,
-        h11_max_incomplete_event_size=_MAX_HEADERS,
         timeout_graceful_shutdown=math.ceil(limits.deadline) + 1,
         timeout_worker_healthcheck=_LONGEST_START,
         # Longer than clients keep theirs: else a busy one writes to a connection that is closing.
@@ -130,7 +168,14 @@ def check_host(host: str, token: str | None) -> None:
 
 
 def _make_app(
-    path: Path, *, name: str, limits: Limits, token: str | None, metrics: bool, workers: int
+    path: Path,
+    *,
+    name: str,
+    limits: Limits,
+    token: str | None,
+    metrics: bool,
+    workers: int,
+    drain_delay: float,
 ) -> FastAPI:
     if workers > 1:
         import torch
@@ -139,6 +184,18 @@ def _make_app(
     model = load(path)
     with path.open("rb") as file:
         version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    return create_app(
-        model, name=name, version=version, limits=limits, token=token, metrics=metrics
-    )
+    app = create_app(model, name=name, version=version, limits=limits, token=token, metrics=metrics)
+    lifespan = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def drained(app: FastAPI) -> AsyncIterator[Any]:
+        with draining(app.state.stopping, drain_delay):
+            async with lifespan(app) as state:
+                yield state
+
+    app.router.lifespan_context = drained
+    # What is there now stays: going through half a million objects takes 0.1 s each time.
+    sys.setswitchinterval(1e-3)
+    gc.collect()
+    gc.freeze()
+    return app

@@ -5,14 +5,26 @@ from __future__ import annotations
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    create_model,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from bootprob.server.columns import Columns
 
 __all__ = [
     "LARGEST",
+    "UNKNOWN_KEY",
     "ErrorReply",
+    "InferHead",
+    "InferInput",
     "InferReply",
     "InferRequest",
     "ModelMetadata",
@@ -22,15 +34,18 @@ __all__ = [
     "ServerLive",
     "ServerMetadata",
     "ServerReady",
+    "form_of",
     "predict_request",
 ]
 
+UNKNOWN_KEY = "extra_forbidden"  # pydantic's own name of this error
 LARGEST = 1e150  # as in tables: sums of squares of larger numbers overflow
 
 Level = Annotated[
     float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")
 ]
 Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Size = Annotated[int, Field(ge=0, le=2**31)]
 Category = (
     Annotated[str, Field(strict=True)]
     | Annotated[int, Field(strict=True)]
@@ -40,14 +55,32 @@ Category = (
 )
 
 
+def _is_list(given: Any) -> Any:
+    if not isinstance(given, list):
+        raise PydanticCustomError("list_type", "Input should be a valid list")
+    return given
+
+
+# Copied nowhere, and looked at no further than whoever uses it wants to.
+Unread = Annotated[list[Any], PlainValidator(_is_list, json_schema_input_type=list[Any])]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_more_keys_than_fields(cls, given: Any) -> Any:
+        """Refuse at once what has unknown keys for sure; pydantic would list them all."""
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):
+            raise PydanticCustomError(UNKNOWN_KEY, "A key is not known")
+        return given
 
 
 class PredictRequest(_Strict):
     """Records by name, and the level of their intervals."""
 
-    records: list[Any]
+    records: list[Any]  # each is checked by `bootprob.server.records`
     level: Level = 0.95
 
 
@@ -57,30 +90,49 @@ class InferParameters(_Strict):
     level: Level = 0.95
 
 
+class NoParameters(_Strict):
+    """No parameter of a tensor is known; ``binary_data_size`` would change what it means."""
+
+
 class InferInput(_Strict):
     """A tensor of a request; `data` is flat in row-major order, or nested as `shape` says."""
 
     name: str
-    shape: Annotated[list[Annotated[int, Field(ge=0, le=2**31)]], Field(min_length=1, max_length=2)]
+    shape: Annotated[
+        list[Annotated[int, Field(ge=0, le=2**31)]],
+        Field(fail_fast=True, min_length=1, max_length=2),
+    ]
     datatype: Literal["FP64", "FP32", "INT64", "INT32", "BOOL", "BYTES"]
-    parameters: dict[str, Any] = {}
-    data: list[Any]
+    parameters: NoParameters = NoParameters()
+    data: Unread
+
+
+class OutputParameters(_Strict):
+    """Parameters of a tensor wanted; some clients always say that they want JSON."""
+
+    binary_data: Literal[False] = False
 
 
 class InferOutput(_Strict):
     """A tensor wanted in the reply."""
 
     name: Literal["probability", "probability_interval", "label"]
-    parameters: dict[str, Any] = {}
+    parameters: OutputParameters = OutputParameters()
 
 
-class InferRequest(_Strict):
-    """A request of the Open Inference Protocol v2."""
+class InferHead(_Strict):
+    """A request of the Open Inference Protocol v2, its tensors not yet looked at."""
 
     id: Annotated[str, Field(max_length=200)] | None = None
     parameters: InferParameters = InferParameters()
-    inputs: Annotated[list[InferInput], Field(min_length=1)]
-    outputs: Annotated[list[InferOutput], Field(max_length=3)] | None = None
+    inputs: Annotated[Unread, Field(min_length=1)]
+    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=3)] | None = None
+
+
+class InferRequest(InferHead):
+    """A request of the Open Inference Protocol v2."""
+
+    inputs: Annotated[list[InferInput], Field(fail_fast=True, min_length=1)]
 
 
 class Tensor(BaseModel):
@@ -184,18 +236,19 @@ class ModelReady(BaseModel):
 
 
 def predict_request(columns: Columns, max_rows: int) -> TypeAdapter[PredictRequest]:
-    """The form of a request for predictions of records with these columns.
+    """The form of a request for predictions of records with these columns, for the document.
 
     Further keys of a record are ignored, as further columns of a table are.
     """
-    fields: dict[str, Any] = {}
-    for name, kind in columns.kinds.items():
-        if kind == "number":
-            fields[name] = Number | None if columns.is_table else Number
-        else:
-            fields[name] = Category
     make: Any = TypedDict  # mypy knows none whose fields are found at run time
-    record = make("Record", fields)
+    record = make("Record", {name: form_of(name, columns) for name in columns.kinds})
     record.__pydantic_config__ = ConfigDict(extra="ignore")
     records: Any = (GenericAlias(list, record), Field(min_length=1, max_length=max_rows))
     return TypeAdapter(create_model("PredictRequest", __base__=PredictRequest, records=records))
+
+
+def form_of(name: str, columns: Columns) -> Any:
+    """What a value of a column may be."""
+    if columns.kinds[name] != "number":
+        return Category
+    return Number | None if columns.is_table else Number

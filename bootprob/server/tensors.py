@@ -6,15 +6,17 @@ column, of shape [m] or [m, 1], in which null stands for a missing value.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
-from bootprob.server.schemas import LARGEST, InferInput, InferRequest
+from bootprob.server.problems import valid
+from bootprob.server.schemas import LARGEST, InferInput
 from bootprob.server.served_model import Scores, ServedModel
 
 __all__ = ["OUTPUTS", "input_metadata", "output_metadata", "reply_tensors", "rows_of"]
@@ -26,31 +28,44 @@ OUTPUTS = ("probability", "probability_interval", "label")
 _NUMBERS = ("FP64", "FP32", "INT64", "INT32")
 _INTEGERS: dict[str, type[np.signedinteger[Any]]] = {"INT64": np.int64, "INT32": np.int32}
 _KINDS: dict[str, TypeAdapter[Any]] = {
-    "FP": TypeAdapter(list[float | None]),
-    "INT": TypeAdapter(list[int | None]),
-    "BOOL": TypeAdapter(list[bool | None]),
-    "BYTES": TypeAdapter(list[str | None]),
+    "FP": TypeAdapter(Annotated[list[float | None], Field(fail_fast=True)]),
+    "INT": TypeAdapter(Annotated[list[int | None], Field(fail_fast=True)]),
+    "BOOL": TypeAdapter(Annotated[list[bool | None], Field(fail_fast=True)]),
+    "BYTES": TypeAdapter(Annotated[list[str | None], Field(fail_fast=True)]),
 }
+_INPUT = TypeAdapter(InferInput)
+_AT_ONCE = 2**13  # values: no other thread runs while they are checked
 
 
-def rows_of(request: InferRequest, columns: Columns, max_rows: int) -> Floats:
+def rows_of(inputs: list[Any], columns: Columns, max_rows: int) -> Floats:
     """The matrix that the inputs of a request stand for.
+
+    Parameters
+    ----------
+    inputs : list
+        Not yet checked.
+    columns : Columns
+    max_rows : int
 
     Raises
     ------
     RequestError
-        422 for tensors that are missing, unknown, of another type or shape, or hold values that
-        cannot be used; 413 for too many rows.
+        422 for tensors that are missing, unknown, of another form, type or shape, or hold values
+        that cannot be used; 413 for too many rows.
     """
-    given = {tensor.name: tensor for tensor in request.inputs}
-    if len(given) < len(request.inputs):
-        raise RequestError(422, "An input is given twice.")
     wanted = list(columns.kinds) if columns.is_table else ["X"]
+    if len(inputs) > len(wanted):
+        message = f"There are {len(inputs)} inputs; send {len(wanted)}, each of them once."
+        raise RequestError(422, message)
+    given: dict[str, InferInput] = {}
+    for k, each in enumerate(inputs):
+        tensor = valid(_INPUT, each, "inputs", k)
+        if tensor.name in given:
+            raise RequestError(422, "An input is given twice.")
+        given[tensor.name] = tensor
     for name in wanted:
         if name not in given:
             raise RequestError(422, f"The input {name!r} is missing.")
-    if len(given) > len(wanted):
-        raise RequestError(422, f"There are inputs beside {', '.join(map(repr, wanted))}.")
     n_rows = given[wanted[0]].shape[0]
     if not 0 < n_rows <= max_rows:
         status = 413 if n_rows else 422
@@ -64,7 +79,8 @@ def rows_of(request: InferRequest, columns: Columns, max_rows: int) -> Floats:
             raise RequestError(422, f"The input {name!r} must have the shape [{n_rows}].")
         if kind == "number" and tensor.datatype not in _NUMBERS:
             raise RequestError(422, f"The input {name!r} must be one of {', '.join(_NUMBERS)}.")
-        values[name] = _checked(tensor, _flat(tensor, 1), kind == "number")
+        pieces = _pieces(tensor, _flat(tensor, 1), kind == "number")
+        values[name] = [value for piece in pieces for value in piece]
     return columns.encode(values, n_rows)
 
 
@@ -73,10 +89,14 @@ def _matrix(tensor: InferInput, n_rows: int, p: int) -> Floats:
         raise RequestError(422, f"The input 'X' must have the shape [{n_rows}, {p}].")
     if tensor.datatype not in _NUMBERS:
         raise RequestError(422, f"The input 'X' must be one of {', '.join(_NUMBERS)}.")
-    values = _checked(tensor, _flat(tensor, p), is_number=True)
-    if None in values:
-        raise RequestError(422, "The input 'X' must have no null: every number is needed.")
-    return np.array(values, dtype=np.float64).reshape(n_rows, p)
+    X = np.empty(n_rows * p)
+    done = 0
+    for piece in _pieces(tensor, _flat(tensor, p), is_number=True):
+        if None in piece:
+            raise RequestError(422, "The input 'X' must have no null: every number is needed.")
+        X[done : done + len(piece)] = piece
+        done += len(piece)
+    return X.reshape(n_rows, p)
 
 
 def _flat(tensor: InferInput, width: int) -> list[Any]:
@@ -97,8 +117,13 @@ def _unlike(tensor: InferInput) -> RequestError:
     return RequestError(422, f"The data of the input {tensor.name!r} do not have its shape.")
 
 
+def _pieces(tensor: InferInput, data: list[Any], is_number: bool) -> Iterator[list[Any]]:
+    """Values of the datatype stated, in range, some at a time."""
+    for first in range(0, len(data), _AT_ONCE):
+        yield _checked(tensor, data[first : first + _AT_ONCE], is_number)
+
+
 def _checked(tensor: InferInput, data: list[Any], is_number: bool) -> list[Any]:
-    """Values of the datatype stated, in range."""
     kind = tensor.datatype.rstrip("0123456789")
     try:
         values = _KINDS[kind].validate_python(data, strict=True)

@@ -25,7 +25,7 @@ PROTECTED = [
     "/v2",
     "/v2/models/model",
     "/v2/models/model/ready",
-    "/docs",
+    "/docs/operations",
     "/openapi.json",
     "/metrics",
 ]
@@ -166,6 +166,9 @@ def test_no_more_requests_at_once_than_allowed(array_model, monkeypatch, mounted
             go_on.set()
         assert first.result().status_code == 200
         assert client.post(f"{mounted}/predict", json=row).status_code == 200
+        for endpoint in ("/predict", "/v2"):
+            counted = f'bootprob_requests_total{{endpoint="{endpoint}",status="503"}} 1.0'
+            assert counted in client.get(f"{mounted}/metrics").text
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "1"
     assert "1 requests are being answered already" in refused.json()["error"]
@@ -180,7 +183,10 @@ def test_it_can_be_mounted_beside_others(array_model):
         reply = client.post("/scores/predict", json={"records": [ROW]}, headers=right)
         assert reply.status_code == 200
         assert client.get("/scores/v2/health/ready").status_code == 200
-        assert "/scores/openapi.json" in client.get("/scores/docs", headers=right).text
+        for path in ("/scores/docs", "/scores/docs/docs.js"):
+            assert client.get(path).status_code == 200
+        assert client.get("/scores/docs/operations").status_code == 401
+        assert client.get("/scores/docs/operations", headers=right).status_code == 200
 
 
 def test_the_document_describes_the_columns(client):
@@ -202,6 +208,21 @@ def test_after_shutdown_it_is_not_ready(array_model):
     assert after.get("/v2/health/ready").status_code == 503
     assert after.get("/v2/models/model/ready").status_code == 503
     assert after.post("/predict", json={"records": [ROW]}).status_code == 503
+
+
+def test_told_to_stop_it_is_not_ready_and_asks_clients_to_connect_anew(array_model):
+    app = create_app(array_model)
+    with TestClient(app) as client:
+        before = client.post("/predict", json={"records": [ROW]})
+        app.state.stopping.begun = True
+        assert client.get("/v2/health/ready").status_code == 503
+        assert client.get("/v2/models/model/ready").status_code == 503
+        assert client.get("/v2/health/live").status_code == 200
+        after = client.post("/predict", json={"records": [ROW]})
+    assert "connection" not in before.headers
+    assert after.status_code == 200
+    assert after.headers["connection"] == "close"
+    assert after.json() == before.json()
 
 
 def test_the_package_itself_does_not_load_the_server():

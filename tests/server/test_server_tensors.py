@@ -148,6 +148,35 @@ def test_tensors_that_do_not_fit_are_refused(array_client, tensor, status):
     assert reply.json()["error"]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"inputs": [_tensor(X23, parameters={"binary_data_size": 48})]},
+        {"inputs": [_tensor(X23, parameters={"other": 1})]},
+        {"inputs": [_tensor(X23, parameters=[])]},
+        {"outputs": [{"name": "label", "parameters": {"binary_data": True}}]},
+        {"outputs": [{"name": "label", "parameters": {"classification": 2}}]},
+        {"parameters": {"binary_data_output": True}},
+    ],
+)
+def test_parameters_that_are_not_known_are_refused(array_client, changes):
+    reply = array_client.post(INFER, json={"inputs": [_tensor(X23)]} | changes)
+    assert reply.status_code == 422
+    assert reply.json()["error"]
+    assert "outputs" not in reply.json()
+
+
+def test_parameters_that_ask_for_what_is_done_anyway_are_taken(array_client):
+    plain = {"inputs": [_tensor(X23)], "outputs": [{"name": "label"}]}
+    said = {
+        "inputs": [_tensor(X23, parameters={})],
+        "outputs": [{"name": "label", "parameters": {"binary_data": False}}],
+    }
+    replies = [array_client.post(INFER, json=each) for each in (plain, said)]
+    assert replies[0].status_code == 200
+    assert replies[0].json() == replies[1].json()
+
+
 def test_numbers_beyond_float64_are_refused(array_client):
     body = '{"inputs":[{"name":"X","shape":[1,3],"datatype":"FP64","data":[1,2,-1e999]}]}'
     assert post(array_client, body, INFER).status_code == 422
