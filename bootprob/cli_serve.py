@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bootprob.cli_costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
 from bootprob.exceptions import DataError
 
 __all__ = ["serve"]
@@ -62,6 +63,8 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
     ] = 1,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
 ) -> None:
     """Serve a model over HTTP.
 
@@ -73,6 +76,7 @@ def serve(
 
     bootprob serve loans.model
     bootprob serve loans.model --host 0.0.0.0 --token-file token.txt
+    bootprob serve loans.model --cost-fp 1 --cost-fn 5
     """
     try:
         from bootprob.server.limits import Limits
@@ -83,6 +87,7 @@ def serve(
     limits = Limits(
         max_rows=max_rows, queue_rows=queue_rows, max_requests=max_requests, deadline=deadline
     )
+    costs = mistake_costs(cost_false_positive, cost_false_negative)
     token = _token(token_file)
     check_host(host, token)
     run(
@@ -97,6 +102,7 @@ def serve(
         max_connections=max_connections,
         header_deadline=header_deadline,
         drain_delay=drain_delay,
+        costs=costs,
     )
 
 

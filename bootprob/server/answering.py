@@ -30,7 +30,6 @@ from bootprob.server.schemas import InferHead
 from bootprob.server.served_model import Scores, ServedModel
 from bootprob.server.strict_json import PIECE, parse_json
 from bootprob.server.tensors import (
-    OUTPUTS,
     input_metadata,
     output_metadata,
     reply_tensors,
@@ -47,11 +46,12 @@ _SHORT_REPLY = 256  # rows: written in a millisecond or two
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a request with tensors says beside them."""
+    """What a request says beside its rows; id and outputs are those of tensors."""
 
-    id: str | None
     level: float
-    outputs: tuple[str, ...]
+    thresholds: Floats | None
+    id: str | None = None
+    outputs: tuple[str, ...] = ()
 
 
 class Answering:
@@ -77,12 +77,13 @@ class Answering:
     async def predict(self, request: Request) -> Response:
         """Answer records by name."""
         until = self._deadline()
-        X, level = await self._read(request, self._records, until)
-        scores = await _while_connected(request, self.batcher.submit(X, level, until))
+        X, given = await self._read(request, self._records, until)
+        scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
-            head = {"model": self.served.name, "version": self.served.version, "level": level}
-            return json_reply(head | self._predictions(scores))
+            decided = self.served.decided(scores, given.thresholds)
+            head = {"model": self.served.name, "version": self.served.version}
+            return json_reply(head | {"level": given.level} | self._predictions(decided))
 
         return await self._written(reply, len(X))
 
@@ -93,11 +94,12 @@ class Answering:
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
+            decided = self.served.decided(scores, given.thresholds)
             content = {
                 "model_name": self.served.name,
                 "model_version": self.served.version,
                 "parameters": {"level": given.level},
-                "outputs": reply_tensors(scores, self.served, given.outputs),
+                "outputs": reply_tensors(decided, self.served, given.outputs),
             }
             return json_reply(content if given.id is None else content | {"id": given.id})
 
@@ -110,6 +112,7 @@ class Answering:
             "classes": self.served.classes,
             "interval": svc.interval,
             "default_level": 0.95,
+            "threshold": self.served.threshold,
         }
         if svc.interval in OF_PROBABILITIES and svc.lack_of_fit_ is not None:
             parameters["lack_of_fit"] = bool(svc.lack_of_fit_["p_value"] < SIGNIFICANT)
@@ -131,18 +134,23 @@ class Answering:
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.limits.deadline
 
-    def _records(self, body: bytes) -> tuple[Floats, float]:
-        """Rows of a request with records, and its level."""
+    def _records(self, body: bytes) -> tuple[Floats, _Wanted]:
+        """Rows of a request with records, and what it wants to know of them."""
         request, values = self._record_form.read(parse_json(body, self.limits))
         X = self.served.columns.encode(values, len(request.records))
-        return self._checked(X), request.level
+        thresholds = self.served.thresholds(values, len(X))
+        return self._checked(X), _Wanted(request.level, thresholds)
 
     def _tensors(self, body: bytes) -> tuple[Floats, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
         request = valid(self._infer_head, parse_json(body, self.limits))
-        X = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
-        outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ())) or OUTPUTS
-        return self._checked(X), _Wanted(request.id, request.parameters.level, outputs)
+        outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
+        if "threshold" in outputs and len(self.served.classes) > 2:
+            raise RequestError(422, "There is a threshold with two classes only.")
+        X, values = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
+        thresholds = self.served.thresholds(values, len(X))
+        wanted = _Wanted(request.parameters.level, thresholds, request.id, outputs)
+        return self._checked(X), wanted
 
     def _checked(self, X: Floats) -> Floats:
         try:
@@ -152,8 +160,8 @@ class Answering:
         return X
 
     async def _read(
-        self, request: Request, make: Callable[[bytes], tuple[Floats, _T]], until: float
-    ) -> tuple[Floats, _T]:
+        self, request: Request, make: Callable[[bytes], tuple[Floats, _Wanted]], until: float
+    ) -> tuple[Floats, _Wanted]:
         """Read a body and make rows of it, in the thread if it is large."""
         async with self._bodies.body(request, until) as body:
             if len(body) <= PIECE:
@@ -189,12 +197,16 @@ class Answering:
             names = [level_text(label) for label in classes]
             probability = [dict(zip(names, of_row, strict=True)) for of_row in probability]
             interval = [dict(zip(names, of_row, strict=True)) for of_row in interval]
+        predictions = [
+            {"label": label, "probability": p, "interval": bounds}
+            for label, p, bounds in zip(labels, probability, interval, strict=True)
+        ]
+        if scores.threshold is not None:
+            for said, threshold in zip(predictions, scores.threshold.tolist(), strict=True):
+                said["threshold"] = threshold
         return {
             "positive": classes[1] if len(classes) == 2 else None,
-            "predictions": [
-                {"label": label, "probability": p, "interval": bounds}
-                for label, p, bounds in zip(labels, probability, interval, strict=True)
-            ],
+            "predictions": predictions,
         }
 
 

@@ -42,6 +42,7 @@ from bootprob.server.served_model import ServedModel
 
 if TYPE_CHECKING:
     from bootprob.estimator import BootstrapSVC
+    from bootprob.mistake_costs import MistakeCosts
     from bootprob.tables import TableModel
 
 __all__ = ["create_app"]
@@ -67,6 +68,7 @@ def create_app(
     limits: Limits | None = None,
     token: str | None = None,
     metrics: bool = True,
+    costs: MistakeCosts | None = None,
 ) -> FastAPI:
     """Make an ASGI application that serves a model, to be run or mounted.
 
@@ -82,6 +84,9 @@ def create_app(
         Clients must send it as ``Authorization: Bearer TOKEN``, except to the health endpoints.
     metrics : bool, default True
         Whether there is a /metrics for Prometheus.
+    costs : MistakeCosts, optional
+        What mistakes cost: labels are then those of least expected cost. Columns of costs are
+        columns of requests.
 
     Returns
     -------
@@ -90,7 +95,8 @@ def create_app(
     Raises
     ------
     DataError
-        A name, version or token cannot be used, or the classes cannot be written as JSON.
+        A name, version or token cannot be used, the classes cannot be written as JSON, or costs
+        do not fit the model.
     TypeError
         For another model.
     sklearn.exceptions.NotFittedError
@@ -101,7 +107,7 @@ def create_app(
             raise DataError(f"{what} is {text!r}; give printable text without a slash.")
     check_token(token)
     limits = limits or Limits()
-    served = ServedModel(model, name, version)
+    served = ServedModel(model, name, version, costs)
     batcher = MicroBatcher(served.score, limits)
     counts = Metrics(served, lambda: batcher.queued_rows) if metrics else None
     if counts is not None:
@@ -115,7 +121,7 @@ def create_app(
     app = FastAPI(
         title=f"bootprob: {name}",
         version=version,
-        description="Class probabilities with intervals that cover.",
+        description="Class probabilities with intervals.",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,

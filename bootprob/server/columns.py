@@ -7,13 +7,14 @@ which would take longer than scoring a request's rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.columns import Kind, level_text
+from bootprob.exceptions import DataError
 from bootprob.tables import TableModel
 
 if TYPE_CHECKING:
@@ -28,12 +29,12 @@ _YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns by name, in the order of the matrix.
+    """Columns by name, in the order of the matrix, and those of costs after them.
 
     Attributes
     ----------
-    kinds : dict of str to {"number", "boolean", "text"}
-        Numbers first.
+    kinds : dict of str to {"number", "boolean", "text", "cost"}
+        Numbers first; "cost" where the model does not know the column.
     fills : dict of str to (float or str)
         What a missing value becomes; empty where none may be missing.
     levels : dict of str to dict of str to int
@@ -42,13 +43,16 @@ class Columns:
         Columns of the matrix.
     is_table : bool
         Whether the model was fitted on a table; else on a matrix.
+    costs : tuple of str
+        Columns that hold what mistakes cost; the model may know them as numbers.
     """
 
-    kinds: dict[str, Kind]
+    kinds: dict[str, Kind | Literal["cost"]]
     fills: dict[str, float | str]
     levels: dict[str, dict[str, int]]
     n_features: int
     is_table: bool
+    costs: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: BootstrapSVC | TableModel) -> Self:
@@ -65,6 +69,22 @@ class Columns:
             levels[name] = {level: done + k for k, level in enumerate(found)}
             done += len(found)
         return cls(dict(by_kind), preprocessor.fills_, levels, done, True)
+
+    def with_costs(self, names: Sequence[str]) -> Self:
+        """The same, and columns of costs.
+
+        Raises
+        ------
+        DataError
+            One of them holds categories.
+        """
+        kinds = dict(self.kinds)
+        for name in names:
+            if kinds.setdefault(name, "cost") not in ("number", "cost"):
+                raise DataError(f"The column {name!r} holds categories in the model, not costs.")
+            if name == "X" and not self.is_table:
+                raise DataError("Costs cannot be in 'X', which is the tensor of all columns.")
+        return replace(self, kinds=kinds, costs=tuple(names))
 
     def encode(self, values: Mapping[str, Sequence[Any]], n_rows: int) -> Floats:
         """Make the matrix.
@@ -90,7 +110,7 @@ class Columns:
                 if name in self.fills:
                     column[np.isnan(column)] = self.fills[name]
                 X[:, k] = column
-            else:
+            elif kind != "cost":
                 places = self._places(name, kind, values[name])
                 known = places >= 0
                 X[rows[known], places[known]] = 1.0

@@ -11,7 +11,7 @@ __all__ = ["infer_example", "predict_example"]
 
 
 def predict_example(columns: Columns) -> dict[str, Any]:
-    """One record: of each column what a missing value becomes, or 0."""
+    """One record: of each column what a missing value becomes, or 0, and of a cost 1."""
     return {"records": [{name: _value(columns, name) for name in columns.kinds}], "level": 0.95}
 
 
@@ -19,7 +19,8 @@ def infer_example(columns: Columns) -> dict[str, Any]:
     """The same as tensors."""
     values = [[_value(columns, name)] for name in columns.kinds]
     if not columns.is_table:
-        values = [[value for [value] in values]]
+        row = [value for [value] in values[: columns.n_features]]
+        values = [row, *([_value(columns, name)] for name in columns.costs)]
     return {
         "inputs": [
             {
@@ -35,5 +36,7 @@ def infer_example(columns: Columns) -> dict[str, Any]:
 
 
 def _value(columns: Columns, name: str) -> float | str | bool:
+    if name in columns.costs:
+        return 1.0
     fill = columns.fills.get(name, 0.0)
     return fill == "True" if columns.kinds[name] == "boolean" else fill

@@ -20,6 +20,7 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from bootprob.exceptions import DataError
+from bootprob.mistake_costs import MistakeCosts
 from bootprob.persistence import load
 from bootprob.server.app import check_token, create_app
 from bootprob.server.connections import BoundedProtocol, Connections
@@ -56,6 +57,7 @@ def run(
     max_connections: int | None = None,
     header_deadline: float = 10.0,
     drain_delay: float = 0.0,
+    costs: MistakeCosts | None = None,
 ) -> None:
     """Serve a model file until SIGTERM or Ctrl-C.
 
@@ -84,6 +86,8 @@ def run(
     drain_delay : float, default 0.0
         Seconds between a signal and the end of listening, in which the server says that it is not
         ready and asks clients to connect anew.
+    costs : MistakeCosts, optional
+        As in `create_app`.
 
     Raises
     ------
@@ -121,6 +125,7 @@ def run(
         metrics=metrics,
         workers=workers,
         drain_delay=drain_delay,
+        costs=costs,
     )
     app = make()  # here, so that an unusable model is told before anything starts
     config = uvicorn.Config(
@@ -176,6 +181,7 @@ def _make_app(
     metrics: bool,
     workers: int,
     drain_delay: float,
+    costs: MistakeCosts | None,
 ) -> FastAPI:
     if workers > 1:
         import torch
@@ -184,7 +190,15 @@ def _make_app(
     model = load(path)
     with path.open("rb") as file:
         version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    app = create_app(model, name=name, version=version, limits=limits, token=token, metrics=metrics)
+    app = create_app(
+        model,
+        name=name,
+        version=version,
+        limits=limits,
+        token=token,
+        metrics=metrics,
+        costs=costs,
+    )
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

@@ -44,6 +44,7 @@ LARGEST = 1e150  # as in tables: sums of squares of larger numbers overflow
 Level = Annotated[
     float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")
 ]
+Cost = Annotated[float, Field(strict=True, gt=0, le=LARGEST, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Size = Annotated[int, Field(ge=0, le=2**31)]
 Category = (
@@ -116,7 +117,7 @@ class OutputParameters(_Strict):
 class InferOutput(_Strict):
     """A tensor wanted in the reply."""
 
-    name: Literal["probability", "probability_interval", "label"]
+    name: Literal["probability", "probability_interval", "label", "threshold"]
     parameters: OutputParameters = OutputParameters()
 
 
@@ -126,7 +127,7 @@ class InferHead(_Strict):
     id: Annotated[str, Field(max_length=200)] | None = None
     parameters: InferParameters = InferParameters()
     inputs: Annotated[Unread, Field(min_length=1)]
-    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=3)] | None = None
+    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=4)] | None = None
 
 
 class InferRequest(InferHead):
@@ -157,9 +158,13 @@ class InferReply(BaseModel):
 
 
 class Prediction(BaseModel):
-    """Of two classes, of the positive one; of several, for each class by its name."""
+    """Of two classes, of the positive one; of several, for each class by its name.
+
+    Of two classes the label is the positive one where the probability is above the threshold.
+    """
 
     label: bool | int | float | str
+    threshold: float | None = None
     probability: float | dict[str, float]
     interval: list[float] | dict[str, list[float]]
 
@@ -249,6 +254,8 @@ def predict_request(columns: Columns, max_rows: int) -> TypeAdapter[PredictReque
 
 def form_of(name: str, columns: Columns) -> Any:
     """What a value of a column may be."""
+    if name in columns.costs:
+        return Cost
     if columns.kinds[name] != "number":
         return Category
     return Number | None if columns.is_table else Number

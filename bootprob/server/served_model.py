@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError, LackOfFitWarning
+from bootprob.mistake_costs import MistakeCosts
 from bootprob.probabilities import both, both_intervals
 from bootprob.scoring import NewRows
 from bootprob.server.columns import Columns
@@ -36,11 +38,15 @@ class Scores:
         Lower and upper bound of each class's probability.
     label : ndarray of int, shape (m,)
         Position of the predicted class.
+    threshold : ndarray, shape (m,), or None
+        Probability of the second class above which it is the label; None for several classes, and
+        before anything is decided.
     """
 
     probability: Floats
     interval: Floats
     label: NDArray[np.intp]
+    threshold: Floats | None = None
 
     def __getitem__(self, rows: slice) -> Self:
         return type(self)(self.probability[rows], self.interval[rows], self.label[rows])
@@ -55,6 +61,8 @@ class ServedModel:
         Fitted.
     name, version : str
         What it is called in addresses and replies.
+    costs : MistakeCosts, optional
+        What mistakes cost: labels are then those of least expected cost.
 
     Attributes
     ----------
@@ -68,12 +76,18 @@ class ServedModel:
     TypeError
         For another model.
     DataError
-        If its classes cannot be written as JSON.
+        If its classes cannot be written as JSON, or costs do not fit it.
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
 
-    def __init__(self, model: BootstrapSVC | TableModel, name: str, version: str) -> None:
+    def __init__(
+        self,
+        model: BootstrapSVC | TableModel,
+        name: str,
+        version: str,
+        costs: MistakeCosts | None = None,
+    ) -> None:
         from bootprob.estimator import BootstrapSVC
 
         if not isinstance(model, (BootstrapSVC, TableModel)):
@@ -82,7 +96,7 @@ class ServedModel:
             )
         self.name, self.version = name, version
         self.svc = model.svc if isinstance(model, TableModel) else model
-        self.columns = Columns.of(model)
+        self.columns, self.costs = Columns.of(model), costs
         classes = (
             model.target.labels if isinstance(model, TableModel) else self.svc.classes_.tolist()
         )
@@ -92,6 +106,9 @@ class ServedModel:
                 "The classes must be text, numbers or true and false to be written as JSON, not "
                 f"{type(self.classes[0]).__name__}."
             )
+        if costs is not None:
+            costs.check_model(self.svc)
+            self.columns = self.columns.with_costs(costs.columns)
         self._names = getattr(self.svc, "feature_names_in_", None)
         self._machines = self.svc.pair_ensembles_ or [self.svc]
         # The first call compiles and fills caches; it also shows that the model can be scored.
@@ -129,6 +146,40 @@ class ServedModel:
         if probability.ndim == 1:
             probability, interval = both(probability), both_intervals(interval)
         return Scores(probability, interval, np.searchsorted(self.svc.classes_, found["label"]))
+
+    @property
+    def threshold(self) -> float | None:
+        """Probability above which a row is labelled positive; None if there is no such number.
+
+        There is none for several classes, or where rows have costs of their own.
+        """
+        if self.costs is not None:
+            return self.costs.threshold
+        return self.svc.decision_threshold_ if len(self.classes) == 2 else None
+
+    def thresholds(self, values: Mapping[str, Sequence[float]], n_rows: int) -> Floats | None:
+        """The threshold of each row, shape (m,); None for several classes.
+
+        Parameters
+        ----------
+        values : mapping of str to sequence, shape (m,)
+            Has the columns of costs.
+        n_rows : int
+            m.
+        """
+        if self.threshold is not None:
+            return np.full(n_rows, self.threshold)
+        if self.costs is None:
+            return None
+        given = {name: np.array(values[name], dtype=np.float64) for name in self.costs.columns}
+        return self.costs.thresholds(given, n_rows)
+
+    def decided(self, scores: Scores, thresholds: Floats | None) -> Scores:
+        """Scores with labels by these thresholds; of several classes as they are."""
+        if thresholds is None:
+            return scores
+        label = (scores.probability[:, 1] > thresholds).astype(np.intp)
+        return replace(scores, label=label, threshold=thresholds)
 
     def training_probability(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each class's out-of-bag probability, shapes (K,)."""

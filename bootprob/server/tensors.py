@@ -19,11 +19,9 @@ from bootprob.server.problems import valid
 from bootprob.server.schemas import LARGEST, InferInput
 from bootprob.server.served_model import Scores, ServedModel
 
-__all__ = ["OUTPUTS", "input_metadata", "output_metadata", "reply_tensors", "rows_of"]
+__all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]
 
 Floats = NDArray[np.float64]
-
-OUTPUTS = ("probability", "probability_interval", "label")
 
 _NUMBERS = ("FP64", "FP32", "INT64", "INT32")
 _INTEGERS: dict[str, type[np.signedinteger[Any]]] = {"INT64": np.int64, "INT32": np.int32}
@@ -37,8 +35,10 @@ _INPUT = TypeAdapter(InferInput)
 _AT_ONCE = 2**13  # values: no other thread runs while they are checked
 
 
-def rows_of(inputs: list[Any], columns: Columns, max_rows: int) -> Floats:
-    """The matrix that the inputs of a request stand for.
+def rows_of(
+    inputs: list[Any], columns: Columns, max_rows: int
+) -> tuple[Floats, dict[str, list[Any]]]:
+    """The matrix that the inputs of a request stand for, and the values of its columns by name.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def rows_of(inputs: list[Any], columns: Columns, max_rows: int) -> Floats:
         422 for tensors that are missing, unknown, of another form, type or shape, or hold values
         that cannot be used; 413 for too many rows.
     """
-    wanted = list(columns.kinds) if columns.is_table else ["X"]
+    wanted = list(columns.kinds) if columns.is_table else ["X", *columns.costs]
     if len(inputs) > len(wanted):
         message = f"There are {len(inputs)} inputs; send {len(wanted)}, each of them once."
         raise RequestError(422, message)
@@ -70,18 +70,23 @@ def rows_of(inputs: list[Any], columns: Columns, max_rows: int) -> Floats:
     if not 0 < n_rows <= max_rows:
         status = 413 if n_rows else 422
         raise RequestError(status, f"There are {n_rows} rows; send 1 to {max_rows}.")
-    if not columns.is_table:
-        return _matrix(given["X"], n_rows, columns.n_features)
     values = {}
-    for name, kind in columns.kinds.items():
-        tensor = given[name]
+    for name in wanted:
+        if name == "X" and not columns.is_table:
+            continue
+        tensor, kind = given[name], columns.kinds[name]
         if tensor.shape not in ([n_rows], [n_rows, 1]):
             raise RequestError(422, f"The input {name!r} must have the shape [{n_rows}].")
-        if kind == "number" and tensor.datatype not in _NUMBERS:
+        is_number = kind in ("number", "cost")
+        if is_number and tensor.datatype not in _NUMBERS:
             raise RequestError(422, f"The input {name!r} must be one of {', '.join(_NUMBERS)}.")
-        pieces = _pieces(tensor, _flat(tensor, 1), kind == "number")
+        pieces = _pieces(tensor, _flat(tensor, 1), is_number)
         values[name] = [value for piece in pieces for value in piece]
-    return columns.encode(values, n_rows)
+        if name in columns.costs and not all(value and value > 0 for value in values[name]):
+            raise RequestError(422, f"The input {name!r} must hold costs: numbers above 0.")
+    if not columns.is_table:
+        return _matrix(given["X"], n_rows, columns.n_features), values
+    return columns.encode(values, n_rows), values
 
 
 def _matrix(tensor: InferInput, n_rows: int, p: int) -> Floats:
@@ -150,7 +155,7 @@ def _checked(tensor: InferInput, data: list[Any], is_number: bool) -> list[Any]:
 def reply_tensors(
     scores: Scores, served: ServedModel, wanted: tuple[str, ...]
 ) -> list[dict[str, Any]]:
-    """Outputs of a reply, in the order wanted."""
+    """Outputs of a reply, in the order wanted; all if none is named."""
     codes = scores.label.tolist()
     found: dict[str, tuple[str, list[int], list[Any]]] = {
         "probability": (
@@ -161,17 +166,20 @@ def reply_tensors(
         ),
         "label": (_label_datatype(served), [len(codes)], [served.classes[k] for k in codes]),
     }  # fmt: skip
+    if scores.threshold is not None:
+        found["threshold"] = ("FP64", [len(codes)], scores.threshold.tolist())
     return [
         {"name": name, "datatype": found[name][0], "shape": found[name][1], "data": found[name][2]}
-        for name in wanted
+        for name in wanted or found
     ]
 
 
 def input_metadata(columns: Columns) -> list[dict[str, Any]]:
     """What a request has to give; −1 stands for the number of rows."""
     if not columns.is_table:
-        return [{"name": "X", "datatype": "FP64", "shape": [-1, columns.n_features]}]
-    datatypes = {"number": "FP64", "boolean": "BOOL", "text": "BYTES"}
+        costs = [{"name": name, "datatype": "FP64", "shape": [-1]} for name in columns.costs]
+        return [{"name": "X", "datatype": "FP64", "shape": [-1, columns.n_features]}, *costs]
+    datatypes = {"number": "FP64", "cost": "FP64", "boolean": "BOOL", "text": "BYTES"}
     return [
         {"name": name, "datatype": datatypes[kind], "shape": [-1]}
         for name, kind in columns.kinds.items()
@@ -181,10 +189,12 @@ def input_metadata(columns: Columns) -> list[dict[str, Any]]:
 def output_metadata(served: ServedModel) -> list[dict[str, Any]]:
     """What a reply may hold."""
     n_classes = len(served.classes)
+    threshold = {"name": "threshold", "datatype": "FP64", "shape": [-1]}
     return [
         {"name": "probability", "datatype": "FP64", "shape": [-1, n_classes]},
         {"name": "probability_interval", "datatype": "FP64", "shape": [-1, n_classes, 2]},
         {"name": "label", "datatype": _label_datatype(served), "shape": [-1]},
+        *([threshold] if n_classes == 2 else []),
     ]
 
 
