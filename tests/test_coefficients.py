@@ -76,7 +76,7 @@ def test_models_that_are_not_linear_have_none(table):
     three = np.where(np.arange(80) % 3 == 0, "perhaps", y)
     with pytest.raises(NotFittedError):
         _ = BootstrapSVC().coef_
-    mapped = {"feature_map": "nystroem", "n_components": 60}
+    mapped = {"feature_map": "nystroem", "n_components": 60, "gamma": 0.01}
     for params, labels, why in [
         ({"kernel": "rbf"}, y, "not linear"),
         ({"kernel": "rbf", **mapped}, y, "not linear"),
