@@ -167,9 +167,11 @@ class Answering:
             if len(body) <= PIECE:
                 return make(body)
             loop = asyncio.get_running_loop()
-            return await _while_connected(
-                request, self._in_time(loop.run_in_executor(self._thread, make, body), until)
-            )
+            work = loop.run_in_executor(self._thread, _outcome, make, body)
+            found = await _while_connected(request, self._in_time(work, until))
+        if isinstance(found, RequestError):
+            raise found
+        return found
 
     async def _in_time(self, work: asyncio.Future[_T], until: float) -> _T:
         try:
@@ -215,6 +217,15 @@ def json_reply(
 ) -> Response:
     """A reply as JSON; numbers are written so that reading them gives the same bits."""
     return Response(to_json(content), status, headers, "application/json")
+
+
+def _outcome(make: Callable[[bytes], _T], body: bytes) -> _T | RequestError:
+    """A result or a refusal, which is not raised: a traceback would keep what was parsed."""
+    try:
+        return make(body)
+    except RequestError as error:
+        error.__context__ = None
+        return error.with_traceback(None)
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:

@@ -96,7 +96,11 @@ class BoundedProtocol(H11Protocol):
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             content = json.dumps({"error": self.conn.refusal or msg}).encode()
-            headers = [("content-type", "application/json"), ("connection", "close")]
+            headers = [
+                ("content-type", "application/json"),
+                ("content-length", str(len(content))),
+                ("connection", "close"),
+            ]
             for event in (
                 h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
                 h11.Data(data=content),

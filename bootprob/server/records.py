@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -84,10 +85,10 @@ class RecordForm:
             if not isinstance(record, Mapping):
                 found.append({"row": row, "problem": "Input should be an object"})
             elif not self._kinds.keys() <= record.keys():
+                missing = (name for name in self._kinds if name not in record)
                 found += [
                     {"row": row, "column": name, "problem": "Field required"}
-                    for name in self._kinds
-                    if name not in record
+                    for name in islice(missing, MOST_PROBLEMS)
                 ]
             if len(found) >= MOST_PROBLEMS:
                 break

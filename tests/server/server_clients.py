@@ -48,14 +48,27 @@ class Server:
 
 
 @contextmanager
-def running(model: Path, *options: str, **environment: str) -> Iterator[Server]:
-    """Run ``bootprob serve`` until it is ready, and kill what is left of it at the end."""
+def running(
+    model: Path, *options: str, most_files: int | None = None, **environment: str
+) -> Iterator[Server]:
+    """Run ``bootprob serve`` until it is ready, and kill what is left of it at the end.
+
+    Parameters
+    ----------
+    model : Path
+    *options : str
+    most_files : int, optional
+        As by ``ulimit -n``.
+    **environment : str
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = model.with_suffix(f".{port}.log")
     program = "from bootprob.cli import main; main()"
     command = [sys.executable, "-c", program, "serve", str(model), "--port", str(port), *options]
+    if most_files is not None:
+        command = ["sh", "-c", f'ulimit -n {most_files}; exec "$0" "$@"', *command]
     with log.open("wb") as file:
         process = subprocess.Popen(
             command, stdout=file, stderr=subprocess.STDOUT, env=os.environ | environment

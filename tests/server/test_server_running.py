@@ -114,6 +114,47 @@ def test_sigterm_finishes_what_was_accepted(model_file, array_model, rng):
         assert server.said().count("POST /predict 200") == len(answered)
 
 
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.endurance)])
+def test_told_to_stop_it_says_so_before_it_stops_listening(model_file, rng, workers):
+    body = _records(rng.normal(size=(3, 3)))
+    several = ("--workers", str(workers), "--no-metrics") if workers > 1 else ()
+    with running(model_file, "--drain-delay", "4", *several) as server:
+        with httpx2.Client(base_url=server.address, verify=False, timeout=30) as client:
+            assert "connection" not in client.post("/predict", json=body).headers
+        told = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        replies = []
+        while server.process.poll() is None:
+            with httpx2.Client(base_url=server.address, verify=False, timeout=30) as client:
+                try:
+                    ready = client.get("/v2/health/ready")
+                    if ready.status_code == 503:
+                        replies.append((ready, client.post("/predict", json=body)))
+                except httpx2.TransportError:
+                    break  # it has stopped listening
+            time.sleep(0.1)
+        assert time.monotonic() - told > 3.9
+        assert len(replies) >= 3
+        for ready, reply in replies:
+            assert ready.json() == {"ready": False}
+            assert reply.status_code == 200
+            assert ready.headers["connection"] == reply.headers["connection"] == "close"
+        assert server.process.wait(30) == 0
+
+
+def test_a_second_ctrl_c_ends_the_delay(model_file):
+    with running(model_file, "--drain-delay", "600") as server:
+        server.process.send_signal(signal.SIGINT)
+        with httpx2.Client(base_url=server.address, verify=False, timeout=30) as client:
+            while client.get("/v2/health/ready").status_code == 200:
+                time.sleep(0.05)
+        server.process.send_signal(signal.SIGTERM)  # not by this one
+        time.sleep(0.5)
+        assert server.process.poll() is None
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(30) == 130
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.endurance
 def test_a_killed_worker_is_replaced(model_file, rng):
@@ -155,6 +196,10 @@ def test_a_killed_worker_is_replaced(model_file, rng):
         (["--workers", "2"], "--no-metrics"),
         (["--queue-rows", "5"], "queue_rows"),
         (["--deadline", "0"], "deadline"),
+        (["--header-deadline", "0"], "header_deadline"),
+        (["--drain-delay", "-1"], "drain_delay"),
+        (["--drain-delay", "nan"], "drain_delay"),
+        (["--max-connections", "1000"], "max_connections"),
         (["--name", "a/b"], "name"),
     ],
 )

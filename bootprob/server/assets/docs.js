@@ -11,7 +11,7 @@ function ask(path, options = {}) {
   return fetch(path, { ...options, headers, cache: "no-store", credentials: "omit" });
 }
 
-async function open() {
+async function show() {
   refused.textContent = "";
   try {
     const reply = await ask("docs/operations");
@@ -54,7 +54,7 @@ async function send(form) {
 
 document.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (event.target === access) open();
+  if (event.target === access) show();
   else send(event.target);
 });
-open();
+show();
