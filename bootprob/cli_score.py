@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bootprob.cli_costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
-from bootprob.cli_options import Device, Level
+from bootprob.cli_options import CsvSafe, Device, Level
 from bootprob.cli_tables import load_table_model
 from bootprob.console import note
 
@@ -59,6 +59,7 @@ def score(
     ] = BadRows.refuse,
     cost_false_positive: CostOfFalseAlarm = None,
     cost_false_negative: CostOfMiss = None,
+    csv_safe: CsvSafe = False,
     device: Device = None,
 ) -> None:
     """Score tables of any size, in constant memory.
@@ -86,6 +87,7 @@ def score(
         keep=tuple(name.strip() for name in keep.split(",") if name.strip()),
         costs=mistake_costs(cost_false_positive, cost_false_negative),
         bad_rows=bad_rows.value,
+        csv_safe=csv_safe,
     )
     find_files(source)  # a wrong path is told before torch is loaded
     fitted = load_table_model(model)

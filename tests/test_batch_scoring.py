@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 
@@ -368,6 +369,8 @@ AWKWARD_CSV = {
     "no last line end": ["a,b"] + ["1,x"] * 300,
     "windows": ["a,b\r"] + ["1,x\r"] * 300,
     "quoted names": ['"a","b\n2"'] + ["1,x"] * 300,
+    "quoted names behind semicolons": ['a;"b\n\n2"'] + ["1;x"] * 300,
+    "lines of blanks": ["", "  ", "\r", " \r", "a,b"] + ["1,x"] * 300,
 }
 
 
@@ -403,6 +406,8 @@ def test_csv_is_read_as_read_table_reads_it(
         ('a,b\n1,"2\n3,4\n', "a quoted cell that does not end"),
         ("", "is empty"),
         ("a;b\tc\n1;2\n", "separate the cells is not clear"),
+        ("a" * 200_000 + ",b\n1,2\n", "has no line of names: field larger than field limit"),
+        ("a,b\r1,2\r\n", "has no line of names: new-line character seen"),
     ],
 )
 def test_csv_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> None:
@@ -413,6 +418,33 @@ def test_csv_that_cannot_be_read(tmp_path: Path, text: str, message: str) -> Non
     path.write_bytes("a,b\nä,1\n".encode("latin-1"))
     with pytest.raises(DataError, match="is not UTF-8 text"):
         CsvLayout.find(path, [])
+
+
+@pytest.mark.parametrize(("before", "names"), [("\n", "a,b"), ("  \r\n", "a,b"), ("", 'a,"{}b"')])
+def test_long_heads_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, names: str
+) -> None:
+    """20,000 blank lines, or line ends in a name, take as many calls of pandas as two."""
+    calls = []
+    read_csv = pd.read_csv
+
+    def counted(given, *arguments, **options):  # type: ignore[no-untyped-def]
+        calls.append(given.getbuffer().nbytes if isinstance(given, BytesIO) else 0)
+        return read_csv(given, *arguments, **options)
+
+    monkeypatch.setattr(pd, "read_csv", counted)
+    path = tmp_path / "t.csv"
+    sizes = []
+    for n in (2, 20_000):
+        head = before * n + names.format("\n" * n)
+        path.write_text(f"{head}\n" + "1,x\n" * 300)
+        layout = CsvLayout.find(path, [])
+        assert [rows for *_, rows in layout.pieces] == [300]
+        assert layout.header == (len(before) * n, len(head) - len(before) * n + 1)
+        sizes.append((len(calls), sum(calls)))
+        calls.clear()
+    assert sizes[0][0] == sizes[1][0]
+    assert sizes[1][1] <= sizes[0][1] + 20_000
 
 
 # -- one item ahead --------------------------------------------------------------------------------

@@ -8,10 +8,13 @@ case the piece is made longer. From then on every piece can be read without thos
 
 from __future__ import annotations
 
+import csv
 import warnings
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -75,8 +78,8 @@ class CsvLayout:
     ----------
     separator, decimal : str
         Marks between cells and within numbers.
-    header : int
-        Bytes before the first row.
+    header : (int, int)
+        First byte of the line of names, and its number of bytes.
     kinds : dict of str to {"number", "boolean", "text"}
         By the name as it is written in the file, blanks included.
     pieces : list of (int, int, int)
@@ -85,7 +88,7 @@ class CsvLayout:
 
     separator: str
     decimal: str
-    header: int
+    header: tuple[int, int]
     kinds: dict[str, Kind]
     pieces: list[tuple[int, int, int]]
 
@@ -116,10 +119,10 @@ class CsvLayout:
             refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
             texts = [name for name in raw_names if name.strip() in text_columns]
             with path.open("rb") as file:
-                header = _header(file)
+                before, header = _header(file, separator)
                 decimals = "." if separator == "," else ".,"
                 found: dict[str, dict[str, _Found]] = {mark: {} for mark in decimals}
-                pieces, n_rows, offset = [], 0, len(header)
+                pieces, n_rows, offset = [], 0, before + len(header)
                 while data := _more(file, b"", _PIECE):
                     for mark in decimals:
                         reading = _Reading(header, separator, mark, dict.fromkeys(texts, str))
@@ -133,9 +136,9 @@ class CsvLayout:
                     advance(len(data))
         # As in read_table, the point unless the comma makes more columns numbers.
         decimal = max(decimals, key=lambda mark: _n_numeric(found[mark].values()))
-        kinds: dict[str, Kind] = dict.fromkeys(raw_names, "text")  # of a file without rows
+        kinds: dict[str, Kind] = dict.fromkeys(raw_names, "number")  # of a file without rows
         kinds = {name: each.kind for name, each in found[decimal].items()} or kinds
-        return cls(separator, decimal, len(header), kinds, pieces)
+        return cls(separator, decimal, (before, len(header)), kinds, pieces)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values that JSON can hold; ``CsvLayout(**stored)`` restores it."""
@@ -179,10 +182,11 @@ class CsvSource:
             self._raw[name]: np.float64 if self._kinds[name] == "number" else str
             for name in columns
         }
+        before, length = layout.header
         with readable(self._path), self._path.open("rb") as file:
-            reading = _Reading(
-                file.read(layout.header), layout.separator, layout.decimal, dtypes, list(dtypes)
-            )
+            file.seek(before)
+            header = file.read(length)
+            reading = _Reading(header, layout.separator, layout.decimal, dtypes, list(dtypes))
             for at in chunks:
                 start, length, _ = layout.pieces[at]
                 file.seek(start)
@@ -257,14 +261,23 @@ def column_names(path: Path) -> list[str]:
         return [name.strip() for name in separator_and_names(path)[1]]
 
 
-def _header(file: BinaryIO) -> bytes:
-    """The bytes up to the end of the first line that is not blank."""
-    header = b""
-    while line := file.readline(_LONGEST):
-        header += line
-        try:
-            pd.read_csv(BytesIO(header), header=None, nrows=1, dtype=str)
-        except (pd.errors.ParserError, pd.errors.EmptyDataError):
-            continue  # blank so far, or the line ends inside a quoted name
-        return header
-    raise DataError(f"{file.name} is empty.")
+def _header(file: BinaryIO, separator: str) -> tuple[int, bytes]:
+    """How many bytes come before the first line that is not blank, and this line."""
+    before, blank = len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0, b" \t\r\n"
+    blank = blank.replace(separator.encode(), b"")
+    file.seek(before)
+    while (line := file.readline(_LONGEST)) and not line.strip(blank):
+        before += len(line)
+    lines: list[bytes] = []
+
+    def texts() -> Iterator[str]:
+        for each in chain([line], iter(lambda: file.readline(_LONGEST), b"")):
+            lines.append(each)
+            yield each.decode()
+
+    try:
+        # The names go on over line ends in quotes.
+        next(csv.reader(texts(), delimiter=separator, skipinitialspace=True))
+    except csv.Error as error:
+        raise DataError(f"{file.name} has no line of names: {error}.") from None
+    return before, b"".join(lines)

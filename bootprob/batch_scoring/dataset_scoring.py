@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -16,23 +15,23 @@ import pyarrow as pa
 from bootprob.batch_scoring.ahead import one_ahead
 from bootprob.batch_scoring.csv_source import column_names
 from bootprob.batch_scoring.fragments import Block, Fragment, blocks_of, cut
+from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.options import ScoringOptions
-from bootprob.batch_scoring.part_files import check_schema
+from bootprob.batch_scoring.part_files import check_schema, safe_batch, safe_schema
 from bootprob.batch_scoring.prepared_rows import PreparedRows
 from bootprob.batch_scoring.row_scoring import RowScorer, check_columns, rows_at_once
 from bootprob.batch_scoring.run_input import (
     append_partition,
     checked_output,
+    checksum_of_model,
     load_model,
     open_sources,
-    summary_of,
     with_partition,
 )
 from bootprob.batch_scoring.sources import SUFFIXES, InputFile, Source, find_files
 from bootprob.batch_scoring.tally import BadRow, Tally
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
-from bootprob.files import replace_when_complete
 from bootprob.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -95,8 +94,8 @@ def score_dataset(
 
     The results are those of `TableModel.predict` for each file, in the order of its rows. They
     appear under `output` when all are there. An interrupted run leaves the parts that are complete
-    in a hidden folder beside it, and the same call takes only what is missing: the same model,
-    options and input files, unchanged in size and time.
+    in a hidden folder beside it, and the same call takes only what is missing: the same model and
+    options, and input files of the same paths and content.
 
     Parameters
     ----------
@@ -131,32 +130,29 @@ def score_dataset(
     options = ScoringOptions() if options is None else options
     files = find_files(source)
     target = checked_output(Path(output), Path(source), files)
-    fitted, checksum = load_model(model)
+    fitted = load_model(model)
+    needed = (*fitted.preprocessor.kinds_, *options.beside)
     for each in files:
         if each.path.suffix.lower() == ".csv":
-            needed = (*fitted.preprocessor.kinds_, *options.beside)
             check_columns(needed, [*column_names(each.path), *each.partition], str(each.path))
-    identities = [each.identity() for each in files]
-    run = {
-        "model": checksum,
-        "device": str(fitted.svc.device),
-        "input": identities,
-        "options": asdict(options),
-    }
     try:
         with WorkFolder.locked(target) as work:
-            work.begin(run)
-            summary = work.published()
+            identity = InputIdentity(files, progress)
+            summary = work.begin(
+                {
+                    "model": checksum_of_model(model, work),
+                    "device": str(fitted.svc.device),
+                    "input": identity.stated,
+                    "options": asdict(options),
+                }
+            )
             if summary is None:
                 rows = rows_at_once(fitted, options)
                 sources = open_sources(fitted, files, rows, work, progress)
-                done = _Run(fitted, options, files, sources, work, rows)
+                done = _Run(fitted, options, files, sources, identity, work, rows)
                 done.score(progress)
-                if [each.identity() for each in files] != identities:
-                    raise DataError(f"{source} was changed while it was scored; begin again.")
                 summary = done.publish(start)
-            with replace_when_complete(summary_of(target)) as file:
-                file.write(json.dumps(summary, indent=1).encode())
+            work.put_summary(summary)
             work.remove()
     except OSError as error:  # the names of hidden files would help nobody
         raise OSError(error.errno, error.strerror or str(error), str(output)) from error
@@ -173,11 +169,12 @@ class _Run:
         options: ScoringOptions,
         files: Sequence[InputFile],
         sources: Sequence[Source],
+        identity: InputIdentity,
         work: WorkFolder,
         rows: int,
     ) -> None:
         self._options, self._files, self._sources = options, files, sources
-        self._work, self._rows = work, rows
+        self._identity, self._work, self._rows = identity, work, rows
         self._used = tuple(model.preprocessor.kinds_)
         self._categories = tuple(model.preprocessor.levels_)
         schemas = [
@@ -186,10 +183,15 @@ class _Run:
         ]
         for schema, file in zip(schemas, files, strict=True):
             check_columns((*self._used, *options.beside), schema.names, str(file.path))
-        self._scorer = RowScorer(model, options, schemas[0])
+        # What a CSV file without rows holds is not known; kept columns are as in those with rows.
+        known = (schema for each, schema in zip(sources, schemas, strict=True) if sum(each.chunks))
+        self._scorer = RowScorer(model, options, next(known, schemas[0]))
         self._schema = self._scorer.schema
         self._fragments = self._cut()
         self._suffix = self._suffix_of_parts()
+        self._is_made_safe = options.csv_safe and self._suffix == ".csv"
+        if self._is_made_safe:
+            self._schema = safe_schema(self._schema)
         check_schema(self._suffix, self._schema)
         self._waiting = [each for each in self._fragments if not work.finished(each, self._suffix)]
         self._n_resumed = _n_rows(self._fragments) - _n_rows(self._waiting)
@@ -200,9 +202,7 @@ class _Run:
         for at, source in enumerate(self._sources):
             for start, stop in cut(source.chunks, _BLOCKS_OF_FRAGMENT * self._rows):
                 found.append(Fragment(len(found), at, start, stop))
-        if not found:
-            raise DataError("The input has column names but no rows.")
-        return found
+        return found or [Fragment(0, 0, 0, 0)]  # a day without rows still has a table of results
 
     def _suffix_of_parts(self) -> str:
         """Of several parts of a file, only CSV can be put together as they are."""
@@ -214,6 +214,9 @@ class _Run:
     def score(self, progress: bool) -> None:
         """Score all fragments that are not finished yet."""
         total = _n_rows(self._fragments)
+        if total == 0:
+            self._write(self._fragments[0], [], lambda n_rows: None)
+            return
         with (
             progress_bar("Scoring rows", total, shown=progress) as advance,
             one_ahead(self._prepared()) as prepared,
@@ -221,17 +224,26 @@ class _Run:
         ):
             advance(self._n_resumed)
             for fragment, results in groupby(scored, key=lambda each: each[0]):
-                tally = Tally()
-                with self._work.new_part(fragment, self._suffix, self._schema) as write:
-                    for _, result, found in results:
-                        begin = time.perf_counter()
-                        write(result)
-                        self._busy["writing"] += time.perf_counter() - begin
-                        tally.add(found)
-                        advance(result.num_rows)
-                    begin = time.perf_counter()
-                self._work.finish(fragment, self._suffix, tally)
+                self._write(fragment, results, advance)
+
+    def _write(
+        self,
+        fragment: Fragment,
+        results: Iterable[tuple[Fragment, pa.RecordBatch, Tally]],
+        advance: Callable[[int], None],
+    ) -> None:
+        tally = Tally()
+        with self._work.new_part(fragment, self._suffix, self._schema) as write:
+            for _, result, found in results:
+                begin = time.perf_counter()
+                write(safe_batch(result) if self._is_made_safe else result)
                 self._busy["writing"] += time.perf_counter() - begin
+                tally.add(found)
+                advance(result.num_rows)
+            begin = time.perf_counter()
+        self._identity.refuse_change(fragment.file)
+        self._work.finish(fragment, self._suffix, tally)
+        self._busy["writing"] += time.perf_counter() - begin
 
     def _blocks(self) -> Iterator[Block]:
         columns = tuple(dict.fromkeys((*self._used, *self._options.beside)))
@@ -294,7 +306,7 @@ class _Run:
             "bad": [asdict(row) for row in tally.bad],
         }
         if not is_file:
-            work.publish_folder(summary)
+            work.publish_folder(self._fragments, self._suffix, summary)
         return summary
 
 

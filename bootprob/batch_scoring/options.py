@@ -34,6 +34,9 @@ class ScoringOptions:
         Rows that `TableModel.predict` refuses: text or infinity where a number belongs, a number
         beyond all reason, or no cost in a column of costs. "refuse" raises a `DataError` that
         names the first ones; "null" leaves their results empty and counts them.
+    csv_safe : bool, default False
+        Whether text that a spreadsheet program would run as a formula gets an apostrophe before it
+        in CSV output, in cells and in column names; see `bootprob.csv_safety.neutralised`.
 
     Raises
     ------
@@ -46,6 +49,7 @@ class ScoringOptions:
     keep: tuple[str, ...] = ()
     costs: MistakeCosts | None = None
     bad_rows: BadRows = "refuse"
+    csv_safe: bool = False
 
     def __post_init__(self) -> None:
         check_level(self.level)

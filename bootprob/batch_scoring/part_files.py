@@ -8,16 +8,27 @@ from io import BytesIO
 from typing import BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from bootprob.csv_safety import FORMULA_STARTS, neutralised
 from bootprob.exceptions import DataError
 
-__all__ = ["batch_writer", "check_schema"]
+__all__ = ["batch_writer", "check_schema", "safe_batch", "safe_schema"]
 
 _ROW_GROUP = 2**18  # rows
 
 Write = Callable[[pa.RecordBatch], None]
+
+_IS_TEXT = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+)
+_FORMULA_STARTS = pa.array(FORMULA_STARTS, pa.large_string())
 
 
 @contextmanager
@@ -86,3 +97,34 @@ def check_schema(suffix: str, schema: pa.Schema) -> None:
     except (pa.ArrowException, NotImplementedError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(f"A column to be kept cannot be written to {suffix}: {reason}.") from None
+
+
+def safe_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of what `safe_batch` makes of batches."""
+    return pa.schema(
+        [
+            pa.field(
+                neutralised(each.name), pa.large_string() if _is_text(each.type) else each.type
+            )
+            for each in schema
+        ]
+    )
+
+
+def safe_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """`bootprob.csv_safety.neutralised` for the text cells and the column names of a batch."""
+    columns = [_safe(each) if _is_text(each.type) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=safe_schema(batch.schema))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(is_one(kind) for is_one in _IS_TEXT)
+
+
+def _safe(column: pa.Array) -> pa.Array:
+    column = column.cast(pa.large_string())
+    suspect = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), _FORMULA_STARTS)
+    if not pc.any(suspect).as_py():
+        return column
+    safe = [neutralised(cell) for cell in column.filter(suspect).to_pylist()]
+    return pc.replace_with_mask(column, suspect, pa.array(safe, pa.large_string()))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bootprob.batch_scoring.checked_files import checksum_of_file
 from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
 from bootprob.batch_scoring.sources import SUFFIXES, ArrowSource, InputFile, ParquetSource, Source
-from bootprob.batch_scoring.work_folder import WorkFolder, folder_of
+from bootprob.batch_scoring.work_folder import WorkFolder, folder_of, summary_of
 from bootprob.exceptions import DataError
 from bootprob.files import check_output
 from bootprob.progress import progress_bar
@@ -24,16 +23,11 @@ if TYPE_CHECKING:
 __all__ = [
     "append_partition",
     "checked_output",
+    "checksum_of_model",
     "load_model",
     "open_sources",
-    "summary_of",
     "with_partition",
 ]
-
-
-def summary_of(output: Path) -> Path:
-    """Where the summary of an output lies."""
-    return output.with_name(f"{output.name}.summary.json")
 
 
 def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Path:
@@ -46,7 +40,8 @@ def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Pa
     if output.suffix.lower() in SUFFIXES:
         return check_output(output, inputs=paths)
     if target.is_dir():
-        if any(target.iterdir()) and not (folder_of(target) / "summary.json").exists():
+        # An interrupted run may have filled it; `WorkFolder.begin` knows.
+        if any(target.iterdir()) and not folder_of(target).exists():
             raise DataError(f"The folder {output} is not empty; remove it or give another name.")
     elif target.exists():
         raise DataError(f"{output} is a file; a folder is to be written there.")
@@ -58,25 +53,27 @@ def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Pa
     return target
 
 
-def load_model(model: TableModel | str | os.PathLike[str]) -> tuple[TableModel, str]:
-    """The model and a checksum of its file, or of what would be its file."""
-    from bootprob.persistence import load, save
+def load_model(model: TableModel | str | os.PathLike[str]) -> TableModel:
+    """The model that is given, or that is in the file given."""
+    from bootprob.persistence import load
     from bootprob.tables import TableModel
 
-    if isinstance(model, TableModel):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model"
-            save(model, path)
-            return model, _checksum(path)
-    loaded = load(model)
+    loaded = model if isinstance(model, TableModel) else load(model)
     if not isinstance(loaded, TableModel):
         raise DataError(f"{model} was fitted on arrays, not on a table; its rows have no names.")
-    return loaded, _checksum(Path(model))
+    return loaded
 
 
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def checksum_of_model(model: TableModel | str | os.PathLike[str], work: WorkFolder) -> str:
+    """Of a model's file, or of what would be its file."""
+    from bootprob.persistence import save
+    from bootprob.tables import TableModel
+
+    if not isinstance(model, TableModel):
+        return checksum_of_file(Path(model))
+    path = work.path / "model"
+    save(model, path)
+    return checksum_of_file(path)
 
 
 def open_sources(
@@ -91,22 +88,23 @@ def open_sources(
     texts = [name for name, kind in kinds.items() if kind == "text"]
     interpreted = [name for name, kind in kinds.items() if kind != "text"]
     found: list[Source] = []
-    for each in files:
+    for at, each in enumerate(files):
         suffix = each.path.suffix.lower()
         if suffix == ".parquet":
             found.append(ParquetSource(each.path, rows))
         elif suffix != ".csv":
             found.append(ArrowSource(each.path, rows))
         else:
-            if each.name not in work.remembered:
+            stored = work.layout(at)
+            if stored is None:
                 n_bytes = each.path.stat().st_size
                 with progress_bar(
                     f"Reading {each.name} (bytes)", n_bytes, shown=progress
                 ) as advance:
                     layout = CsvLayout.find(each.path, texts, advance)
-                work.remember(each.name, layout.to_dict())
-            layout = CsvLayout(**work.remembered[each.name])
-            found.append(CsvSource(each.path, layout, interpreted))
+                stored = layout.to_dict()
+                work.keep_layout(at, stored)
+            found.append(CsvSource(each.path, CsvLayout(**stored), interpreted))
     return found
 
 

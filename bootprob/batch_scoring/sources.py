@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import unquote
 
 import pandas as pd
@@ -38,7 +38,7 @@ class Source(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns of the file and their types."""
+        """Columns of the file, named without the blanks around their names, and their types."""
 
     @property
     def chunks(self) -> Sequence[int]:
@@ -78,11 +78,6 @@ class InputFile:
     path: Path
     name: str
     partition: Mapping[str, str | None]
-
-    def identity(self) -> list[Any]:
-        """What tells this file from a changed one: name, size and time of the last change."""
-        found = self.path.stat()
-        return [self.name, found.st_size, found.st_mtime_ns]
 
 
 def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
@@ -162,9 +157,10 @@ class ParquetSource:
     def __init__(self, path: Path, least: int) -> None:
         self._path = path
         with readable(path), pq.ParquetFile(path) as file:
-            self.schema: pa.Schema = file.schema_arrow
-            metadata = file.metadata
+            stored, metadata = file.schema_arrow, file.metadata
             rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self.schema = _without_blanks(stored)
+        self._raw = dict(zip(self.schema.names, stored.names, strict=True))
         self._groups = _together(rows, least)
         self.chunks = [sum(rows[i] for i in group) for group in self._groups]
 
@@ -173,7 +169,8 @@ class ParquetSource:
     ) -> Iterator[pa.RecordBatch]:
         """Read chunks, decoding some pages at a time; see `Source`."""
         # Text as codes and a dictionary: most files store it so.
-        texts = [name for name in categories if _is_text(self.schema.field(name).type)]
+        texts = [self._raw[each] for each in categories if _is_text(self.schema.field(each).type)]
+        raw = [self._raw[each] for each in columns]
         with (
             readable(self._path),
             # Neither setting alone keeps a large row group from being read as a whole.
@@ -183,7 +180,8 @@ class ParquetSource:
         ):
             # One after the other: a reader of several holds what it read of all until it ends.
             for at in chunks:
-                yield from file.iter_batches(size, list(self._groups[at]), columns=list(columns))
+                for batch in file.iter_batches(size, list(self._groups[at]), columns=raw):
+                    yield _renamed(batch)
 
 
 class ArrowSource:
@@ -199,7 +197,7 @@ class ArrowSource:
     def __init__(self, path: Path, least: int) -> None:
         self._path = path
         with readable(path), self._open([]) as file:
-            self.schema: pa.Schema = file.schema
+            self.schema = _without_blanks(file.schema)
         # One column is enough to know how many rows each batch has.
         with readable(path), self._open(self.schema.names[:1]) as file:
             rows = [file.get_batch(i).num_rows for i in range(file.num_record_batches)]
@@ -221,9 +219,17 @@ class ArrowSource:
         with readable(self._path), self._open(columns) as file:
             for at in chunks:
                 for number in self._batches[at]:
-                    batch = file.get_batch(number)
+                    batch = _renamed(file.get_batch(number))
                     for start in range(0, batch.num_rows, size):
                         yield batch.slice(start, size)
+
+
+def _without_blanks(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([each.with_name(each.name.strip()) for each in schema])
+
+
+def _renamed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.rename_columns([name.strip() for name in batch.schema.names])
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,64 @@
+"""Files that a later run relies on: their checksums, and JSON that carries its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from bootprob.files import replace_when_complete
+
+__all__ = ["checksum_of_file", "checksum_of_json", "read_checked", "warn_damaged", "write_checked"]
+
+
+def checksum_of_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def checksum_of_json(content: Any) -> str:
+    """SHA-256 of plain values, the same before they are stored as JSON and afterwards."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def write_checked(path: Path, content: Any) -> None:
+    """Store plain values and their checksum as JSON, in a file that is complete or not there."""
+    stored = {"checksum": checksum_of_json(content), "content": content}
+    with replace_when_complete(path) as file:
+        file.write(json.dumps(stored).encode())
+
+
+def read_checked(path: Path, otherwise: str) -> Any:
+    """What `write_checked` stored; None if there is no such file or it is damaged.
+
+    Parameters
+    ----------
+    path : Path
+    otherwise : str
+        What is done if it is damaged, in a sentence.
+
+    Warns
+    -----
+    UserWarning
+        The file is damaged.
+    """
+    try:
+        stored = json.loads(path.read_bytes())
+        content = stored["content"]
+        intact = stored["checksum"] == checksum_of_json(content)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, RecursionError):  # no JSON, or JSON of another form
+        intact = False
+    if intact:
+        return content
+    warn_damaged(path, otherwise)
+    return None
+
+
+def warn_damaged(path: Path, otherwise: str) -> None:
+    """Say that a file is not as it was written, and what is done."""
+    warnings.warn(f"{path} is damaged. {otherwise}", stacklevel=3)
