@@ -30,6 +30,7 @@ from bootprob.exceptions import DataError
 from bootprob.files import check_output, replace_when_complete
 from bootprob.resampling import draw_entropy
 from bootprob.shards import Work
+from bootprob.stored_values import parse
 
 __all__ = ["Checkpoint"]
 
@@ -139,7 +140,7 @@ class Checkpoint:
         path = self._path(number)
         try:
             with safe_open(path, framework="numpy") as file:
-                header = json.loads((file.metadata() or {})[_ENTRY])
+                header = parse((file.metadata() or {})[_ENTRY])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
             raise DataError(f"{path} is damaged ({type(error).__name__}).") from error
@@ -181,7 +182,7 @@ def _is_ours(path: Path) -> bool:
 
 def _read_index(path: Path) -> dict[str, Any]:
     try:
-        index = json.loads(path.read_text(encoding="utf-8"))
+        index = parse(path.read_text(encoding="utf-8"))
         protocol, seed = index["protocol"], index.get("seed")
         if not isinstance(index["made_of"], dict):
             raise TypeError("made_of is no object")

@@ -85,6 +85,12 @@ def test_bca_without_bias_and_skewness_is_the_percentile_interval():
     assert 0 <= far[0] <= far[1] <= 1000
 
 
+def test_bca_of_equal_replicates_is_not_upside_down(rng):
+    replicates = np.repeat(rng.normal(size=(500, 1)), 5, axis=1)
+    bounds = intervals.bca(replicates, 0.5, np.full(500, 0.002))
+    np.testing.assert_array_equal(bounds, replicates[:, :2])
+
+
 def test_studentised_has_the_width_of_the_mean(rng):
     replicates = rng.normal(size=(3, 4000))
     deviation = np.array([0.5, 2.0, 0.0])

@@ -80,6 +80,13 @@ def test_acceleration_is_a_sixth_of_the_skewness_of_influences(drawn):
     np.testing.assert_allclose(intervals.acceleration(scores, counts, used), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-110, 1e110])
+def test_acceleration_has_no_unit(drawn, unit):
+    counts, used, scores = drawn
+    expected = intervals.acceleration(scores, counts, used)
+    np.testing.assert_allclose(intervals.acceleration(unit * scores, counts, used), expected)
+
+
 def test_blocks_change_nothing(drawn, monkeypatch):
     counts, used, scores = drawn
     whole = (

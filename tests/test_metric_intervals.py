@@ -54,6 +54,28 @@ class TestIntervals:
             assert interval.upper <= 1 or name == "log_loss"
             assert (interval.name, interval.label, interval.description) == (name, *METRICS[name])
 
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("unit", [2.0**-400, 2.0**300])
+    def test_weights_have_no_unit(self, rng, method, unit):
+        y, p, w = sample(rng, 60)
+        expected, found = (metric_intervals(y, p, v, method=method) for v in (w, unit * w))
+        for name in METRICS:
+            np.testing.assert_allclose(
+                [found[name].value, found[name].lower, found[name].upper],
+                [expected[name].value, expected[name].lower, expected[name].upper],
+                rtol=1e-9,
+            )
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_rows_beside_others_of_next_to_no_weight(self, rng, method):
+        """A class is measured by its own rows, however much the other weighs."""
+        y, p, w = sample(rng, 60)
+        found = metric_intervals(y, p, np.where(y == 1, 1e30 * w, w), method=method)
+        right = np.average(p[y == 0] <= 0.5, weights=w[y == 0])
+        assert found["specificity"].value == pytest.approx(right, rel=1e-9)
+        for each in found.values():
+            assert np.isfinite([each.value, each.lower, each.upper]).all()
+
     @pytest.mark.parametrize("method", ["bca", "percentile", "basic"])
     @pytest.mark.parametrize("name", ["brier_score", "log_loss", "accuracy", "auc"])
     def test_bootstrap_intervals_are_those_of_scipy(self, rng, method, name):

@@ -10,7 +10,7 @@ import sys
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,17 @@ from safetensors.numpy import save as to_bytes
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapSVC, stored_tables
 from bootprob import model_file as model_file_module
+from bootprob.columns import Kind
 from bootprob.exceptions import ModelFileError
+from bootprob.fitted_state import join_state, split_state
 from bootprob.model_file import HEADER_BYTES, TENSORS
 from bootprob.persistence import load, save
 from bootprob.stored_values import CONTAINERS, DEPTH, DIGITS, ENTRIES, decode, parse
 from bootprob.tables import TableModel
 from fuzz_model_files import EXTRA_BYTES, WATCH, examine, fuzz, parts_of, signed
+from model_answers import ask
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.model"))
 QUICK: dict[str, Any] = {"n_bootstraps": 6, "C": [0.25, 1.0], "random_state": 0}
@@ -138,6 +141,23 @@ def test_ten_gigabytes_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _refused(path, "has 10.7 GB, and loading takes twice that; 16.1 GB of memory are free")
 
 
+@pytest.mark.parametrize("start", ["no JSON", "not ours", "of another size"])
+def test_arrays_are_not_read_if_the_header_is_refused(
+    start: str, saved: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.model"
+    header = {"no JSON": "x" * 1000, "not ours": json.dumps({"a": 1}) + " " * 1000}.get(start)
+    data = saved if header is None else len(header).to_bytes(8, "little") + header.encode()
+    with path.open("wb") as file:
+        file.write(data)
+        file.truncate(2**30)
+    tracemalloc.start()
+    _refused(path, "is no bootprob model or is damaged")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
+
+
 def test_a_file_that_shrinks_while_it_is_read(
     saved: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +179,11 @@ def _bomb(text: str) -> bytes:
     return to_bytes({"x": np.zeros(1)}, metadata={"bootprob": text})
 
 
+def _plain(header: str) -> bytes:
+    """A file with this header, whatever it is."""
+    return len(header).to_bytes(8, "little") + header.encode()
+
+
 @pytest.mark.parametrize(
     "bomb",
     [
@@ -171,6 +196,14 @@ def _bomb(text: str) -> bytes:
         lambda: _bomb('{"protocol": 1, "protocol": 1}'),
         lambda: _bomb('{"protocol": "\\ud800"}'),
         lambda: _bomb("x" * (HEADER_BYTES + 1)),
+        # What a pattern could look at again from each of its characters.
+        lambda: _bomb(f'{{"a": [{",".join(["9" * 1000] * 16_000)}]}}'),
+        lambda: _bomb(f'{{"a": [{",".join(["9" * 199] * 80_000)}]}}'),
+        lambda: _bomb('{"a": "' + '\\"' * 2**21),
+        lambda: _plain('{"a": "' + '\\"' * 2**22),
+        lambda: _plain("\\" * 2**23),
+        lambda: _plain("]" * 2**23),
+        lambda: _bomb('{"protocol": ' + "9" * 250 + "e99}"),
         lambda: to_bytes({f"x{i}": np.zeros(1, np.int8) for i in range(TENSORS + 1)}),
     ],
 )
@@ -246,6 +279,20 @@ def _set(name: str, number: float) -> Callable[[dict[str, Any], dict[str, np.nda
     return change
 
 
+def _fill(name: str, numbers: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+    def change(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        arrays[name][...] = numbers
+
+    return change
+
+
+def _rate(number: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+    """Rates that a model might keep, one with this number."""
+    rate = {"rate": "tpr", "at_least": 0.9, "confidence": None, "bound": "exact", "n_rows": 9}
+    rate |= {"required_share": 0.9, "out_of_bag": number}
+    return lambda content, arrays: content["values"].update(controlled_rates_=[rate])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -259,12 +306,18 @@ def _set(name: str, number: float) -> Callable[[dict[str, Any], dict[str, np.nda
         ),
         (_set("y_", 2), "y_ does not number"),
         (_set("y_", 2**62), "y_ does not number"),
+        (_set("sample_weight_", 1e-101), "sample_weight_ has numbers that are not positive or 0"),
+        (_set("oob_counts_", 0), "never out of bag have an oob_decision_function_"),
         (_set("oob_counts_", 7), "oob_counts_ has 7, and there are 7"),
         (_set("oob_counts_", -1), "oob_counts_ has numbers"),
         (_set("certificates_.status", 99), "certificates_.status has 99"),
         (_set("sampled_rows_", 30), "sampled_rows_ has 30"),
         (_set("true_logit_", np.nan), "true_logit_ has numbers"),
         (_set("sigmoid_information_", -5.0), "sigmoid_information_ is no information"),
+        *(
+            (_fill("sigmoid_information_", numbers), "sigmoid_information_ is no information")
+            for numbers in (5e-324, np.eye(2) * 5e-324, np.eye(2) * 1e-300)
+        ),
         (_set("counts_gram_", 1e99), "counts_gram_ is no matrix"),
         (lambda c, a: c["values"].update(n_features_in_=10**18), "has the shape|; p is"),
         (lambda c, a: c["values"].update(n_features_in_=-3), "no number of columns"),
@@ -272,6 +325,10 @@ def _set(name: str, number: float) -> Callable[[dict[str, Any], dict[str, np.nda
         (lambda c, a: c["values"].update(entropy_=[-1]), "entropy_ is no seed"),
         (lambda c, a: c["values"].update(sigmoid_={"$tuple": [-1.0, 0.0]}), "none of a sigmoid"),
         (lambda c, a: c["values"].update(sigmoid_={"$tuple": ["a", 0.0]}), "no slope"),
+        *(
+            (_rate(each), "out_of_bag of controlled_rates_ is")
+            for each in ({"$float": "nan"}, {"$float": "inf"}, 1.1, -0.1, None)
+        ),
         (lambda c, a: c["values"].pop("lack_of_fit_"), "lack_of_fit_"),
         (lambda c, a: c["values"].update(calibration_="magic"), "no calibration"),
         (lambda c, a: a.update({"weights_": a["weights_"].astype(np.float32)}), "the dtype"),
@@ -340,6 +397,58 @@ def test_signed_nonsense_of_a_table(
         assert examine(path, np.random.default_rng(0)) == ("loaded", "")
 
 
+def test_levels_of_all_columns_are_compared_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Column by column, a small file could keep a processor busy for a minute."""
+    path = next(path for path in GOLDEN if path.stem.endswith("table"))
+    asked, as_levels = [], stored_tables.as_levels
+
+    def watched(column: pd.Series, kind: Kind) -> np.ndarray:
+        asked.append(kind)
+        return as_levels(column, kind)
+
+    monkeypatch.setattr(stored_tables, "as_levels", watched)
+    content, arrays = parts_of(path.read_bytes())
+    columns = content["table"]["preprocessor"]["columns"]
+    columns += [{"name": f"c{k}", "kind": "text", "fill": "a", "levels": ["a"]} for k in range(50)]
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", "the preprocessing does not fit the ensemble")
+    assert len(asked) <= 2
+
+
+def test_arrays_of_several_classes_are_gone_through_once(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for each pair, 60 classes took as long as their square squared."""
+
+    class Counted(dict[str, np.ndarray]):
+        looks = 0
+
+        def __iter__(self) -> Iterator[str]:
+            Counted.looks += 1
+            return super().__iter__()
+
+        def items(self) -> Any:
+            Counted.looks += 1
+            return super().items()
+
+        def keys(self) -> Any:
+            Counted.looks += 1
+            return super().keys()
+
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 5
+    svc = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
+    arrays, values = split_state(svc)
+    again = join_state(svc.get_params(deep=False), Counted(arrays), values)
+    np.testing.assert_array_equal(again.predict_proba(X), svc.predict_proba(X))
+    assert Counted.looks < 5  # of 10 pairs
+    # Nor are pairs made that the file does not have: of very many classes they would fill memory.
+    monkeypatch.setattr("bootprob.fitted_state.class_pairs", None)
+    with pytest.raises(ValueError, match="there are 0 pairs of 5 classes"):
+        join_state(svc.get_params(deep=False), arrays, values | {"pair_ensembles_": []})
+
+
 def test_a_model_that_is_too_large_is_not_saved(
     fitted: tuple[BootstrapSVC, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -406,13 +515,44 @@ def test_the_fuzzer_sees_what_must_not_be(
     assert "bytes for a file" in loads(lambda: bytes(EXTRA_BYTES + 4 * len(saved)))
     assert "s to load" in loads(lambda: _work(2.1))
     assert "KeyError" in loads(lambda: {}["x"])
-    content, arrays = parts_of(saved)
-    arrays["coef_"][:] = np.nan
+    assert "UserWarning" in loads(lambda: warnings.warn("of the file", stacklevel=1))
+    monkeypatch.setattr("fuzz_model_files.load", load)
     monkeypatch.setattr("bootprob.state_layout._check_numbers", lambda *_: None)
     monkeypatch.setattr("bootprob.fitted_state.check_two_classes", lambda *_: None)
-    monkeypatch.setattr("fuzz_model_files.load", load)
-    path.write_bytes(signed(content, arrays))
-    assert examine(path, rng)[1]
+    for name, number, said in (
+        ("coef_", np.nan, "probability is not finite"),
+        ("sigmoid_information_", 5e-324, "interval 'corrected' is not finite"),
+    ):
+        content, arrays = parts_of(saved)
+        arrays[name][:] = number
+        path.write_bytes(signed(content, arrays))
+        assert said in examine(path, rng)[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"predict_proba": np.full((4, 2), np.nan)}, "probability is not finite"),
+        ({"predict_proba": np.full((4, 2), 0.4)}, "probability does not sum to 1"),
+        ({"vote_proba": np.tile([1.1, -0.1], (4, 1))}, "votes is not between 0 and 1"),
+        ({"decision_function": np.full(4, np.inf)}, "score is not finite"),
+        ({"proba_interval": np.full((4, 2, 2), 0.5)[..., ::-1] - [0, 0.1]}, "is upside down"),
+        ({"score_interval": np.array([[1.0, np.inf]] * 4)}, "score interval 'basic' is not finite"),
+        ({"predict": np.full(4, 7)}, "label is no class"),
+        ({"oob_proba_interval": np.full((30, 2, 2), np.nan)}, "out-of-bag interval"),
+    ],
+)
+def test_every_answer_is_looked_at(
+    answer: dict[str, np.ndarray],
+    said: str,
+    fitted: tuple[BootstrapSVC, np.ndarray],
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert ask(fitted[0], rng) == (False, "")
+    for name, numbers in answer.items():
+        monkeypatch.setattr(BootstrapSVC, name, lambda *_, numbers=numbers, **__: numbers)
+    assert said in ask(fitted[0], rng)[1]
 
 
 # -- skops -----------------------------------------------------------------------------------------

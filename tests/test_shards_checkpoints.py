@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from safetensors.numpy import save as to_bytes
 
 from bootprob import BootstrapSVC, DataError, checkpoints, shard_jobs
 from test_shards import assert_same_bits, case
@@ -129,7 +130,11 @@ def lie(data):
     return data.replace(b'\\"shard\\": 1', b'\\"shard\\": 2')
 
 
-@pytest.mark.parametrize("damage", [cut, flip, empty, lie])
+def deep(data):
+    return to_bytes({}, metadata={"bootprob": "[" * 10**5})
+
+
+@pytest.mark.parametrize("damage", [cut, flip, empty, lie, deep])
 def test_damaged_shards_are_trained_again(rng, tmp_path, trained, damage):
     X, y, weight, make = case(rng, "linear")
     folder = tmp_path / "parts"
@@ -157,7 +162,10 @@ def test_a_shard_of_another_fit_is_not_taken(rng, tmp_path):
     assert_same_bits(make().fit(X, y, weight), model)
 
 
-@pytest.mark.parametrize("index", ["", "{", "[]", '{"protocol": 1}', '{"protocol":1,"made_of":3}'])
+@pytest.mark.parametrize(
+    "index",
+    ["", "{", "[]", '{"protocol": 1}', '{"protocol":1,"made_of":3}', "[" * 10**5, '{"seed": NaN}'],
+)
 def test_a_damaged_index(rng, tmp_path, index):
     X, y, weight, make = case(rng, "linear")
     (tmp_path / "checkpoint.json").write_text(index)
