@@ -26,6 +26,7 @@ from bootprob.cli_options import (
     Bootstraps,
     CalibrationName,
     CheckpointFolder,
+    CsvSafe,
     Device,
     FeatureMapName,
     Gamma,
@@ -228,6 +229,7 @@ def predict(
     sets: Sets = None,
     cost_false_positive: CostOfFalseAlarm = None,
     cost_false_negative: CostOfMiss = None,
+    csv_safe: CsvSafe = False,
 ) -> None:
     """Predict every row of a table, with intervals.
 
@@ -256,7 +258,7 @@ def predict(
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
     frame = read_table(table, text_columns=texts)
     predicted = fitted.predict(frame, level=level, sets=sets, costs=costs, progress=True)
-    write_table(predicted, output)
+    write_table(predicted, output, csv_safe=csv_safe)
     for name, levels in preprocessor.unknown_levels(frame).items():
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
         more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""

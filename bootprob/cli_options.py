@@ -22,6 +22,7 @@ __all__ = [
     "Bootstraps",
     "CalibrationName",
     "CheckpointFolder",
+    "CsvSafe",
     "Device",
     "FeatureMapName",
     "Gamma",
@@ -187,6 +188,13 @@ Sets = Annotated[
         callback=_check_sets,
         metavar="LEVEL",
         help="Also write the set of classes that cannot be excluded at this confidence.",
+    ),
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option(
+        "--csv-safe",
+        help="In a CSV file, put ' before text that a spreadsheet program would run (=, +, -, @).",
     ),
 ]
 Report = Annotated[

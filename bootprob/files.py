@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from bootprob.exceptions import DataError
 
-__all__ = ["check_output", "replace_when_complete"]
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["check_output", "move_into_place", "replace_when_complete"]
 
 
 def check_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = ()) -> Path:
     """Refuse an output path that cannot be written, before any work is done.
+
+    What killed processes left beside it of the same output, half written, is removed.
 
     Parameters
     ----------
@@ -54,6 +61,7 @@ def check_output(path: str | os.PathLike[str], *, inputs: tuple[Path, ...] = ())
         raise DataError(
             f"The folder {target.parent} cannot be written: {error.strerror}."
         ) from None
+    _remove_abandoned(target)
     return target
 
 
@@ -63,7 +71,7 @@ def replace_when_complete(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a hidden file beside `path`, are flushed to the disk, and the file is then
     renamed, which a file system does entirely or not at all. After an exception, a full disk or
-    a kill, `path` is what it was before.
+    a kill, `path` is what it was before. A kill leaves the hidden file; `check_output` removes it.
 
     Parameters
     ----------
@@ -84,13 +92,13 @@ def replace_when_complete(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with beside.open("xb") as file:
+            # Where files cannot be locked, `check_output` cannot do it either, and removes none.
+            with suppress(OSError):
+                _hold(file)
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
-        _flush_folder(target.parent)
+        move_into_place(beside, target)
     except OSError as error:
         beside.unlink(missing_ok=True)
         # A failed write knows no file name, and the hidden file's name would help nobody.
@@ -100,11 +108,44 @@ def replace_when_complete(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the renaming itself survive a power cut; Windows cannot open folders."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
+def move_into_place(complete: Path, target: Path) -> None:
+    """Rename a complete file to `target`, on the same file system, so that it outlives a power cut.
+
+    Parameters
+    ----------
+    complete : Path
+        A file that has been flushed, or a folder of such files.
+    target : Path
+        A file is replaced, and its permissions are kept; a folder must not be there.
+    """
+    if target.exists():
+        shutil.copymode(target, complete)
+    complete.replace(target)
+    if os.name == "posix":  # Windows cannot open folders
+        descriptor = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _hold(file: BinaryIO) -> None:
+    """Lock an open file until it is closed, as Windows does by itself."""
+    if sys.platform != "win32":
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the hidden files of `target` that no process is writing."""
+    if not os.access(target.parent, os.R_OK):
+        return
+    of_target = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for each in [each for each in target.parent.iterdir() if of_target.fullmatch(each.name)]:
+        # Being written, of another user, or just gone: all reasons to leave it alone.
+        with suppress(OSError):
+            if sys.platform == "win32":
+                each.unlink()
+            else:
+                with each.open("r+b") as file:
+                    _hold(file)
+                    each.unlink()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bootprob.csv_safety import neutralised_table
 from bootprob.exceptions import DataError
 from bootprob.files import replace_when_complete
 
@@ -55,6 +56,8 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
     the comma, numbers may have a decimal comma. Empty cells, ``?`` and the marks that pandas
     knows (``NA``, ``NaN``, ``null`` ...) are missing values.
 
+    Blanks around the names of columns are left out, in both kinds of files.
+
     Parameters
     ----------
     path : path-like
@@ -95,6 +98,7 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
         reason = reason.strip().splitlines()[0].rstrip(".")
         kind = "CSV" if suffix == ".csv" else "Parquet"
         raise DataError(f"{path} cannot be read as {kind}: {reason}.") from None
+    frame = frame.rename(columns=lambda name: name.strip() if isinstance(name, str) else name)
     check_columns(frame, str(path))
     if frame.empty:
         raise DataError(f"{path} has column names but no rows.")
@@ -130,7 +134,7 @@ def _read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd
             raise DataError(
                 f"{path} has rows with more cells than its first line has names."
             ) from None
-    return frame.rename(columns=str.strip)
+    return frame
 
 
 def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
@@ -199,7 +203,9 @@ def refuse_duplicates(names: list[str], what: str) -> None:
         raise DataError(f"{what} has several columns named {', '.join(repeated)}; rename them.")
 
 
-def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+def write_table(
+    frame: pd.DataFrame, path: str | os.PathLike[str], *, csv_safe: bool = False
+) -> None:
     """Write a table as CSV or Parquet, by the suffix, without its index.
 
     The file is complete or not there: see `bootprob.files.replace_when_complete`.
@@ -210,6 +216,9 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         The table.
     path : path-like
         A file name that ends in ``.csv`` or ``.parquet``. An existing file is replaced.
+    csv_safe : bool, default False
+        Whether text that a spreadsheet program would run gets an apostrophe in a CSV file; see
+        `bootprob.csv_safety.neutralised`.
 
     Raises
     ------
@@ -221,6 +230,6 @@ def write_table(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     suffix = table_suffix(path)
     with replace_when_complete(path) as file:
         if suffix == ".csv":
-            frame.to_csv(file, index=False)
+            (neutralised_table(frame) if csv_safe else frame).to_csv(file, index=False)
         else:
             frame.to_parquet(file, index=False)

@@ -115,6 +115,21 @@ def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
     assert result.stdout == f"30 rows are in {output}, {n_bad} of them labelled risk = bad.\n"
 
 
+def test_predict_neutralises_on_request(folder: Path, tmp_path: Path) -> None:
+    table = credit_table(60)
+    table["risk"] = table["risk"].map({"bad": "=bad", "good": "good"})
+    save(TableModel.fit(table, "risk", "=bad", n_bootstraps=10, random_state=0), tmp_path / "m")
+    given = ["predict", tmp_path / "m", folder / "new.parquet", "-o", tmp_path / "out.csv"]
+    assert _run(*given).exit_code == 0
+    plain = read_table(tmp_path / "out.csv")
+    assert set(plain["label"]) == {"=bad", "good"}
+    assert _run(*given, "--csv-safe").exit_code == 0
+    safe = read_table(tmp_path / "out.csv")
+    assert (plain["score"] < 0).any()
+    expected = plain.assign(label=plain["label"].replace("=bad", "'=bad"))
+    pd.testing.assert_frame_equal(safe, expected)
+
+
 def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "out.parquet"
     arguments = ["predict", folder / "loans.model", folder / "new.parquet", "-o", output]

@@ -27,6 +27,41 @@ def test_round_trip(tmp_path: Path, suffix: str) -> None:
     pd.testing.assert_frame_equal(read_table(path), table)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_blanks_around_names(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"table{suffix}"
+    write_table(pd.DataFrame({" age": [1.5], "house ": ["own"]}), path)
+    assert read_table(path).columns.tolist() == ["age", "house"]
+    write_table(pd.DataFrame({" age": [1.5], "age": [2.5]}), path)
+    with pytest.raises(DataError, match="several columns named 'age'"):
+        read_table(path)
+
+
+def test_text_that_a_spreadsheet_would_run(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    table = pd.DataFrame(
+        {
+            "=a": ["=1+1", "-2", "+1,5e3", None, "@x", "-2+3", "\r\n=1", "x=1"],
+            "b": pd.Categorical(["+x", "＝1"] * 4),
+            "-1": np.linspace(-1, 1, 8),
+            "c": [True, -1, "-", "+", "", "'", "=", "."],
+        }
+    )
+    write_table(table, path)
+    assert read_table(path, text_columns=["=a"])["=a"].tolist()[:3] == ["=1+1", "-2", "+1,5e3"]
+    write_table(table, path, csv_safe=True)
+    found = pd.read_csv(path, dtype=str, keep_default_na=False, lineterminator="\n")
+    assert found.columns.tolist() == ["'=a", "b", "-1", "c"]
+    assert found["'=a"].tolist() == [
+        "'=1+1", "-2", "+1,5e3", "", "'@x", "'-2+3", "'\r\n=1", "x=1",
+    ]  # fmt: skip
+    assert found["b"].tolist() == ["'+x", "'＝1"] * 4
+    assert found["-1"].astype(float).tolist() == table["-1"].tolist()
+    assert found["c"].tolist() == ["True", "-1", "'-", "'+", "", "'", "'=", "."]
+    write_table(table.drop(columns="c"), tmp_path / "table.parquet", csv_safe=True)
+    assert read_table(tmp_path / "table.parquet")["=a"].tolist()[0] == "=1+1"
+
+
 def test_marks_of_missing_values_and_blanks(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text("\ufeffage , house\n1, own\n?, ?\n,NA\n", encoding="utf-8")
@@ -227,6 +262,34 @@ def test_a_kill_leaves_the_old_file(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
     assert killed.returncode == -9
     assert path.read_text() == "old"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
+def test_a_rerun_removes_what_a_kill_left_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "table[1].csv"
+    program = f"""
+        import os, signal
+        from bootprob.files import replace_when_complete
+        with replace_when_complete({str(path)!r}) as file:
+            file.write(b"half")
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    [left] = tmp_path.iterdir()
+    others = {
+        tmp_path / name
+        for name in (f"{left.name}.csv", ".table1.csv.0123abcd.part", ".table[1].csv.mine.part")
+    }
+    for each in others:
+        each.touch()
+    with replace_when_complete(path) as file:
+        at_work = set(tmp_path.iterdir()) - others - {left}
+        check_output(path)  # as another process does that is given the same output
+        assert set(tmp_path.iterdir()) == others | at_work
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert set(tmp_path.iterdir()) == others | {path}
 
 
 def test_outputs_that_are_refused(tmp_path: Path) -> None:
