@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -95,3 +97,14 @@ def test_a_damaged_model_is_one_line(
     assert result.stderr.count("\n") == 1
     assert result.stderr[:-1].isprintable()
     assert [path.name for path in tmp_path.iterdir()] == ["bad.model"]
+
+
+def test_a_machine_that_was_not_solved_does_not_stop_a_report(folder: Path, tmp_path: Path) -> None:
+    """Its gap is infinite; the fuzzer's files had such gaps."""
+    content, arrays = parts_of((folder / "good.model").read_bytes())
+    arrays["certificates_.gap"][0, 0] = np.inf
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "out.html")
+    assert result.exit_code == 0, result.output
+    numbers = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert numbers["models"][0]["convergence"]["largest_gap"] is None

@@ -17,9 +17,9 @@ def number(value: float) -> str:
     return f"{value:.2g}" if value < 100 else f"{value:.4g}"
 
 
-def percent(value: float, digits: int = 1) -> str:
-    """Write a share as a percentage."""
-    return f"{100 * value:.{digits}f}\u202f%"
+def percent(value: float | None, digits: int = 1) -> str:
+    """Write a share as a percentage, and what is not finite as a dash."""
+    return "–" if value is None else f"{100 * value:.{digits}f}\u202f%"
 
 
 def probability(value: float) -> str:
@@ -34,8 +34,10 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def scientific(value: float) -> str:
-    """Write a small number as 1.0 × 10⁻⁷."""
+def scientific(value: float | None) -> str:
+    """Write a small number as 1.0 × 10⁻⁷, and what is not finite as a dash."""
+    if value is None:
+        return "–"
     if value == 0:
         return "0"
     digits, exponent = f"{value:.1e}".split("e")
