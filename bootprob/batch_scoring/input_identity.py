@@ -88,7 +88,8 @@ def _checksums(
         with readable(path), path.open("rb") as file:
             file.seek(start)
             for _ in range(_PIECE // _AT_ONCE):
-                data = file.read(_AT_ONCE)
+                if not (data := file.read(_AT_ONCE)):
+                    break
                 of_piece.update(data)
                 advance(len(data))
         return of_piece.digest()

@@ -185,9 +185,8 @@ class WorkFolder:
             The output has been filled meanwhile.
         """
         names = [self.part(fragment, suffix).name for fragment in fragments]
-        for each in self._parts.iterdir():
-            if each.name not in names:
-                each.unlink()
+        for other in {each.name for each in self._parts.iterdir()}.difference(names):
+            (self._parts / other).unlink()
         self._refuse_filled()
         stored = {"run": self._checksum, "parts": names, "summary": summary}
         write_checked(self.path / "summary.json", stored)
