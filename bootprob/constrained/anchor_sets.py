@@ -89,9 +89,9 @@ def reached_at_thresholds(problem: ConstrainedProblem, scores: Floats) -> tuple[
 
     Returns
     -------
-    thresholds : ndarray, shape (k,)
-        Between any two neighbouring scores that are not equal up to rounding, and beyond them; an
-        anchor is positive above.
+    between : ndarray, shape (k, 2)
+        The scores that a threshold lies between: any two neighbours that are not equal up to
+        rounding, and −∞ and ∞ beyond them; an anchor is positive above.
     reached : ndarray, shape (n_requirements, k)
         Weight of the members that are right.
     """
@@ -100,11 +100,12 @@ def reached_at_thresholds(problem: ConstrainedProblem, scores: Floats) -> tuple[
     place = np.empty(len(scores), dtype=np.intp)
     place[order] = np.concatenate([[0], np.cumsum(apart)])
     values = scores[order]
-    middle = 0.5 * (values[1:] + values[:-1])[apart]
-    thresholds = np.concatenate([[values[0] - 1], middle, [values[-1] + 1]])
-    n_values = 1 + len(middle)
+    lower = np.concatenate([[-np.inf], values[:-1][apart], values[-1:]])
+    upper = np.concatenate([values[:1], values[1:][apart], [np.inf]])
+    between = np.column_stack([lower, upper])
+    n_values = len(between) - 1
     positive = problem.anchor_y > 0
-    reached = np.empty((len(problem.requirements), len(thresholds)))
+    reached = np.empty((len(problem.requirements), len(between)))
     for row, requirement in zip(reached, problem.requirements, strict=True):
         weight = problem.anchor_weight * requirement.members
         of_positives = np.bincount(place, weight * positive, n_values)
@@ -113,11 +114,13 @@ def reached_at_thresholds(problem: ConstrainedProblem, scores: Floats) -> tuple[
         above = np.concatenate([np.cumsum(of_positives[::-1])[::-1], [0.0]])
         below = np.concatenate([[0.0], np.cumsum(of_negatives)])
         row[:] = above + below
-    return thresholds, reached
+    return between, reached
 
 
 def shifted_margins(problem: ConstrainedProblem, margins: Floats, intercept: float) -> Floats:
     """Margins after the least shift of the intercept that brings the requirements closest.
+
+    It goes to the middle between two anchors' scores, or 1 beyond them all.
 
     Parameters
     ----------
@@ -131,7 +134,9 @@ def shifted_margins(problem: ConstrainedProblem, margins: Floats, intercept: flo
     ndarray, shape (n_anchors,)
     """
     score = problem.anchor_y * margins - intercept
-    thresholds, reached = reached_at_thresholds(problem, score)
+    between, reached = reached_at_thresholds(problem, score)
+    between[0, 0], between[-1, 1] = between[0, 1] - 2, between[-1, 0] + 2
+    thresholds = between.mean(axis=1)
     required = np.array([r.required for r in problem.requirements])
     lack = np.maximum(required[:, None] * (1 - _ROUNDING) - reached, 0).sum(axis=0)
     closest = np.flatnonzero(lack <= lack.min() + _ROUNDING * required.sum())

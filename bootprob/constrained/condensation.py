@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows", "condense", "fewer_rows", "merge_rows"]
+__all__ = ["Centres", "DistinctRows", "Rows", "centres_of", "condense", "distinct", "merge_rows"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -16,60 +17,96 @@ Rows = tuple[Floats, Bools, Floats]
 """Values, shape (n, p), whether they are positives, and weights."""
 
 _MINI_BATCH_ROWS = 10_000  # of a class, beyond which k-means looks at samples
+_SEED = 0  # of k-means: the same rows have the same centres
 
 
-def fewer_rows(
-    max_rows: int | None,
-    rows: Floats,
-    positive: Bools,
-    weight: Floats,
-    training: Indices,
-    anchors: Indices,
-    random_state: np.random.RandomState,
-) -> tuple[Rows, Rows, Indices | None]:
-    """Rows, labels and weights of I and J: equal rows are one, and too many are condensed.
+@dataclass(frozen=True)
+class DistinctRows:
+    """The sets I and J with equal rows of a class as one.
+
+    Attributes
+    ----------
+    train, held : Rows
+        Of I and J; the very same object where J = I.
+    group : ndarray of int, shape (n_anchors,)
+        Which row of J each anchor has become.
+    """
+
+    train: Rows
+    held: Rows
+    group: Indices
+
+
+@dataclass(frozen=True)
+class Centres:
+    """Centres that stand for the rows of I and J.
+
+    Attributes
+    ----------
+    train, held : Rows
+        The very same object where J = I.
+    of_train : ndarray of int, shape (len(train rows),)
+        Which centre stands for each row of I.
+    """
+
+    train: Rows
+    held: Rows
+    of_train: Indices
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.train[0]) + (0 if self.held is self.train else len(self.held[0]))
+
+
+def distinct(
+    rows: Floats, positive: Bools, weight: Floats, training: Indices, anchors: Indices
+) -> DistinctRows:
+    """Rows, labels and weights of I and J, equal rows being one.
 
     Parameters
     ----------
-    max_rows : int or None
-        Distinct rows of I and J from which they are condensed; None: never.
     rows : ndarray, shape (n, p)
         Standardised.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
     training, anchors : ndarray of int
         Rows of I and J.
-    random_state : RandomState
-
-    Returns
-    -------
-    training, anchors : Rows
-        The very same object where J = I.
-    group : ndarray of int, shape (len(anchors),), or None
-        Which row of J each anchor has become; None if condensed.
     """
 
-    def distinct(which: Indices) -> tuple[Rows, Indices]:
+    def of(which: Indices) -> tuple[Rows, Indices]:
         chosen = rows[which], positive[which], weight[which]
         first, group, total = merge_rows(*chosen)
         if len(first) == len(which):  # in their own order
             return chosen, np.arange(len(which))
         return (chosen[0][first], chosen[1][first], total), group
 
-    held, group = distinct(anchors)
-    same = np.array_equal(training, anchors)
-    train = held if same else distinct(training)[0]
-    inside = len(train[0]) + (0 if same else len(held[0]))
-    if max_rows is None or min(inside, len(np.union1d(training, anchors))) <= max_rows:
-        return train, held, group
+    held, group = of(anchors)
+    train = held if np.array_equal(training, anchors) else of(training)[0]
+    return DistinctRows(train, held, group)
 
-    def some(chosen: Rows) -> Rows:
+
+def centres_of(sets: DistinctRows, max_rows: int | None) -> Centres | None:
+    """Centres in the place of too many rows, the same for the same rows.
+
+    Parameters
+    ----------
+    sets : DistinctRows
+    max_rows : int or None
+        Distinct rows of I and J beyond which there are centres; None: never.
+    """
+    same = sets.held is sets.train
+    n_train, n_held = len(sets.train[0]), 0 if same else len(sets.held[0])
+    if max_rows is None or n_train + n_held <= max_rows:
+        return None
+
+    def some(chosen: Rows) -> tuple[Rows, Indices]:
         if len(chosen[0]) == 0:
-            return chosen
-        return condense(*chosen, max(2, int(max_rows * len(chosen[0]) / inside)), random_state)
+            return chosen, np.zeros(0, dtype=np.intp)
+        return condense(*chosen, max(2, int(max_rows * len(chosen[0]) / (n_train + n_held))))
 
-    condensed = some(train)
-    return condensed, condensed if same else some(held), None
+    train, of_train = some(sets.train)
+    return Centres(train, train if same else some(sets.held)[0], of_train)
 
 
 def merge_rows(
@@ -99,13 +136,7 @@ def merge_rows(
     return first, group, np.bincount(group, amount, len(first)).astype(np.float64)
 
 
-def condense(
-    rows: Floats,
-    positive: Bools,
-    weight: Floats,
-    n_centres: int,
-    random_state: np.random.RandomState,
-) -> tuple[Floats, Bools, Floats]:
+def condense(rows: Floats, positive: Bools, weight: Floats, n_centres: int) -> tuple[Rows, Indices]:
     """Replace the rows of each class by k-means centres.
 
     Each class gets centres in proportion to its rows, one at least.
@@ -119,19 +150,19 @@ def condense(
         Positive.
     n_centres : int
         Wanted in all; fewer where there are fewer distinct rows.
-    random_state : RandomState
 
     Returns
     -------
-    centres : ndarray, shape (k, p)
-        Weighted means of their rows.
-    positive : ndarray of bool, shape (k,)
-    weight : ndarray, shape (k,)
-        Sum of the weights of their rows.
+    centres : Rows
+        Weighted means of their rows, labels, and sums of the weights of their rows.
+    own : ndarray of int, shape (n,)
+        The centre of each row.
     """
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
-    parts = []
+    parts: list[Rows] = []
+    own = np.empty(len(rows), dtype=np.intp)
+    done = 0
     for label in (False, True):
         here = positive == label
         if not here.any():
@@ -140,12 +171,14 @@ def condense(
         wanted = max(1, round(n_centres * here.mean()))
         k = min(wanted, len(np.unique(members, axis=0)))
         method = KMeans if len(members) <= _MINI_BATCH_ROWS else MiniBatchKMeans
-        means = method(n_clusters=k, n_init=1, random_state=random_state)
-        cluster = means.fit_predict(members, sample_weight=mass)
-        total = np.bincount(cluster, mass, k)
-        centres = np.zeros((k, members.shape[1]))
+        means = method(n_clusters=k, n_init=1, random_state=_SEED)
+        _, cluster = np.unique(means.fit_predict(members, sample_weight=mass), return_inverse=True)
+        total = np.bincount(cluster, mass)
+        centres = np.zeros((len(total), members.shape[1]))
         np.add.at(centres, cluster, members * mass[:, None])
-        some = total > 0
-        parts.append((centres[some] / total[some, None], np.full(some.sum(), label), total[some]))
-    centres_of, labels, weights = zip(*parts, strict=True)
-    return np.concatenate(centres_of), np.concatenate(labels), np.concatenate(weights)
+        labels = np.full(len(total), label, dtype=np.bool_)
+        parts.append((centres / total[:, None], labels, total.astype(np.float64)))
+        own[here] = done + cluster
+        done += len(total)
+    values, classes, weights = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return (values, classes, weights), own

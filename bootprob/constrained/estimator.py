@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bootprob.constrained.learning import learn, scores
+from bootprob.constrained.fitted_machine import scores
+from bootprob.constrained.learning import learn
 
 __all__ = ["ConstrainedSVC"]
 
@@ -67,8 +68,9 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     solver : str, optional
         Mixed-integer solver of "exact", such as "SCIP", "HIGHS" or "GUROBI".
     big_m : float, optional
-        M of (2.7) for "exact". The default is derived from the data and excludes no solution worth
-        having; a smaller one may change the answer. The thesis takes 100.
+        M of (2.7) for "exact", for every anchor, whether or not a rate counts it: a machine for
+        which ``y f(x) < 1 − M`` at one of them is no solution. The default is derived from the
+        data and excludes no solution worth having. The thesis takes 100.
     gap : float, default 1e-4
         Relative gap at which "exact" stops.
     time_limit : float, default 300.0
@@ -76,11 +78,16 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     standardize : bool, default True
         Divide the columns by their standard deviation over I ∪ J.
     max_rows : int or None, default 1000
-        With more distinct rows than this, k-means centres of each class take their place, weighted
-        by the rows they stand for (2.3.4), in I and in J. None never condenses. Equal rows of a
-        class are one with their weights added, which changes nothing but the time.
+        With more distinct rows than this, anchors are chosen on k-means centres of each class,
+        weighted by the rows they stand for (2.3.4), in I and in J. The machine is then trained on
+        all rows with these anchors; with an RBF kernel it stays a sum over the centres. Objective,
+        bound and rates are those of all rows, and `n_centres_` and the status say that there were
+        centres. None never condenses, and a linear machine without `rates`, or with "slide", is
+        never condensed. Equal rows of a class are one with their weights added, which changes
+        nothing but the time.
     random_state : int, RandomState instance or None, default None
-        For halves that are drawn, and for k-means.
+        For halves that are drawn: None draws others in each call. With ``anchors="all"``, given
+        anchors or ``shuffle=False`` nothing is drawn, and the same table gives the same machine.
     verbose : int, default 0
         1 reports progress on standard error.
 
@@ -97,13 +104,17 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Coefficients of the RBF kernel on ``k(x, X_fit_)``.
     X_fit_ : ndarray, shape (k, p) or None
         Training rows and anchors that differ, ``(X - center_) / scale_``, or their centres.
+    n_centres_ : int or None
+        Centres that stood for the rows of I and J while anchors were chosen; None: none did.
     intercept_ : ndarray, shape (1,)
     gamma_ : float or None
         γ of the RBF kernel.
     center_, scale_ : ndarray, shape (p,)
     result_ : Solution
-        Objective, lower bound, gap, status and seconds of the solve; `kept` are the anchors right
-        by the solver's coordinates, in the order of `anchors_` (of centres, if condensed).
+        Objective, lower bound, gap, status and seconds of the solve, over all rows; `kept` are the
+        anchors right by the solver's coordinates, in the order of `anchors_`. Status "optimal" is
+        a proof, for the problem stated (with `big_m`, if given); "condensed" says that centres
+        stood for the rows (``result_.gap`` is still a bound of what that cost).
     training_rows_, anchors_ : ndarray of int
         Rows of X in I and J; rows of weight 0 are in neither.
     given_up_ : ndarray of int
@@ -199,7 +210,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def paper(cls, C: float = 1.0, **overrides: Any) -> Self:
-        """Make the thesis's own estimator (chapter 2), to the letter.
+        """Make the thesis's own estimator (chapter 2), but for what docs/papers.md lists.
 
         RBF kernel, ``C₊ = C / |I₊|`` and ``C₋ = C / |I₋|`` in ``‖w‖² + Σ C ξ`` (half of that
         here), Hoeffding's bound with confidence .95, first half I and second half J,
@@ -261,7 +272,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            If rows were condensed and the floors hold over the centres only.
+            If rows were condensed and several floors hold over the centres only.
         """
         started = time.perf_counter()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)

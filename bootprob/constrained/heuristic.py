@@ -24,7 +24,7 @@ from bootprob.constrained.fixed_anchors import FixedAnchors, Hyperplanes
 from bootprob.constrained.multipliers import heaviest_anchors
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 
-__all__ = ["solve_heuristic"]
+__all__ = ["settle", "solve_heuristic"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -82,6 +82,37 @@ def solve_heuristic(
     return found
 
 
+def settle(
+    problem: ConstrainedProblem,
+    margins: Floats,
+    intercept: float,
+    *,
+    time_limit: float = 300.0,
+    verbose: bool = False,
+) -> Solution | None:
+    """Alternate from one hyperplane alone, that of a problem much like this one.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+    margins : ndarray, shape (n_anchors,)
+        Of its anchors, at the intercept given.
+    intercept : float
+    time_limit, verbose
+        As for `solve_heuristic`.
+
+    Returns
+    -------
+    Solution or None
+        As `solve_heuristic` gives it; None where the requirements were not met.
+    """
+    search = _Search(problem, time_limit, verbose)
+    if not problem.requirements:
+        return search.run()
+    moved = shifted_margins(problem, margins, intercept)
+    return search.run(choose_anchors(problem, np.stack([margins, moved])), improve=False)
+
+
 class _Search:
     """State of one search: hyperplanes found, the best of them and the clock."""
 
@@ -93,14 +124,14 @@ class _Search:
         self.verbose = verbose
         self.visited: Visited = []  # margins and intercepts
 
-    def run(self, *, improve: bool = True) -> Solution | None:
+    def run(self, starts: Bools | None = None, *, improve: bool = True) -> Solution | None:
         needed = indispensable(self.problem)[None]
         least = self.machines.solve(needed, tol=_POLISHED)
         self.visited.append((least.margins, least.intercept))
         lower_bound = max(float(least.lower_bound[0]), 0.0)
         if np.isfinite(least.objective[0]) and self._meets(least.margins[0]):
             return self._solution(least, lower_bound)
-        kept, found = self._alternate(self._starts())
+        kept, found = self._alternate(self._starts() if starts is None else starts)
         if improve and not np.isfinite(found.objective).any():
             margins = np.concatenate([m for m, _ in self.visited])
             directions = search_directions(self.problem, margins)

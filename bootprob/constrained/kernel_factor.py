@@ -7,12 +7,14 @@ then need to know of linear machines only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 from scipy.spatial.distance import cdist
+
+from bootprob.row_blocks import row_blocks
 
 __all__ = ["KernelFactor"]
 
@@ -68,7 +70,36 @@ class KernelFactor:
         """Map rows (m, p) to columns (m, q)."""
         if self.projection is None:
             return rows
-        return self.kernel(rows) @ self.projection
+        columns = np.empty((len(rows), self.projection.shape[1]))
+        for block in row_blocks(len(rows), len(self.projection)):
+            columns[block] = self.kernel(rows[block]) @ self.projection
+        return columns
+
+    def about(self, coef: Floats, n_columns: int) -> tuple[KernelFactor, Floats]:
+        """A factor of fewer columns: those of the largest eigenvalues, and one machine.
+
+        Parameters
+        ----------
+        coef : ndarray, shape (q,)
+            The machine, which the new columns span too.
+        n_columns : int
+            How many to keep besides it, at least 0.
+
+        Returns
+        -------
+        factor : KernelFactor
+            Its columns are orthonormal directions of this one's.
+        coef : ndarray
+            The machine on them.
+        """
+        assert self.projection is not None
+        dropped = len(coef) - n_columns  # the last are the largest
+        if dropped <= 0:
+            return self, coef
+        length = float(np.linalg.norm(coef[:dropped])) or 1.0
+        rest = self.projection[:, :dropped] @ (coef[:dropped] / length)
+        projection = np.column_stack([rest, self.projection[:, dropped:]])
+        return replace(self, projection=projection), np.append(length, coef[dropped:])
 
     def kernel(self, rows: Floats) -> Floats:
         """What `transform` projects: the kernel with the stored rows, or the rows themselves."""
@@ -76,6 +107,10 @@ class KernelFactor:
             return rows
         assert self.rows is not None
         return np.exp(-self.gamma * cdist(rows, self.rows, "sqeuclidean"))
+
+    def push_forward(self, coef: Floats) -> Floats:
+        """Coefficients (p,) of a linear machine as those on Φ, shape (q,); the reverse."""
+        return coef if self.projection is None else coef @ self.projection
 
     def pull_back(self, coef: Floats) -> Floats:
         """Coefficients (q,) on Φ as those on what `kernel` gives, shape (n,) or (p,)."""

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from bootprob.constrained.condensation import Rows, fewer_rows
+from bootprob.constrained.all_rows import affordable_columns, on_all_rows, plain_bound
+from bootprob.constrained.condensation import Centres, DistinctRows, Rows, centres_of, distinct
 from bootprob.constrained.exact import solve_exact
+from bootprob.constrained.fitted_machine import check_again, reached, scores
 from bootprob.constrained.heuristic import solve_heuristic
 from bootprob.constrained.kernel_factor import KernelFactor
 from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
 from bootprob.constrained.row_sets import split_rows
 from bootprob.constrained.sliding import solve_plain, solve_sliding
-from bootprob.exceptions import BootprobError, DataError, UnattainableRateError
+from bootprob.exceptions import DataError, UnattainableRateError
 from bootprob.grids import gamma_grid
 from bootprob.labels import encode_labels
 from bootprob.rates import RateFloor, effective_rows, rate_floors
-from bootprob.row_blocks import row_blocks
 from bootprob.standardization import center_and_scale
 
 if TYPE_CHECKING:
     from bootprob.constrained.estimator import ConstrainedSVC
 
-__all__ = ["learn", "scores"]
+__all__ = ["learn"]
 
 Floats = NDArray[np.float64]
-
-_ROUNDING = 1e-6  # of a margin, between a factor's coordinates and the scores that users see
 
 
 def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
@@ -82,13 +79,17 @@ def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> di
     gamma = None
     if svc.kernel == "rbf":
         gamma = float(gamma_grid(svc.gamma, rows[used])[0])
-    train, held, group = fewer_rows(
-        svc.max_rows, rows, positive, weight, training, anchors, random_state
-    )
-    problem, factor = _problem(svc, floors, shares, train, held, gamma)
-    result = _solve(svc, problem)
-    if group is not None:
-        result = replace(result, kept=result.kept[group])
+    sets, centres = distinct(rows, positive, weight, training, anchors), None
+    # A linear machine without anchors to choose is one convex problem, however many rows there are.
+    if gamma is not None or (floors and svc.method != "slide"):
+        centres = centres_of(sets, svc.max_rows)
+    chosen: DistinctRows | Centres = sets if centres is None else centres
+    problem, factor = _problem(svc, floors, shares, chosen.train, chosen.held, gamma)
+    if centres is None:
+        result = _solve(svc, problem)
+    else:
+        found = solve_plain(problem) if svc.method == "slide" else _solve(svc, problem)
+        problem, factor, result = _settle(svc, floors, shares, sets, centres, factor, found)
     fitted: dict[str, Any] = {
         "classes_": classes,
         "center_": center,
@@ -98,34 +99,16 @@ def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> di
         "dual_coef_": None,
         "X_fit_": factor.rows,
         "intercept_": np.array([result.intercept]),
-        "result_": result,
+        "result_": replace(result, kept=result.kept[sets.group]),
+        "n_centres_": None if centres is None else centres.count,
         "training_rows_": training,
         "anchors_": anchors,
     }
     fitted["coef_" if gamma is None else "dual_coef_"] = factor.pull_back(result.coef)[None]
-    _check_again(svc, fitted, problem, held[0])
+    check_again(svc.method, fitted, problem, sets.held[0], result)
     right = np.where(positive, 1.0, -1.0)[anchors] * scores(fitted, rows[anchors])
-    fitted |= _reached(svc, floors, shares, positive[anchors], weight[anchors], right, anchors)
+    fitted |= reached(svc.method, floors, positive[anchors], weight[anchors], right, anchors)
     return fitted
-
-
-def scores(fitted: Mapping[str, Any], rows: Floats) -> Floats:
-    """Scores of standardised rows (m, p), shape (m,).
-
-    Parameters
-    ----------
-    fitted : mapping
-        "coef_", "dual_coef_", "intercept_", "gamma_" and "X_fit_" of a `ConstrainedSVC`.
-    rows : ndarray, shape (m, p)
-    """
-    if fitted["coef_"] is not None:
-        return rows @ fitted["coef_"][0] + fitted["intercept_"][0]
-    found = np.empty(len(rows))
-    for block in row_blocks(len(rows), len(fitted["X_fit_"])):
-        distances = cdist(rows[block], fitted["X_fit_"], "sqeuclidean")
-        kernel = np.exp(-fitted["gamma_"] * distances)
-        found[block] = kernel @ fitted["dual_coef_"][0] + fitted["intercept_"][0]
-    return found
 
 
 def _needed_share(floor: RateFloor, positive: NDArray[np.bool_], weight: Floats) -> float:
@@ -149,6 +132,8 @@ def _problem(
     """Problem (CSVM0) in coordinates in which the kernel is linear."""
     members = [floor.members(held[1]) for floor in floors]
     constrained = np.any(members, axis=0) if members else np.zeros(len(held[1]), dtype=bool)
+    if svc.big_m is not None and svc.method == "exact":
+        constrained = np.ones(len(held[1]), dtype=bool)  # (2.7) is about all of J
     span = train[0]
     if held is not train:  # where anchors may be training rows once more
         span = np.unique(np.concatenate([train[0], held[0][constrained]]), axis=0)
@@ -206,53 +191,35 @@ def _solve(svc: ConstrainedSVC, problem: ConstrainedProblem) -> Solution:
     )
 
 
-def _check_again(
-    svc: ConstrainedSVC, fitted: dict[str, Any], problem: ConstrainedProblem, rows: Floats
-) -> None:
-    """See that the scores that users get meet the requirements."""
-    if not problem.requirements:
-        return
-    margins = problem.anchor_y * scores(fitted, rows)
-    enough = 0.0 if svc.method == "slide" else 1 - _ROUNDING
-    lacking = problem.shortfall(margins > enough)
-    for requirement, lack in zip(problem.requirements, lacking, strict=True):
-        if lack > 0:
-            raise BootprobError(
-                f"The solution of method={svc.method!r} does not keep {requirement.name} when its "
-                f"scores are computed again: {lack:g} of {requirement.required:g} are missing. "
-                "Standardise the columns, lower C, or use another method or solver."
-            )
-
-
-def _reached(
+def _settle(
     svc: ConstrainedSVC,
     floors: tuple[RateFloor, ...],
     shares: list[float],
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    margins: Floats,
-    anchors: NDArray[np.intp],
-) -> dict[str, Any]:
-    """Rates over the anchors themselves, and the anchors given up; warns of rates not reached."""
-    rates = {}
-    for name in ("tpr", "tnr", "accuracy"):
-        members = RateFloor(name, 1.0).members(positive)
-        if members.any():
-            rates[name] = float(np.average(margins[members] > 0, weights=weight[members]))
-    short = [
-        f"{floor.rate} {rates[floor.rate]:.4g} instead of {share:.4g}"
-        for floor, share in zip(floors, shares, strict=True)
-        if rates[floor.rate] < share - _ROUNDING
-    ]
-    if short:
-        warnings.warn(
-            f"The rates hold over the {svc.max_rows} centres that stand for the rows, but not over "
-            f"the anchors themselves: {', '.join(short)}. Raise max_rows, or ask for more.",
-            UserWarning,
-            stacklevel=4,
-        )
-    constrained = np.zeros(len(anchors), dtype=bool)
-    for floor in floors:
-        constrained |= floor.members(positive)
-    wrong = margins <= 0 if svc.method == "slide" else margins < 1 - _ROUNDING
-    return {"rates_": rates, "given_up_": anchors[constrained & wrong]}
+    sets: DistinctRows,
+    centres: Centres,
+    factor: KernelFactor,
+    found: Solution,
+) -> tuple[ConstrainedProblem, KernelFactor, Solution]:
+    """From the machine of centres to one of all rows; the problem, and the solution's factor."""
+    options: dict[str, Any] = {
+        "sliding": bool(floors) and svc.method == "slide",
+        "gap": svc.gap if svc.method == "exact" else 1e-6,
+        "time_limit": svc.time_limit,
+        "verbose": bool(svc.verbose),
+        "floor": 1 - svc.big_m if svc.big_m and svc.method == "exact" else -np.inf,
+    }
+    problem, whole = _problem(svc, floors, shares, sets.train, sets.held, None)
+    gamma = factor.gamma
+    if gamma is None:
+        coef = whole.push_forward(factor.pull_back(found.coef))
+        result = on_all_rows(problem, coef, found.intercept, bound=None, **options)
+        return problem, whole, replace(result, seconds=found.seconds + result.seconds)
+    same = problem.anchors is problem.X
+    n = len(problem.y) + (0 if same else len(problem.anchor_y))
+    factor, coef = factor.about(found.coef, 0 if options["sliding"] else affordable_columns(n))
+    X = factor.transform(sets.train[0])
+    problem = replace(problem, X=X, anchors=X if same else factor.transform(sets.held[0]))
+    deadline = time.perf_counter() + svc.time_limit
+    bound = plain_bound(problem, sets.train[0], centres.of_train, centres.train[0], gamma, deadline)
+    result = on_all_rows(problem, coef, found.intercept, bound=bound, **options)
+    return problem, factor, replace(result, seconds=found.seconds + result.seconds)

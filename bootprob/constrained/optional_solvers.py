@@ -48,7 +48,7 @@ def load_cvxpy() -> Any:
     """
     if find_spec("cvxpy") is None:
         raise DataError(
-            'method="exact" needs CVXPY and a mixed-integer solver, which are not installed: '
+            "This method needs CVXPY and a mixed-integer solver, which are not installed: "
             "pip install 'bootprob[mip]'."
         )
     return import_module("cvxpy")

@@ -97,6 +97,9 @@ class ConstrainedProblem:
 class Solution:
     """A hyperplane that meets the requirements, and how good it is known to be.
 
+    All of it is said of the problem that was stated: of all rows, also where centres stood for them
+    while anchors were chosen, and with ``M₁`` of (2.7) where that was given.
+
     Attributes
     ----------
     coef : ndarray, shape (p,)
@@ -107,8 +110,9 @@ class Solution:
         No solution has a lower objective.
     kept : ndarray of bool, shape (n_anchors,)
         Anchors with ``y f(x) ≥ 1``, up to rounding; the requirements hold over these.
-    status : {"optimal", "time_limit", "heuristic"}
-        Proven within the tolerated gap; stopped by the clock; or not meant to be proven.
+    status : {"optimal", "time_limit", "heuristic", "condensed"}
+        Proven within the tolerated gap; stopped by the clock; not meant to be proven; or found by
+        way of centres, which no solver's proof outlasts (the bound holds all the same).
     seconds : float
     """
 

@@ -6,14 +6,15 @@ import time
 
 import numpy as np
 
-from bootprob.constrained.anchor_sets import reached_at_thresholds, shifted_margins
+from bootprob.constrained.anchor_sets import reached_at_thresholds
 from bootprob.constrained.fixed_anchors import FixedAnchors
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.exceptions import UnattainableRateError
 
-__all__ = ["solve_plain", "solve_sliding"]
+__all__ = ["slide", "solve_plain", "solve_sliding"]
 
 _TOLERANCE = 1e-9
+_PAST = 1e-6  # of the largest score: more than rounding makes of one
 
 
 def solve_plain(problem: ConstrainedProblem) -> Solution:
@@ -42,10 +43,6 @@ def solve_plain(problem: ConstrainedProblem) -> Solution:
 def solve_sliding(problem: ConstrainedProblem) -> Solution:
     """Train the machine without requirements, and move its intercept until they are met.
 
-    Thesis 2.3.1 and Algorithm 1, line 9. An anchor is right where ``y f(x) > 0``: that is what the
-    rates (2.1) count, and this strategy has no margin to keep. The intercept moves no further
-    than it must, to midway between two anchors' scores.
-
     Parameters
     ----------
     problem : ConstrainedProblem
@@ -53,28 +50,57 @@ def solve_sliding(problem: ConstrainedProblem) -> Solution:
     Returns
     -------
     Solution
-        `kept` are the anchors that are right; `lower_bound` is that of the plain machine.
+        As `slide` says; `lower_bound` is that of the plain machine.
 
     Raises
     ------
     UnattainableRateError
         No threshold on this machine's score meets all requirements.
     """
-    plain = solve_plain(problem)
+    return slide(problem, solve_plain(problem))
+
+
+def slide(problem: ConstrainedProblem, plain: Solution) -> Solution:
+    """Move a machine's intercept until the requirements are met.
+
+    Thesis 2.3.1 and Algorithm 1, line 9. An anchor is right where ``y f(x) > 0``: that is what the
+    rates (2.1) count, and this strategy has no margin to keep. The intercept moves no further
+    than it must: past an anchor's score by a millionth of the largest one, or half of the way to
+    the next.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+    plain : Solution
+
+    Returns
+    -------
+    Solution
+        `kept` are the anchors that are right.
+
+    Raises
+    ------
+    UnattainableRateError
+        No threshold on this machine's score meets all requirements.
+    """
     if not problem.shortfall(plain.kept).any():
         return plain
-    margins = problem.margins(plain.coef, plain.intercept)
-    moved = shifted_margins(problem, margins, plain.intercept)
-    right = moved > 0
-    if problem.shortfall(right).any():
+    scores = problem.anchors @ plain.coef
+    between, reached = reached_at_thresholds(problem, scores)
+    required = np.array([r.required for r in problem.requirements])
+    met = (reached >= required[:, None] * (1 - _TOLERANCE)).all(axis=0)
+    if not met.any():
         raise _unattainable(problem, plain)
-    intercept = plain.intercept + float(np.mean(problem.anchor_y * (moved - margins)))
+    lower, upper = between[met].T
+    past = np.minimum(_PAST * max(1.0, float(np.abs(scores).max())), (upper - lower) / 2)
+    nearest = np.clip(-plain.intercept, lower + past, upper - past)
+    intercept = -float(nearest[np.abs(nearest + plain.intercept).argmin()])
     return Solution(
         coef=plain.coef,
         intercept=intercept,
         objective=problem.objective(plain.coef, intercept),
         lower_bound=plain.lower_bound,
-        kept=right,
+        kept=problem.margins(plain.coef, intercept) > 0,
         status="heuristic",
         seconds=plain.seconds,
     )

@@ -43,7 +43,7 @@ def check_solver(solver: str) -> str:
     try:
         return choose_solver(solver)
     except DataError as error:
-        message = str(error).replace('method="exact"', "ParetoSVC")
+        message = str(error).replace("This method", "ParetoSVC")
         raise DataError(message) from None
 
 

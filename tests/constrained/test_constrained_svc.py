@@ -1,7 +1,5 @@
 """`ConstrainedSVC`: what it keeps, what it refuses, and the comparisons."""
 
-import warnings
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ from small_instances import best_by_enumeration
 
 from bootprob import DataError, UnattainableRateError
 from bootprob.constrained import ConstrainedProblem, ConstrainedSVC, Requirement
+from bootprob.constrained.all_rows import plain_bound
 
 
 def clouds(rng, n=120, p=3, share=0.4, apart=1.0):
@@ -133,6 +132,8 @@ def test_sliding_moves_the_intercept_alone_and_no_further_than_needed(rng):
     positive = y[slid.anchors_] == "ill"
     assert (score[positive] > 0).sum() == np.ceil(0.97 * positive.sum())
     assert slid.intercept_ > plain.intercept_
+    # By a hair beyond the last score that has to be positive.
+    assert 0 < score[positive & (score > 0)].min() < 1e-5
     easy = ConstrainedSVC(rates={"tpr": 0.01}, method="slide", random_state=0).fit(X, y)
     assert easy.intercept_ == pytest.approx(plain.intercept_, abs=1e-4)
     with pytest.raises(UnattainableRateError, match="method='heuristic'") as caught:
@@ -152,20 +153,113 @@ def test_both_rates_with_rbf_and_not_with_duplicates_of_opposite_label(rng):
     assert model.score(X[:80], y[:80]) == 1  # a refit that fails leaves the model as it was
 
 
-def test_many_rows_are_condensed(rng):
-    X, y = clouds(rng, n=900, p=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # centres may hide a row that is not right
-        model = ConstrainedSVC(kernel="rbf", rates={"tpr": 0.9}, max_rows=100, random_state=0)
-        model.fit(X, y)
-        everyone = ConstrainedSVC(rates={"tpr": 0.9}, max_rows=100, anchors="all", random_state=0)
-        everyone.fit(X, y)
-    assert len(model.X_fit_) <= 80
-    assert len(model.result_.kept) == 50
-    assert len(everyone.result_.kept) == 100
-    assert everyone.rates_["tpr"] > 0.8
-    assert model.rates_["tpr"] > 0.8
-    assert ConstrainedSVC(rates={"tpr": 0.9}, max_rows=None).fit(X, y).rates_["tpr"] >= 0.9
+CONDENSED = {"gamma": 0.3, "C": 2.0, "max_rows": 100, "shuffle": False, "standardize": False}
+
+
+def many_rows(rng):
+    X, y = clouds(rng, n=600, p=2)
+    order = rng.permutation(600)
+    return X[order], y[order]
+
+
+def objective_over_all_rows(model, X, y, C=2.0):
+    """``½ ‖w‖² + Σ C ξ`` over I, from decision_function and the coefficients alone."""
+    rows = model.training_rows_
+    slack = np.maximum(0, 1 - np.where(y == "ill", 1, -1) * model.decision_function(X))[rows]
+    if model.coef_ is not None:
+        square = np.square(model.coef_).sum()
+    else:
+        distances = np.square(model.X_fit_[:, None] - model.X_fit_).sum(axis=-1)
+        square = model.dual_coef_[0] @ np.exp(-model.gamma_ * distances) @ model.dual_coef_[0]
+    return 0.5 * square + C * slack.sum()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("anchors", ["halves", "all"])
+@pytest.mark.parametrize("rates", [{"tpr": 0.9}, {"tnr": 1.0}, {"accuracy": 0.6}])
+def test_what_is_said_of_condensed_rows_is_said_of_all(rng, kernel, anchors, rates):
+    X, y = many_rows(rng)
+    options = {"kernel": kernel, "anchors": anchors, "rates": rates} | CONDENSED
+    model = ConstrainedSVC(**options).fit(X, y)
+    assert 90 <= model.n_centres_ <= 102
+    found = model.result_
+    assert found.objective == pytest.approx(objective_over_all_rows(model, X, y), rel=1e-6)
+    [(name, least)] = rates.items()
+    assert reached(model, X, y)[name] >= least - 1e-9
+    sign = np.where(y == "ill", 1, -1)[model.anchors_]
+    margins = sign * model.decision_function(X[model.anchors_])
+    np.testing.assert_array_equal(found.kept, margins >= 1 - 1e-6)
+    # The bound is one of all rows.
+    options |= {"max_rows": None}
+    if kernel == "linear":
+        whole = ConstrainedSVC(**options).fit(X, y)
+        assert whole.n_centres_ is None
+        assert found.lower_bound == pytest.approx(whole.result_.lower_bound, rel=1e-5)
+        assert found.lower_bound <= whole.result_.objective * (1 + 1e-6)
+    else:  # that of the machine without rates
+        rows = model.training_rows_
+        plain = ConstrainedSVC(**options | {"rates": None}).fit(X[rows], y[rows]).result_.objective
+        assert 0.8 * plain < found.lower_bound <= plain * (1 + 1e-6)
+    assert found.status == ("optimal" if found.gap <= 1e-6 else "condensed")
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_condensed_rows_without_a_seed(rng, kernel):
+    """Nothing is drawn where the halves are not: the same table gives the same machine."""
+    X, y = many_rows(rng)
+    options = {"kernel": kernel, "rates": {"tpr": 0.9}} | CONDENSED
+    first, second = (ConstrainedSVC(**options).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
+
+
+def test_what_needs_no_choice_of_anchors_is_not_condensed_but_for_a_kernel(rng):
+    X, y = many_rows(rng)
+    for options in ({}, {"rates": {"tpr": 0.95}, "method": "slide"}):
+        model = ConstrainedSVC(**options | CONDENSED).fit(X, y)
+        whole = ConstrainedSVC(**options | CONDENSED | {"max_rows": None}).fit(X, y)
+        assert model.n_centres_ is None
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+        near = ConstrainedSVC(kernel="rbf", **options | CONDENSED).fit(X, y)
+        exact = ConstrainedSVC(kernel="rbf", **options | CONDENSED | {"max_rows": None}).fit(X, y)
+        assert 90 < near.n_centres_ <= 102
+        assert near.result_.status == "condensed"
+        assert near.result_.objective == pytest.approx(objective_over_all_rows(near, X, y))
+        assert near.result_.objective == pytest.approx(exact.result_.objective, rel=0.3)
+        assert near.result_.lower_bound <= exact.result_.lower_bound * (1 + 1e-6)
+
+
+def test_an_exact_solution_of_centres_is_not_called_optimal(rng):
+    X, y = many_rows(rng)
+    options = {"rates": {"tpr": 0.99}, "anchors": "all", "method": "exact", "time_limit": 20}
+    found = ConstrainedSVC(**CONDENSED | options | {"max_rows": 40}).fit(X, y).result_
+    assert found.status == ("optimal" if found.gap <= 1e-4 else "condensed")
+    whole = ConstrainedSVC(rates={"tpr": 0.99}, **CONDENSED | {"max_rows": None}, anchors="all")
+    assert found.lower_bound <= whole.fit(X, y).result_.objective * (1 + 1e-6)
+
+
+def test_rates_that_hold_over_centres_only_are_said():
+    X, y = many_rows(np.random.default_rng(0))  # whose four centres a line can tell apart
+    options = CONDENSED | {"rates": {"tpr": 0.97, "tnr": 0.97}, "anchors": "all", "max_rows": 4}
+    with pytest.warns(UserWarning, match="over the 4 centres .* but no machine was found"):
+        model = ConstrainedSVC(**options).fit(X, y)
+    assert model.result_.status == "condensed"
+    assert min(reached(model, X, y).values()) < 0.97
+    assert model.result_.lower_bound <= model.result_.objective
+
+
+def test_no_time_for_a_bound_leaves_none(rng):
+    rows, own = rng.normal(size=(40, 2)), np.arange(40) // 2
+    y = np.where(np.arange(40) < 20, 1.0, -1.0)
+    nothing = np.zeros((0, 2)), np.zeros(0), np.zeros(0)
+    problem = ConstrainedProblem(rows, y, np.ones(40), *nothing, ())
+    centres = rows.reshape(20, 2, 2).mean(axis=1)
+    assert plain_bound(problem, rows, own, centres, 0.5, deadline=0.0) == 0
+    bound = plain_bound(problem, rows, own, centres, 0.5, deadline=np.inf)
+    peer = SVC(kernel="rbf", gamma=0.5, tol=1e-8).fit(rows, y)
+    kernel = np.exp(-0.5 * np.square(rows[:, None] - rows).sum(axis=-1))
+    a, support = peer.dual_coef_[0], peer.support_
+    best = np.abs(a).sum() - 0.5 * a @ kernel[np.ix_(support, support)] @ a
+    assert 0.5 * best < bound <= best * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])

@@ -164,9 +164,11 @@ def test_indispensable_anchors_are_those_that_all_others_cannot_replace(rng):
 def test_thresholds_see_every_split_of_the_scores(rng):
     problem = random_problem(rng, n_anchors=9, weighted=True, rates={"tpr": 0.5, "accuracy": 0.9})
     scores = np.round(rng.normal(size=9), 1)
-    thresholds, reached = reached_at_thresholds(problem, scores)
-    assert len(thresholds) == len(np.unique(scores)) + 1
-    for k, threshold in enumerate(thresholds):
+    between, reached = reached_at_thresholds(problem, scores)
+    assert len(between) == len(np.unique(scores)) + 1
+    np.testing.assert_allclose(between[:-1, 1], np.unique(scores))
+    np.testing.assert_allclose(between[1:, 0], np.unique(scores))
+    for k, threshold in enumerate(np.clip(between, -9, 9).mean(axis=1)):
         right = problem.anchor_y * (scores - threshold) > 0
         expected = [problem.anchor_weight[r.members & right].sum() for r in problem.requirements]
         assert reached[:, k] == pytest.approx(expected)

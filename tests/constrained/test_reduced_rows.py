@@ -13,19 +13,22 @@ from bootprob.constrained.row_sets import split_rows
 def test_centres_keep_masses_means_and_proportions(rng):
     rows, positive = rng.normal(size=(300, 3)), np.arange(300) % 5 == 0
     weight = rng.uniform(0.5, 2, 300)
-    centres, label, mass = condense(rows, positive, weight, 50, np.random.RandomState(0))
+    (centres, label, mass), own = condense(rows, positive, weight, 50)
     assert label.sum() == 10
     assert len(label) == 50
     for which in (False, True):
         assert mass[label == which].sum() == pytest.approx(weight[positive == which].sum())
         mean = mass[label == which] @ centres[label == which]
         assert mean == pytest.approx(weight[positive == which] @ rows[positive == which])
+    assert (label[own] == positive).all()
+    assert np.bincount(own, weight) == pytest.approx(mass)
 
 
 def test_fewer_distinct_rows_than_centres(rng):
     rows = np.repeat(rng.normal(size=(4, 2)), 30, axis=0)
     positive = np.arange(120) < 60
-    centres, _, mass = condense(rows, positive, np.ones(120), 40, np.random.RandomState(0))
+    (centres, _, mass), own = condense(rows, positive, np.ones(120), 40)
+    np.testing.assert_allclose(centres[own], rows)
     assert sorted(map(tuple, np.round(centres, 9))) == sorted(
         map(tuple, np.round(np.unique(rows, axis=0), 9))
     )
@@ -45,6 +48,24 @@ def test_rbf_factor_is_the_kernel(rng, duplicates):
     )
 
 
+def test_a_factor_of_fewer_columns_about_a_machine(rng):
+    rows = rng.normal(size=(30, 4))
+    factor = KernelFactor.rbf(rows, 0.3)
+    coef, new = rng.normal(size=factor.projection.shape[1]), rng.normal(size=(7, 4))
+    for n_columns in (0, 5, 1000):
+        narrow, same = factor.about(coef, n_columns)
+        columns = narrow.transform(new)
+        assert columns.shape[1] == len(same) == min(n_columns + 1, len(coef))
+        assert columns @ same == pytest.approx(factor.transform(new) @ coef)
+        assert same @ same == pytest.approx(coef @ coef)
+        assert narrow.kernel(new) @ narrow.pull_back(same) == pytest.approx(columns @ same)
+        # Orthonormal directions: inner products of the rows' own columns are never exceeded.
+        full = factor.transform(rows)
+        assert (np.linalg.eigvalsh(full.T @ full)[-1] * (1 + 1e-9)) >= np.linalg.norm(
+            narrow.transform(rows), 2
+        ) ** 2
+
+
 def test_linear_factor_keeps_inner_products_with_few_columns(rng):
     rows = rng.normal(size=(8, 40)) @ np.diag(10.0 ** rng.integers(-3, 4, 40))
     factor = KernelFactor.linear(rows)
@@ -53,6 +74,7 @@ def test_linear_factor_keeps_inner_products_with_few_columns(rng):
     assert columns @ columns.T == pytest.approx(rows @ rows.T, rel=1e-6, abs=1e-6 * rows.max() ** 2)
     coef = rng.normal(size=columns.shape[1])
     assert rows @ factor.pull_back(coef) == pytest.approx(columns @ coef)
+    assert factor.push_forward(factor.pull_back(coef)) == pytest.approx(coef)
     assert KernelFactor.linear(rows.T).transform(rows.T) is not None
     assert KernelFactor.linear(np.zeros((2, 5))).transform(np.zeros((2, 5))).shape == (2, 1)
 

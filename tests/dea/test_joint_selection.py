@@ -294,6 +294,13 @@ def test_programs_agree_with_the_enumeration(rng, name, options, inputs):
     assert program.bound == pytest.approx(exact.objective, abs=1e-4)
 
 
+def test_without_cvxpy_the_program_is_not_called_exact(rng, monkeypatch):
+    monkeypatch.setattr("bootprob.constrained.optional_solvers.find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"needs CVXPY .* pip install 'bootprob\[mip\]'") as caught:
+        select_outputs(random_panel(rng, 8, 6), 3, method="program")
+    assert "exact" not in str(caught.value)
+
+
 def test_program_starts_from_what_is_known_and_keeps_its_bound_when_stopped(rng):
     panel = random_panel(rng, 40, 30)
     found = select_outputs(panel, 6, method="program", time_limit=1.0)
