@@ -31,10 +31,10 @@ DIGITS = 1_000
 ARRAY_BYTES = 2**26
 """Bytes of all arrays in JSON together: names and classes, as numbers are stored elsewhere."""
 
-# All three look at each character once, whatever the text: what is left open goes to the end, and
+_DTYPE = re.compile(r"[<|>]([biuf][0-9]{1,2}|U[0-9]{1,8}|O)")
+# These look at each character once, whatever the text: what is left open goes to the end, and
 # digits are counted from the first of a number only.
 _TEXT = re.compile(r'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
-_DTYPE = re.compile(r"[<|>]([biuf][0-9]{1,2}|U[0-9]{1,8}|O)")
 _LONG = re.compile(rf"(?<![0-9])[0-9]{{{DIGITS + 1}}}")
 _LARGE = re.compile(r"[eE][+]?[0-9]{3}|(?<![0-9])[0-9]{200}")  # may be beyond 1.8e308, with e99
 _NOT_FINITE = ("nan", "inf", "-inf")
@@ -153,7 +153,8 @@ def parse(text: str) -> Any:
 def _check_extent(skeleton: str) -> None:
     """Refuse JSON, all text taken out of it, that is too long or too deep."""
     brackets = re.sub(r"[^\[\]{}]++", "", skeleton)
-    if max(len(brackets) / 2, brackets.count("[") + brackets.count("{")) > CONTAINERS:
+    opened = brackets.count("[") + brackets.count("{")
+    if max(opened, len(brackets) - opened) > CONTAINERS:  # text that only closes them is no better
         raise ValueError(f"there are more than {CONTAINERS} lists and objects")
     if skeleton.count(",") + skeleton.count(":") > ENTRIES:
         raise ValueError(f"there are more than {ENTRIES} entries")
