@@ -138,8 +138,10 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
         raise ValueError("the kernel does not fit kernel_posterior_")
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
-        for name in ("coef_", "dual_coef_", "intercept_"):
-            if name in arrays and not np.abs(arrays[name]).max() <= largest:
+        limits = dict.fromkeys(("coef_", "dual_coef_", "intercept_"), largest)
+        limits["score_offset_"] = _LARGEST_FLOAT32  # is added to scores that are scaled already
+        for name, limit in limits.items():
+            if name in arrays and not np.abs(arrays[name]).max() <= limit:
                 raise ValueError(f"{name} has numbers that are too large for float32")
 
 

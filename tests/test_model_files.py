@@ -360,6 +360,17 @@ def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> Non
     _refused(tmp_path / "m.model", "dual_coef_ is too large for")
 
 
+@pytest.mark.parametrize("name", ["coef_", "intercept_", "score_offset_"])
+def test_numbers_beyond_float32(name: str, rng, tmp_path: Path) -> None:
+    X = rng.normal(size=(30, 3))
+    model = BootstrapSVC(**QUICK, dtype="float32").fit(X, X[:, 0] + rng.normal(size=30) > 0)
+    save(model, tmp_path / "m.model")
+    content, arrays = parts_of((tmp_path / "m.model").read_bytes())
+    arrays[name].reshape(-1)[-1] = -1e99
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", f"{name} has numbers that are too large for float32|score_scale_")
+
+
 def test_classes_of_a_table_are_whole_numbers(tmp_path: Path) -> None:
     path = next(path for path in GOLDEN if path.stem.endswith("table"))
     content, arrays = parts_of(path.read_bytes())
