@@ -395,7 +395,7 @@ def test_solvers_that_are_missing(monkeypatch):
     there.remove("cvxpy")
     with pytest.raises(DataError, match=r"pip install 'bootprob\[mip\]'") as caught:
         choose_solver("GUROBI")
-    assert str(caught.value).startswith("This method needs CVXPY")  # which of them is not known here
+    assert str(caught.value).startswith("This method needs CVXPY")  # whichever it is
 
 
 def test_the_wisconsin_instance_is_proven():
