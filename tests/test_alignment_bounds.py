@@ -8,8 +8,9 @@ import torch
 
 from bootprob import DataError
 from bootprob.selection import KernelAlignmentSelector, alignment_selector
-from bootprob.selection.alignment import AlignmentPairs
+from bootprob.selection.alignment import AlignmentPairs, NormalisedPairs
 from bootprob.selection.subset_bounds import bound_columns, bound_pairs
+from bootprob.selection.subset_objectives import CentroidDistance, NormalisedAlignment
 from bootprob.selection.subset_search import SubsetSearch
 
 
@@ -40,13 +41,46 @@ def test_no_subset_is_above_its_bounds(rng, more, columnwise):
                 assert value <= min(float(pairs[k, j]), float(pairs[j, k])) + 1e-12
 
 
+@pytest.mark.parametrize("more", [2, 3, 4, 5])
+@pytest.mark.parametrize("columnwise", [False, True])
+@pytest.mark.parametrize("best", [0.05, 0.3, 0.9])
+def test_no_subset_is_above_its_bounds_of_the_normalised_alignment(rng, more, columnwise, best):
+    """Whatever is known to be reached."""
+    m, n = 6, 30
+    X = rng.normal(size=(n, m))
+    pairs = NormalisedPairs.of_rows(X, rng.permutation(np.arange(n) < 12))
+    factors = pairs.factors(rng.choice([0.02, 0.2, 1.0]))
+    objective = NormalisedAlignment(
+        *map(torch.from_numpy, (factors, pairs.weight, pairs.count)), pairs.n
+    )
+
+    def sums(*columns):
+        terms = factors[list(columns)].prod(axis=0)
+        parts = np.maximum(pairs.weight, 0), np.maximum(-pairs.weight, 0)
+        return [*(part @ terms for part in parts), pairs.count @ terms**2]
+
+    single = torch.tensor([sums(j) for j in range(m)]).T
+    double = torch.tensor([[sums(j, k) for k in range(m)] for j in range(m)]).permute(2, 0, 1)
+    columns = objective.of_columns(single, torch.tensor(sums()), more, best)
+    both = None
+    if more > 2:
+        both = objective.of_pairs(single, double, more, best, columnwise=columnwise)
+    for size in range(2, more + 1):
+        for subset in combinations(range(m), size):
+            value = float(objective.value(torch.tensor(sums(*subset))))
+            for k in subset:
+                assert value <= float(columns[k]) + 1e-12
+            for k, j in combinations(subset, 2) if size > 2 else ():
+                assert value <= min(float(both[k, j]), float(both[j, k])) + 1e-12
+
+
 def test_bounds_exclude_most_subsets(rng):
     """Less than half of what a search without bounds would evaluate."""
     X = rng.normal(size=(60, 16))
     y = X[:, 0] + X[:, 1] > 0
     pairs = AlignmentPairs.of_rows((X - X.mean(0)) / X.std(0), y)
     weight = torch.from_numpy(pairs.weight)
-    search = SubsetSearch(torch.from_numpy(pairs.factors(0.4)), weight, 5)
+    search = SubsetSearch(CentroidDistance(torch.from_numpy(pairs.factors(0.4)), weight), 5)
     search.improve()
     assert search.exhaust()
     assert search.n_evaluated < search.n_subsets / 2

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from bootprob import BootstrapSVC, DataError
 from bootprob.selection import FeatureCosts, KernelAlignmentSelector
 from bootprob.selection.alignment import AlignmentPairs, sigest_gamma
+from bootprob.selection.subset_objectives import CentroidDistance
 from bootprob.selection.subset_search import SubsetSearch
 
 
@@ -58,6 +59,41 @@ def test_the_best_of_all_subsets(rng, n, p, theta, levels):
         assert each.objective == pytest.approx(values[each.features], abs=1e-9)
 
 
+def normalised_alignment(X, y, gamma, subset):
+    """(22), as it stands there."""
+    K = rbf_kernel(X[:, list(subset)], gamma=gamma) if subset else np.ones((len(X), len(X)))
+    labels = np.where(y, 1, -1)
+    return labels @ K @ labels / (len(X) * np.sqrt(np.square(K).sum()))
+
+
+@pytest.mark.parametrize(("n", "p", "theta"), [(20, 6, 3), (25, 7, 7), (12, 4, 1), (30, 8, 5)])
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize("smaller", [0.5, 0.15])
+def test_the_best_normalised_alignment_of_all_subsets(rng, n, p, theta, levels, smaller):
+    X, _ = table(rng, n, p)
+    y = X[:, 0] * X[:, 1] > np.quantile(X[:, 0] * X[:, 1], 1 - smaller)
+    if levels:  # many equal pairs
+        X = (X > 0).astype(float)
+    factor = rng.choice([0.05, 0.25, 1, 4, 30])
+    selector = KernelAlignmentSelector(theta, normalised=True, gamma_factor=factor).fit(X, y)
+    Z = standardised(X)
+    subsets = [s for k in range(theta + 1) for s in combinations(range(p), k)]
+    values = {s: normalised_alignment(Z, y, selector.gamma_, s) for s in subsets}
+    best = max(values.values())
+    found = selector.result_
+    assert found.objective == pytest.approx(best, abs=1e-9)
+    assert values[found.features] == pytest.approx(best, abs=1e-9)
+    assert found.status == "optimal"
+    assert found.bound == pytest.approx(best, abs=1e-9)
+    for each in found.path:
+        assert each.objective == pytest.approx(values[each.features], abs=1e-9)
+    stopped = KernelAlignmentSelector(
+        theta, normalised=True, gamma_factor=factor, time_limit=1e-9
+    ).fit(X, y)
+    assert stopped.result_.objective <= best + 1e-12
+    assert stopped.result_.bound >= best - 1e-9
+
+
 def test_gamma_is_formula_54(rng):
     X, _ = table(rng)
     Z = standardised(X)
@@ -70,7 +106,7 @@ def test_every_subset_is_evaluated_or_excluded_once(rng):
     X, y = table(rng, 40, 9)
     pairs = AlignmentPairs.of_rows(standardised(X), y)
     factors = torch.from_numpy(pairs.factors(0.2))
-    search = SubsetSearch(factors, torch.from_numpy(pairs.weight), 4)
+    search = SubsetSearch(CentroidDistance(factors, torch.from_numpy(pairs.weight)), 4)
     told = []
     assert search.exhaust(told.append)
     assert sum(told) == search.n_subsets - 1 == 9 + 36 + 84 + 126
@@ -165,6 +201,6 @@ def test_plot_shows_what_was_found(rng):
     assert axes.get_legend_handles_labels()[1] == ["best found", "bound (optimal)"]
 
 
-@parametrize_with_checks([KernelAlignmentSelector(2)])
+@parametrize_with_checks([KernelAlignmentSelector(2), KernelAlignmentSelector(2, normalised=True)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -18,9 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bootprob.exceptions import DataError
 from bootprob.labels import encode_labels
 from bootprob.progress import progress_bar
-from bootprob.selection.alignment import AlignmentPairs, sigest_gamma
+from bootprob.selection.alignment import AlignmentPairs, NormalisedPairs, sigest_gamma
 from bootprob.selection.feature_costs import FeatureCosts
-from bootprob.selection.results import Found, SelectionResult
+from bootprob.selection.results import SelectionResult
+from bootprob.selection.subset_objectives import Alignment, CentroidDistance, NormalisedAlignment
 from bootprob.selection.subset_search import SubsetSearch
 from bootprob.standardization import center_and_scale
 from bootprob_gpu import resolve_device
@@ -45,6 +46,10 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         Width of the kernel on standardised columns; "sigest" is γ̂ of (54).
     gamma_factor : float, default 1.0
         β, which multiplies γ̂.
+    normalised : bool, default False
+        Maximise (22), the cosine of the kernel and ``y yᵀ``, in place of (27), which the paper
+        takes for its numerator. (22) counts rows, not classes: where one class is much larger,
+        a kernel that is 1 everywhere is well aligned, and few columns or none are chosen.
     costs : array_like of shape (p,), dict of str to float, or None
         Of measuring each column; for `budget`. None: 1 each.
     shared_costs : list of (columns, float), optional
@@ -99,6 +104,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         "n_features_to_select": [Interval(Integral, 1, None, closed="left")],
         "gamma": [StrOptions({"sigest"}), Interval(Real, 0, None, closed="neither")],
         "gamma_factor": [Interval(Real, 0, None, closed="neither")],
+        "normalised": ["boolean"],
         "costs": ["array-like", dict, None],
         "shared_costs": [list, tuple, None],
         "budget": [Interval(Real, 0, None, closed="left"), None],
@@ -119,6 +125,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         *,
         gamma: float | str = "sigest",
         gamma_factor: float = 1.0,
+        normalised: bool = False,
         costs: ArrayLike | Mapping[str, float] | None = None,
         shared_costs: Iterable[tuple[Sequence[int | str], float]] | None = None,
         budget: float | None = None,
@@ -129,6 +136,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         self.n_features_to_select = n_features_to_select
         self.gamma = gamma
         self.gamma_factor = gamma_factor
+        self.normalised = normalised
         self.costs = costs
         self.shared_costs = shared_costs
         self.budget = budget
@@ -178,7 +186,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         largest = min(self.n_features_to_select, rows.shape[1])
         gamma = self.gamma if self.gamma != "sigest" else sigest_gamma(rows, largest)
         self.gamma_ = float(gamma) * self.gamma_factor
-        pairs = AlignmentPairs.of_rows(rows, positive)
+        pairs = (NormalisedPairs if self.normalised else AlignmentPairs).of_rows(rows, positive)
         self.result_ = self._search(pairs, largest, costs)
         self.support_ = np.isin(np.arange(rows.shape[1]), self.result_.features)
         self.cost_ = costs.total(self.result_.features)
@@ -194,12 +202,22 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
                 "raise the one or lower the other."
             )
 
-    def _search(self, pairs: AlignmentPairs, largest: int, costs: FeatureCosts) -> SelectionResult:
+    def _search(
+        self, pairs: AlignmentPairs | NormalisedPairs, largest: int, costs: FeatureCosts
+    ) -> SelectionResult:
         device = resolve_device(self.device)
         budget = self.budget
+        factors, weight = (
+            torch.from_numpy(each).to(device) for each in (pairs.factors(self.gamma_), pairs.weight)
+        )
+        objective: Alignment
+        if isinstance(pairs, NormalisedPairs):
+            count = torch.from_numpy(pairs.count).to(device)
+            objective = NormalisedAlignment(factors, weight, count, pairs.n)
+        else:
+            objective = CentroidDistance(factors, weight, pairs.constant)
         search = SubsetSearch(
-            torch.from_numpy(pairs.factors(self.gamma_)).to(device),
-            torch.from_numpy(pairs.weight).to(device),
+            objective,
             largest,
             allowed=None if budget is None else lambda some: costs.total(some) <= budget,
             time_limit=self.time_limit,
@@ -209,17 +227,14 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
             proven = search.exhaust(advance)
         features = search.path[-1].features
         support = np.isin(np.arange(len(pairs.squares)), features)
-        objective = pairs.alignment(self.gamma_, support)
+        found = pairs.alignment(self.gamma_, support)
         return SelectionResult(
             features=features,
-            objective=objective,
-            bound=max(objective, search.bound + pairs.constant),
+            objective=found,
+            bound=max(found, search.bound),
             status="optimal" if proven else "time limit",
             seconds=search.seconds,
-            path=tuple(
-                Found(each.seconds, each.objective + pairs.constant, each.features)
-                for each in search.path
-            ),
+            path=tuple(search.path),
             n_evaluated=search.n_evaluated,
         )
 

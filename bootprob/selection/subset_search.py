@@ -1,8 +1,9 @@
 """The best small subset of columns, by branch and bound over products of their factors.
 
-Maximises ``f(S) = Σ_k w_k Π_{j ∈ S} e_jk`` with factors ``0 ≤ e_jk ≤ 1`` over subsets of at most θ
-columns. Products of matrices give the objective of all pairs of columns that a node may add; what
-they say of single pairs bounds every larger subset (`selection.subset_bounds`).
+Maximises a `CentroidDistance` or a `NormalisedAlignment`, which are made of sums over products of
+factors ``0 ≤ e_jk ≤ 1``, over subsets of at most θ columns. Products of matrices give the objective
+of all pairs of columns that a node may add; what they say of single pairs bounds every larger
+subset (`selection.subset_bounds`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -19,13 +20,12 @@ from torch import Tensor
 
 from bootprob.row_blocks import row_blocks
 from bootprob.selection.results import Found
-from bootprob.selection.subset_bounds import bound_columns, bound_pairs
+from bootprob.selection.subset_objectives import Alignment, Part
 
 __all__ = ["SubsetSearch"]
 
 Allowed = Callable[[list[int]], bool]
 
-_MARGIN = 1e-12  # of Σ|w|; what is gained less is rounding
 _CHEAP = 16  # bounds of all pairs of m columns take about as long as a product over 16 m terms
 
 
@@ -33,22 +33,18 @@ _CHEAP = 16  # bounds of all pairs of m columns take about as long as a product 
 class _Node:
     """Columns chosen, and those that may still be added, each of which was evaluated.
 
-    `rising` and `falling`, of shape (m,), are the sums of the terms of positive and of negative
-    weight, with the columns chosen and each of `left`; their difference is the objective. `alone`
-    is the falling sum with the columns chosen.
+    `sums`, of shape (parts, m), are those of the objective's parts with the columns chosen and each
+    of `left`, and `alone`, of shape (parts,), with the columns chosen.
     """
 
     chosen: tuple[int, ...]
     left: Tensor
-    rising: Tensor
-    falling: Tensor
-    alone: float
+    sums: Tensor
+    alone: Tensor
     bound: float
 
     def only(self, keep: Tensor) -> _Node:
-        return replace(
-            self, left=self.left[keep], rising=self.rising[keep], falling=self.falling[keep]
-        )
+        return replace(self, left=self.left[keep], sums=self.sums[:, keep])
 
 
 class SubsetSearch:
@@ -56,9 +52,7 @@ class SubsetSearch:
 
     Parameters
     ----------
-    factors : Tensor of float64, shape (p, N)
-        Best with the terms of positive weight first; they are copied otherwise.
-    weight : Tensor of float64, shape (N,)
+    objective : CentroidDistance or NormalisedAlignment
     largest : int
         θ.
     allowed : callable, optional
@@ -81,8 +75,7 @@ class SubsetSearch:
 
     def __init__(
         self,
-        factors: Tensor,
-        weight: Tensor,
+        objective: Alignment,
         largest: int,
         *,
         allowed: Allowed | None = None,
@@ -90,16 +83,12 @@ class SubsetSearch:
     ) -> None:
         self._started = time.perf_counter()
         self._limit = math.inf if time_limit is None else time_limit
-        self._largest, self._allowed = min(largest, len(factors)), allowed
-        self._margin = _MARGIN * float(weight.abs().sum())
-        self._n_rising = int((weight > 0).sum())
-        if not bool((weight[: self._n_rising] > 0).all()):
-            order = torch.argsort(weight, descending=True)
-            factors, weight = factors[:, order], weight[order]
-        self._factors, self._weight = factors, weight
-        self.path = [Found(0.0, float(weight.sum()), ())]
+        self._objective, self._factors = objective, objective.factors
+        self._largest, self._allowed = min(largest, len(self._factors)), allowed
+        self._nothing = torch.stack([part.weight.sum() for part in objective.parts])
+        self.path = [Found(0.0, float(objective.value(self._nothing)), ())]
         self.bound, self.n_evaluated = math.inf, 1
-        self.n_subsets = 1 + _subsets(len(factors), 1, self._largest)
+        self.n_subsets = 1 + _subsets(len(self._factors), 1, self._largest)
 
     @property
     def seconds(self) -> float:
@@ -144,17 +133,20 @@ class SubsetSearch:
     @property
     def _enough(self) -> float:
         """Bound below which nothing is worth a look."""
-        return self.path[-1].objective + self._margin
+        return self._best + self._objective.margin
+
+    @property
+    def _best(self) -> float:
+        return self.path[-1].objective
 
     def _root(self) -> list[_Node]:
         """Evaluate the single columns."""
-        rising, falling = self._offer_one_more(())
-        self._tell(len(rising))
+        sums = self._offer_one_more(())
+        self._tell(sums.shape[1])
         if self._largest == 1:
             return []
-        most, least = self._weight[: self._n_rising], self._weight[self._n_rising :]
-        everything = torch.arange(len(rising), device=rising.device)
-        return [_Node((), everything, rising, falling, -float(least.sum()), float(most.sum()))]
+        everything = torch.arange(sums.shape[1], device=sums.device)
+        return [_Node((), everything, sums, self._nothing, self._objective.most)]
 
     def _expand(self, node: _Node) -> list[_Node]:
         """Evaluate a node with two columns more; return its children that may lead to more."""
@@ -164,19 +156,21 @@ class SubsetSearch:
         m = len(node.left)
         if m < 2:
             return []
-        rising, falling = self._with_two_more(node)
-        self._offer_pairs(node, rising - falling)
+        pairs = self._with_two_more(node)
+        self._offer_pairs(node, self._objective.value(pairs))
         self._tell(math.comb(m, 2))
         if more == 2 or m == 2:
             return []
         columnwise = _CHEAP * m > self._factors.shape[1]
         while len(node.left) > 0:
-            bounds = bound_pairs(node.falling, rising, falling, more, columnwise=columnwise)
+            bounds = self._objective.of_pairs(
+                node.sums, pairs, more, self._best, columnwise=columnwise
+            )
             keep = (bounds > self._enough).any(dim=1)
             if bool(keep.all()):
-                return self._children(node, rising, falling, bounds)
+                return self._children(node, pairs, bounds)
             self._tell(_subsets(len(keep), 3, more) - _subsets(int(keep.sum()), 3, more))
-            node, rising, falling = node.only(keep), rising[keep][:, keep], falling[keep][:, keep]
+            node, pairs = node.only(keep), pairs[:, keep][:, :, keep]
         return []
 
     def _reduced(self, node: _Node, more: int) -> _Node:
@@ -185,16 +179,14 @@ class SubsetSearch:
         kept = [possible and self._may((*node.chosen, j)) for j in node.left.tolist()]
         node = node.only(torch.tensor(kept, dtype=torch.bool, device=node.left.device))
         while len(node.left) > 0:
-            bounds = bound_columns(node.rising, node.falling, node.alone, more)
+            bounds = self._objective.of_columns(node.sums, node.alone, more, self._best)
             keep = bounds > self._enough
             if bool(keep.all()):
                 break
             node = node.only(keep)
         return node
 
-    def _children(
-        self, node: _Node, rising: Tensor, falling: Tensor, bounds: Tensor
-    ) -> list[_Node]:
+    def _children(self, node: _Node, pairs: Tensor, bounds: Tensor) -> list[_Node]:
         """A node for each column, which may get any of those that come after it."""
         more = self._largest - len(node.chosen) - 1
         children = []
@@ -208,35 +200,39 @@ class SubsetSearch:
                     _Node(
                         chosen=(*node.chosen, int(node.left[k])),
                         left=node.left[others],
-                        rising=rising[k, others],
-                        falling=falling[k, others],
-                        alone=float(node.falling[k]),
+                        sums=pairs[:, k, others],
+                        alone=node.sums[:, k],
                         bound=min(node.bound, float(bounds[k, others].max())),
                     )
                 )
         return children
 
-    def _with_two_more(self, node: _Node) -> tuple[Tensor, Tensor]:
-        """Rising and falling sums with each pair of the columns left."""
-        sums = self._factors.new_zeros(2, len(node.left), len(node.left))
-        for sign, terms in self._terms(len(node.left)):
-            ours = self._factors[:, terms][node.left]
-            ours *= self._masses(node.chosen, terms).sqrt_()
-            sums[sign] += ours @ ours.T
-        self.n_evaluated += math.comb(len(node.left), 2)
-        return sums[0], sums[1]
+    def _with_two_more(self, node: _Node) -> Tensor:
+        """Sums with each pair of the columns left, shape (parts, m, m)."""
+        m, parts = len(node.left), self._objective.parts
+        sums = self._factors.new_zeros(len(parts), m, m)
+        for each, part in zip(sums, parts, strict=True):
+            for terms in row_blocks(len(part.weight), m):
+                ours = self._of_part(part, terms)[node.left]
+                if part.power == 2:
+                    ours.square_()
+                ours *= self._masses(node.chosen, part, terms).sqrt_()
+                each += ours @ ours.T
+        self.n_evaluated += math.comb(m, 2)
+        return sums
 
-    def _offer_one_more(self, chosen: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-        """Evaluate some columns, and each other with them; rising and falling sums of those."""
-        p = len(self._factors)
-        sums, alone = self._factors.new_zeros(2, p), 0.0
-        for sign, terms in self._terms(p):
-            masses = self._masses(chosen, terms)
-            sums[sign] += self._factors[:, terms] @ masses
-            alone += float(masses.sum()) * (-1 if sign else 1)
-        self._offer(chosen, alone)
+    def _offer_one_more(self, chosen: tuple[int, ...]) -> Tensor:
+        """Evaluate some columns, and each other with them; sums of those, shape (parts, p)."""
+        p, parts = len(self._factors), self._objective.parts
+        sums, alone = self._factors.new_zeros(len(parts), p), torch.zeros_like(self._nothing)
+        for place, part in enumerate(parts):
+            for terms in row_blocks(len(part.weight), p):
+                masses, factors = self._masses(chosen, part, terms), self._of_part(part, terms)
+                sums[place] += (factors.square() if part.power == 2 else factors) @ masses
+                alone[place] += masses.sum()
+        self._offer(chosen, float(self._objective.value(alone)))
         if len(chosen) < self._largest:
-            values = sums[0] - sums[1]
+            values = self._objective.value(sums)
             self.n_evaluated += p
             for j in torch.argsort(values, descending=True).tolist():
                 if float(values[j]) <= self._enough:
@@ -244,7 +240,7 @@ class SubsetSearch:
                 if j not in chosen and self._may((*chosen, j)):
                     self._offer((*chosen, j), float(values[j]))
                     break
-        return sums[0], sums[1]
+        return sums
 
     def _offer_pairs(self, node: _Node, values: Tensor) -> None:
         m = len(node.left)
@@ -263,18 +259,17 @@ class SubsetSearch:
     def _may(self, chosen: tuple[int, ...]) -> bool:
         return self._allowed is None or self._allowed(list(chosen))
 
-    def _terms(self, columns: int) -> Iterator[tuple[int, slice]]:
-        """Blocks of the terms: rising ones (0), then falling ones (1)."""
-        bounds = (0, self._n_rising, len(self._weight))
-        for sign in range(2):
-            for block in row_blocks(bounds[sign + 1] - bounds[sign], columns):
-                yield sign, slice(block.start + bounds[sign], block.stop + bounds[sign])
+    def _of_part(self, part: Part, terms: slice) -> Tensor:
+        """Factors of some of the terms of a part, shape (p, terms)."""
+        first = part.terms.start
+        return self._factors[:, first + terms.start : first + terms.stop]
 
-    def _masses(self, chosen: tuple[int, ...], terms: slice) -> Tensor:
-        """|Terms| with some columns chosen."""
-        masses = self._weight[terms].abs()
+    def _masses(self, chosen: tuple[int, ...], part: Part, terms: slice) -> Tensor:
+        """Some terms of a part with some columns chosen."""
+        factors, masses = self._of_part(part, terms), part.weight[terms].clone()
         for j in chosen:
-            masses *= self._factors[j, terms]
+            for _ in range(part.power):
+                masses *= factors[j]
         return masses
 
 
