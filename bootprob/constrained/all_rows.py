@@ -93,12 +93,11 @@ def on_all_rows(
     bound = min(bound, found.objective)
     lowest = problem.margins(found.coef, found.intercept).min(initial=np.inf)
     met = lowest >= floor - _ROUNDING * abs(floor) and not problem.shortfall(found.kept).any()
+    proven = met and found.objective - bound <= gap * found.objective
     return replace(
         found,
         lower_bound=bound,
-        status="optimal"
-        if met and found.objective - bound <= gap * found.objective
-        else "condensed",
+        status="optimal" if proven else "condensed",
         seconds=time.perf_counter() - begun,
     )
 

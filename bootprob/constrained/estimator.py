@@ -74,7 +74,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     gap : float, default 1e-4
         Relative gap at which "exact" stops.
     time_limit : float, default 300.0
-        Seconds for the heuristic, and again for the solver of "exact".
+        Seconds for the heuristic, and again for the solver of "exact", and for what remains to be
+        done on all rows where they were condensed.
     standardize : bool, default True
         Divide the columns by their standard deviation over I ∪ J.
     max_rows : int or None, default 1000

@@ -98,7 +98,7 @@ class Solution:
     """A hyperplane that meets the requirements, and how good it is known to be.
 
     All of it is said of the problem that was stated: of all rows, also where centres stood for them
-    while anchors were chosen, and with ``M₁`` of (2.7) where that was given.
+    while anchors were chosen; with ``M₁`` of (2.7), if given, unless the status is "condensed".
 
     Attributes
     ----------
