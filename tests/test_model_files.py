@@ -368,9 +368,7 @@ def test_numbers_beyond_float32(name: str, rng, tmp_path: Path) -> None:
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
     arrays[name].reshape(-1)[-1] = -1e99
     (tmp_path / "m.model").write_bytes(signed(content, arrays))
-    _refused(
-        tmp_path / "m.model", f"{name} has numbers that are too large for float32|score_scale_"
-    )
+    _refused(tmp_path / "m.model", f"{name} .*too large for (float32|score_)")
 
 
 def test_classes_of_a_table_are_whole_numbers(tmp_path: Path) -> None:
