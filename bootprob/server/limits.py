@@ -32,7 +32,7 @@ class Limits:
         Deepest nesting of arrays and objects in a body; beyond, 400.
     max_containers : int, default 65536
         Most arrays and objects in a body; beyond, 413. Sixteen for each of 4096 rows.
-    max_held : int, default 64 MiB
+    max_held : int, default 32 MiB
         Most bytes of bodies that are held at the same time, but for what is within the first
         32 KiB of each; beyond, 503.
     max_delay : float, default 0.002
@@ -46,7 +46,7 @@ class Limits:
     max_body: int = 4 * 2**20
     max_depth: int = 16
     max_containers: int = 2**16
-    max_held: int = 64 * 2**20
+    max_held: int = 32 * 2**20
     max_delay: float = 0.002
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -108,10 +109,16 @@ class InferInput(_Strict):
     data: Unread
 
 
+def _is_boolean(given: Any) -> Any:
+    if not isinstance(given, bool):  # 0 is equal to False
+        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
+    return given
+
+
 class OutputParameters(_Strict):
     """Parameters of a tensor wanted; some clients always say that they want JSON."""
 
-    binary_data: Literal[False] = False
+    binary_data: Annotated[Literal[False], BeforeValidator(_is_boolean)] = False
 
 
 class InferOutput(_Strict):

@@ -1,14 +1,15 @@
 """JSON in the strictest sense, parsed in small pieces so that other threads are not kept waiting.
 
 `json` holds the interpreter's lock for as long as a call takes, half a second for some bodies of
-4 MiB. A body is therefore cut where its brackets and commas say, by NumPy, and parsed `PIECE` bytes
-at a time.
+4 MiB. A body of more than `PIECE` bytes is therefore cut by NumPy where its brackets and commas
+say, and parsed a few kilobytes at a time.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,13 @@ from numpy.typing import NDArray
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
 
-__all__ = ["PIECE", "parse_json"]
+__all__ = ["MOST_KEYS", "PIECE", "parse_json"]
 
-PIECE = 2**15  # bytes: a millisecond or two; also the longest text or number
+PIECE = 2**15  # bytes that are always parsed at once; also the longest text or number
+MOST_KEYS = 2**16  # of one object; a larger one holds the lock for long when it grows or goes
+_AT_ONCE = 2**14  # bytes of values that could be parsed apart: a millisecond at most
+_BLOCK = 2**18  # bytes looked through together
+_OTHERS = 5e-5  # seconds; a pause of 0 would take the lock back before anyone has woken up
 _ESCAPED_QUOTE = rb"\""
 _STEP = np.zeros(256, np.int8)
 _STEP[list(b"[{")], _STEP[list(b"]}")] = 1, -1
@@ -47,8 +52,8 @@ def parse_json(body: bytes, limits: Limits) -> Any:
     Raises
     ------
     RequestError
-        400, or 413 for too many arrays and objects or a text or number longer than `PIECE` bytes;
-        the message quotes nothing of the body.
+        400, or 413 for too many arrays and objects, more than `MOST_KEYS` keys in one object, or a
+        text or number longer than `PIECE` bytes; the message quotes nothing of the body.
     """
     return _Text(body, limits).parsed()
 
@@ -67,22 +72,8 @@ class _Text:
 
     def __init__(self, body: bytes, limits: Limits) -> None:
         self._body = body
-        plain = body
-        if b"\\" in body:
-            # Pairs from the left, as a reader sees them: what is left escapes something.
-            plain = body.replace(rb"\\", b"  ").replace(_ESCAPED_QUOTE, b"  ")
-        text = np.frombuffer(plain, np.uint8)
-        in_text = np.bitwise_xor.accumulate(text == ord('"'))
-        outside = _STRUCTURAL[text] & ~in_text
-        steps = _STEP[text] * outside
-        if np.count_nonzero(steps == 1) > limits.max_containers:
-            message = f"There are more than {limits.max_containers} arrays and objects."
-            raise RequestError(413, message)
-        if np.count_nonzero(outside) > len(body) // 2 + 3 * limits.max_containers:
-            # Every comma and colon has a value after it: a byte at least, or brackets.
-            raise RequestError(400, "The body is no JSON: values are missing between commas.")
-        self._places = np.flatnonzero(outside).astype(np.int32)
-        self._depth = np.cumsum(steps[outside], dtype=np.int32)
+        self._places, steps = _structure(body, limits)
+        self._depth = np.cumsum(steps, dtype=np.int32)
         if self._depth.max(initial=0) > limits.max_depth:
             raise RequestError(400, f"The body is nested more than {limits.max_depth} deep.")
 
@@ -107,46 +98,59 @@ class _Text:
             or inner.min(initial=depth) < depth
         ):
             raise self._no_json("Brackets do not match", start)
-        places = self._places[first : last - 1]
-        is_comma = (np.frombuffer(self._body, np.uint8)[places] == _COMMA) & (inner == depth)
-        commas = np.flatnonzero(is_comma).astype(np.int32) + np.int32(first)
-        ends = np.append(self._places[commas], np.int32(stop - 1))
-        return self._members(start + 1, first + 1, ends, np.append(commas, np.int32(last - 1)))
+        kinds = np.frombuffer(self._body, np.uint8)[self._places[first : last - 1]]
+        commas = np.flatnonzero((kinds == _COMMA) & (inner == depth)).astype(np.int32)
+        commas += first
+        found: Any = {} if opened == _OBJECT else []
+        first += 1
+        for begin, end, place in self._groups(start + 1, stop - 1, last - 1, commas):
+            self._add(found, begin, end, first, place, is_empty_allowed=len(commas) == 0)
+            first = place + 1
+            time.sleep(_OTHERS)
+        return found
 
-    def _members(
-        self, start: int, first: int, ends: NDArray[np.int32], places: NDArray[np.int32]
-    ) -> Any:
-        """The values between a container's brackets.
+    def _groups(
+        self, start: int, stop: int, last: int, commas: NDArray[np.int32]
+    ) -> Iterator[tuple[int, int, int]]:
+        """Members to be parsed together: where the first begins, the last ends, and which place.
 
         Parameters
         ----------
-        start, first : int
-            Of its first member: where it begins, and which place comes next.
-        ends, places : ndarray of int, shape (m,)
-            Where each member ends, and the number of that place.
+        start, stop : int
+            The bytes of all members.
+        last : int
+            The place after them.
+        commas : ndarray of int32
+            The places between them.
         """
-        found: Any = {} if self._body[start - 1] == _OBJECT else []
-        k = 0
-        while k < len(ends):
-            # As many members as fit into a piece; one at least.
-            after = max(int(np.searchsorted(ends, start + PIECE, side="right")), k + 1)
-            stop, last = int(ends[after - 1]), int(places[after - 1])
-            begin, end = self._stripped(start, stop)
-            if end - begin <= PIECE:
-                piece = self._decoded(begin, end, "[]" if isinstance(found, list) else "{}")
-                if not piece and len(ends) > 1:
-                    raise self._no_json("Expecting value", begin)
-            elif isinstance(found, list):
-                piece = [self._value(begin, end, first, last)]
-            else:
-                piece = self._member(begin, end, first, last)
-            if isinstance(found, list):
-                found.extend(piece)
-            else:
-                _put(found, piece)
-            start, first, k = stop + 1, last + 1, after
-            time.sleep(0)  # lets others have the lock
-        return found
+        ends = self._places[commas]
+        done = 0
+        while done < len(ends):
+            # Of the same type as the ends, which would be converted each time.
+            fit = int(ends.searchsorted(np.int32(start + _AT_ONCE), side="right"))
+            done = max(fit, done + 1)
+            yield start, int(ends[done - 1]), int(commas[done - 1])
+            start = int(ends[done - 1]) + 1
+        yield start, stop, last
+
+    def _add(
+        self, found: Any, start: int, stop: int, first: int, last: int, is_empty_allowed: bool
+    ) -> None:
+        """Add members to an array or object; more than a piece is a single one."""
+        start, stop = self._stripped(start, stop)
+        is_list = isinstance(found, list)
+        if stop - start <= PIECE:
+            more = self._decoded(start, stop, "[]" if is_list else "{}")
+            if not more and not is_empty_allowed:
+                raise self._no_json("Expecting value", start)
+        elif is_list:
+            more = [self._value(start, stop, first, last)]
+        else:
+            more = self._member(start, stop, first, last)
+        if is_list:
+            found.extend(more)
+        else:
+            _put(found, more)
 
     def _member(self, start: int, stop: int, first: int, last: int) -> dict[str, Any]:
         """A member of an object that is larger than a piece."""
@@ -193,8 +197,37 @@ def _too_long() -> RequestError:
     return RequestError(413, f"A text or number is longer than {PIECE} bytes.")
 
 
+def _structure(body: bytes, limits: Limits) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """Where brackets, commas and colons are, and 1 for what opens and −1 for what closes."""
+    # Pairs of backslashes from the left, as a reader sees them: what is left escapes something.
+    plain = body
+    if b"\\" in body:
+        plain = body.replace(rb"\\", b"  ").replace(_ESCAPED_QUOTE, b"  ")
+    places, steps = [np.empty(0, np.int32)], [np.empty(0, np.int8)]
+    is_in_text = False
+    n_places = n_containers = 0
+    for first in range(0, len(body), _BLOCK):
+        text = np.frombuffer(plain, np.uint8, min(_BLOCK, len(body) - first), first)
+        in_text = np.bitwise_xor.accumulate(text == ord('"')) ^ is_in_text
+        is_in_text = bool(in_text[-1])
+        found = np.flatnonzero(_STRUCTURAL[text] & ~in_text)
+        places.append((found + first).astype(np.int32))
+        steps.append(_STEP[text[found]])
+        n_places += len(found)
+        n_containers += int(np.count_nonzero(steps[-1] == 1))
+        if n_containers > limits.max_containers:
+            message = f"There are more than {limits.max_containers} arrays and objects."
+            raise RequestError(413, message)
+    if n_places > len(body) // 2 + 3 * limits.max_containers:
+        # Every comma and colon has a value after it: a byte at least, or brackets.
+        raise RequestError(400, "The body is no JSON: values are missing between commas.")
+    return np.concatenate(places), np.concatenate(steps)
+
+
 def _put(found: dict[str, Any], more: dict[str, Any]) -> None:
     expected = len(found) + len(more)
+    if expected > MOST_KEYS:
+        raise RequestError(413, f"An object has more than {MOST_KEYS} keys.")
     found.update(more)
     if len(found) < expected:
         raise _twice()

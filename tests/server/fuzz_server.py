@@ -50,7 +50,8 @@ def main() -> None:
         save(model, path)
         with running(path, "--deadline", "120") as server:  # 503 is for overload, not for tests
             command = [
-                "schemathesis", "run", f"{server.address}/openapi.json",
+                str(Path(sys.executable).with_name("schemathesis")),
+                "run", f"{server.address}/openapi.json",
                 "--checks", ",".join(CHECKS), "--phases", "coverage,fuzzing",
                 "--max-examples", str(given.examples), "--request-timeout", "100",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color",

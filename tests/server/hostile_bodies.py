@@ -60,7 +60,8 @@ def attacks() -> Bodies:
             {
                 "no UTF-8": (PREDICT, b"\xff" * LARGEST),
                 "junk": (PREDICT, _body(*junk.choices('[]{}",:\\01ab', k=LARGEST))),
-                "unknown keys": (PREDICT, _body(f"{{{_keys(380_000)}}}")),
+                "unknown keys": (PREDICT, _body(f"{{{_keys(MANY)}}}")),
+                "too many keys": (PREDICT, _body(f"{{{_keys(380_000)}}}")),
                 "one key, many times": (PREDICT, _full("{", '"a":0', "}")),
                 "lists for the metadata": ("/v2/models/rows", _full("[", "[]", "]")),
                 "lists for the health": ("/v2/health/live", _full("[", "[]", "]")),
@@ -76,7 +77,7 @@ def _records() -> Bodies:
     more = f'{_RECORDS}{row("0")[:-1]},"more":'
     return {
         **{f"records: {unit[:20]}": (PREDICT, _full(_RECORDS, unit, _END)) for unit in units},
-        "records: unknown keys": (PREDICT, _body(_RECORDS, f"{{{_keys(380_000)}}}", _END)),
+        "records: unknown keys": (PREDICT, _body(_RECORDS, f"{{{_keys(MANY)}}}", _END)),
         "records: unknown lists": (PREDICT, _body(_RECORDS, f"{{{_keys(MANY, '[]')}}}", _END)),
         "records: 15 lists in each": (
             PREDICT, _body(_RECORDS, _many(f"{{{_keys(14, '[]')}}}", ROWS), _END),
@@ -94,7 +95,7 @@ def _tensors() -> Bodies:
     units = ("{}", "0", "[]", _tensor("[0]", "[1,1]"), _tensor("[]", "[0,0]", "Y"))
     of_data = ("[]", "[0]", "0", '""', "null", "9" * 4300, "1.234567890123456789e-300")
     outputs = f'{_INPUTS}{_tensor("[0]", "[1,1]")}],"outputs":['
-    parameters = f'{_tensor("[]")[:-1]},"parameters":{{{_keys(380_000)}}}}}'
+    parameters = f'{_tensor("[]")[:-1]},"parameters":{{{_keys(MANY)}}}}}'
     wrong = _many('""', ROWS * COLUMNS)
     return {
         **{f"inputs: {unit[:20]}": (INFER, _full(_INPUTS, unit, _END)) for unit in units},
@@ -112,9 +113,9 @@ def _tensors() -> Bodies:
         ),
         "shape: a million digits": (INFER, _body(_INPUTS, _tensor("[]", f"[{'9' * 10**6}]"), _END)),
         "name: long": (INFER, _body(_INPUTS, _tensor("[]", shape, "X" * 4_000_000), _END)),
-        "keys: of a tensor": (INFER, _body(_INPUTS, f"{{{_keys(380_000)}}}", _END)),
+        "keys: of a tensor": (INFER, _body(_INPUTS, f"{{{_keys(MANY)}}}", _END)),
         "keys: of a tensor's parameters": (INFER, _body(_INPUTS, parameters, _END)),
-        "keys: of parameters": (INFER, _body(f'{{"parameters":{{{_keys(380_000)}}}}}')),
+        "keys: of parameters": (INFER, _body(f'{{"parameters":{{{_keys(MANY)}}}}}')),
         "columns: nested": (
             INFER,
             _body(_INPUTS, ",".join(_tensor(f"[{_many('[0]', 200)}]", "[200,1]", f"x{k}")

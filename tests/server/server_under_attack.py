@@ -14,9 +14,7 @@ import http.client
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,11 +88,11 @@ def effect(server: Server, address: str, body: bytes, idle: int, at_once: int = 
     Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")  # forgets the peak
     started = time.monotonic()
     longest = 0.0
-    with _patient(server) as ask, ThreadPoolExecutor(at_once) as clients:
+    with ThreadPoolExecutor(at_once) as clients:
         sent = [clients.submit(_post, server, address, body) for _ in range(at_once)]
         while not all(each.done() for each in sent):
             asked = time.monotonic()
-            ask()
+            _ask(server)
             longest = max(longest, time.monotonic() - asked)
             time.sleep(0.002)
     status = max(each.result() for each in sent)
@@ -117,21 +115,12 @@ def _post(server: Server, address: str, body: bytes) -> int:
     return status
 
 
-@contextmanager
-def _patient(server: Server) -> Iterator[Callable[[], None]]:
+def _ask(server: Server) -> None:
+    """Ask for health, as a new client."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-
-    def ask() -> None:
-        connection.request("GET", "/v2/health/live")
-        reply = connection.getresponse()
-        reply.read()
-        assert reply.status == 200
-
-    ask()
-    try:
-        yield ask
-    finally:
-        connection.close()
+    connection.request("GET", "/v2/health/live")
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 def warm(server: Server) -> int:

@@ -68,6 +68,7 @@ def test_brackets_in_texts_do_not_count_as_nesting(rng):
         ('{"a": "' + "b" * PIECE + '"}', "A text or number is longer"),
         ("[" + "9" * (PIECE + 1) + "]", "A text or number is longer"),
         ('{"' + "b" * PIECE + '": 0}', "A text or number is longer"),
+        (json.dumps({f"k{k}": 0 for k in range(2**16 + 1)}), "65536 keys"),
     ],
 )
 def test_too_many_values_and_too_long_ones_are_refused(array_client, body, said):
@@ -91,6 +92,8 @@ def _random_document(rng: np.random.Generator, depth: int = 0) -> Any:
 def test_in_pieces_it_is_the_same_as_at_once(rng, monkeypatch, piece):
     """Also of what is damaged: the same is refused."""
     monkeypatch.setattr(strict_json, "PIECE", piece)  # no text or number here is longer
+    monkeypatch.setattr(strict_json, "_AT_ONCE", piece // 2)
+    monkeypatch.setattr(strict_json, "_OTHERS", 0)
     decode = strict_json._DECODER.decode
     n_refused = 0
     for _ in range(400):

@@ -16,7 +16,7 @@ from server_under_attack import LONGEST_WAIT, MOST_MEMORY, REPEATS, effect, mode
 from bootprob.persistence import save
 from bootprob.server import create_app
 
-UNKNOWN = {f"k{k}": 0 for k in range(200_000)}
+UNKNOWN = {f"k{k}": 0 for k in range(60_000)}
 X = {"name": "X", "shape": [1, 300], "datatype": "FP64", "data": [0] * 300}
 
 
@@ -78,4 +78,5 @@ def test_whatever_is_sent_others_are_answered_and_memory_is_bounded(make, tmp_pa
             assert {each.status for each in tries} <= {200, 400, 404, 413, 422}, (name, tries)
         address, body = attacks()["data: 0"]
         together = effect(server, address, body, idle, at_once=12)
+        print(f"twelve at once: {together}")
         assert together.memory <= MOST_MEMORY, together
