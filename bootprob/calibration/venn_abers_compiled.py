@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bootprob_gpu.compiled import compiled
 
 __all__ = ["with_one_more"]
 
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True)
+@compiled()
 def with_one_more(mass: Floats, gain: Floats, label: float) -> Floats:
     """Isotonic regression at a row of weight 1 that joins at each of 2 k + 1 positions.
 

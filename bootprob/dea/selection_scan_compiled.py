@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from bootprob.dea.slack_simplex_compiled import LINEAR, judge, settle_units
+from bootprob_gpu.compiled import compiled
 
 __all__ = ["fill_pairs", "scan_last_two"]
 
@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@compiled("the selection of outputs", seconds=10, nogil=True)
 def fill_pairs(inputs: Floats, outputs: Floats, first: int, pairs: Floats) -> None:
     """Efficiencies under each pair of an output and a later one, both ways, and under it alone.
 
@@ -38,10 +38,11 @@ def fill_pairs(inputs: Floats, outputs: Floats, first: int, pairs: Floats) -> No
             inputs, outputs, chosen, ceiling, LINEAR, weight, 1, -np.inf, found, none
         ):
             found[:] = 1.0
-        pairs[other, first] = found
+        for k in range(n):
+            pairs[other, first, k] = found[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled("the selection of outputs", seconds=3, nogil=True)
 def scan_last_two(
     inputs: Floats,
     outputs: Floats,
@@ -94,7 +95,8 @@ def scan_last_two(
     bound, found = ceiling.copy(), np.empty(n)
     none = np.empty((0, 0), dtype=np.int64)
     chosen = np.empty(p, dtype=np.int64)
-    chosen[: p - 2] = prefix
+    for i in range(p - 2):
+        chosen[i] = prefix[i]
     spent = np.zeros(len(rows))
     with_one = np.zeros((len(candidates) if bounded else 0, n))
     for i in range(p - 2):
@@ -104,11 +106,14 @@ def scan_last_two(
         own = np.zeros(n)
         for i in range(p - 2):
             for j in range(i):
-                own += pairs[prefix[i], prefix[j]]
+                for k in range(n):
+                    own[k] += pairs[prefix[i], prefix[j], k]
         for c in range(len(candidates)):
-            with_one[c] = own * 0.5
+            for k in range(n):
+                with_one[c, k] = own[k] * 0.5
             for i in range(p - 2):
-                with_one[c] += pairs[prefix[i], candidates[c]]
+                for k in range(n):
+                    with_one[c, k] += pairs[prefix[i], candidates[c], k]
     best, first, second, evaluated, n_doubts = enough, -1, -1, 0, 0
     share = 1.0 / (p - 1)
     for b in starts:

@@ -8,13 +8,17 @@ that no variable exceeds 1 and entries below `TOLERANCE` cost at most that much 
 
 With several inputs each unit has a polyhedron of its own, of which the origin is a vertex again
 once the normalisation ``α x_k = 1`` has eliminated the weight of the largest input.
+
+Arrays are filled by loops: for an assignment to a slice Numba compiles an error message, which
+takes two seconds.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bootprob_gpu.compiled import compiled, inner
 
 __all__ = [
     "LINEAR",
@@ -37,7 +41,7 @@ _FEASIBLE = 1e-8  # relative
 _ROUNDING = 1e-12  # in parts of the largest weight; amounts are at most 1
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _pivot(
     table: Floats, right: Floats, basic: Integers, nonbasic: Integers, row: int, column: int
 ) -> None:
@@ -65,7 +69,7 @@ def _pivot(
     basic[row], nonbasic[column] = nonbasic[column], basic[row]
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _improve(
     table: Floats, right: Floats, basic: Integers, nonbasic: Integers, row: int, bland: bool
 ) -> int:
@@ -99,11 +103,11 @@ def _improve(
     return leaving
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def judge(efficiency: Floats, kind: int, weight: Floats, rank: int) -> float:
     """An objective of the efficiencies; more is better."""
     if kind == RANK:
-        return float(np.partition(efficiency, rank - 1)[rank - 1])
+        return float(np.sort(efficiency)[rank - 1])  # np.partition takes 4 seconds to compile
     value = 0.0
     for k in range(len(efficiency)):
         if kind == LINEAR:
@@ -113,7 +117,7 @@ def judge(efficiency: Floats, kind: int, weight: Floats, rank: int) -> float:
     return value
 
 
-@njit(cache=True, nogil=True)
+@compiled("the selection of outputs", seconds=6, nogil=True)
 def settle_units(
     inputs: Floats,
     outputs: Floats,
@@ -180,7 +184,7 @@ def settle_units(
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _lowered(
     kind: int, weight: float, enough: float, low: float, before: float, value: float
 ) -> float:
@@ -192,7 +196,7 @@ def _lowered(
     return low + (1.0 if value <= enough < before else 0.0)
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _settle_shared(
     outputs: Floats,
     chosen: Integers,
@@ -207,7 +211,8 @@ def _settle_shared(
     q, n = len(chosen), outputs.shape[1]
     table, right = np.empty((q, n)), np.ones(n)
     for j in range(q):
-        table[j] = outputs[chosen[j]]
+        for i in range(n):
+            table[j, i] = outputs[chosen[j], i]
     basic, nonbasic = np.arange(q, q + n), np.arange(q)
     place = np.arange(n)  # row of each unit's slack, −1 when it is nonbasic
     waiting, most = np.arange(n), np.empty(n)
@@ -232,7 +237,8 @@ def _settle_shared(
             low = _lowered(kind, weight[k], enough, low, efficiency[k], value)
             efficiency[k] = value
             if len(tight) > 0:
-                tight[k] = nonbasic
+                for j in range(q):
+                    tight[k, j] = nonbasic[j]
         left = still
         if (low >= rank) if kind == RANK else (low <= enough):
             return False
@@ -252,7 +258,7 @@ def _settle_shared(
             place[basic[leaving] - q] = leaving
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _settle_one(inputs: Floats, outputs: Floats, chosen: Integers, unit: int) -> float:
     """The efficiency of a unit, with several inputs.
 
@@ -265,7 +271,8 @@ def _settle_one(inputs: Floats, outputs: Floats, chosen: Integers, unit: int) ->
     largest = int(np.argmax(inputs[:, unit]))
     scale = 1.0 / inputs[largest, unit]
     table, right = np.empty((q, n + 1)), np.empty(n + 1)
-    right[:n] = inputs[largest] * scale
+    for i in range(n):
+        right[i] = inputs[largest, i] * scale
     right[n] = 1.0  # the weight that was eliminated, times its input
     others = np.array([i for i in range(n_inputs) if i != largest])
     for column in range(n_inputs - 1):
@@ -277,7 +284,8 @@ def _settle_one(inputs: Floats, outputs: Floats, chosen: Integers, unit: int) ->
         table[column, n] = inputs[i, unit]
     for j in range(p):
         column = n_inputs - 1 + j
-        table[column, :n] = outputs[chosen[j]]
+        for i in range(n):
+            table[column, i] = outputs[chosen[j], i]
         table[column, n] = 0.0
     basic, nonbasic = np.arange(q, q + n + 1), np.arange(q)
     row, value = unit, np.nan

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from bootprob_gpu.compiled import compiled, inner
 
 __all__ = ["separating_direction"]
 
@@ -16,7 +17,7 @@ _SHRUNK = 1e-9  # radians: what rounding may do to an angle
 _SAME = 1e-12
 
 
-@njit(cache=True)
+@inner()
 def _octant(dx: float, dy: float) -> int:
     """0 to 7, counter-clockwise from the direction (1, 0)."""
     if dy >= 0:
@@ -28,7 +29,7 @@ def _octant(dx: float, dy: float) -> int:
     return 6 if dx < -dy else 7
 
 
-@njit(cache=True)
+@compiled("the search for separating planes", seconds=2)
 def separating_direction(
     held: Floats, held_mass: Floats, other: Floats, other_mass: Floats, lost: float, spared: float
 ) -> tuple[bool, float]:

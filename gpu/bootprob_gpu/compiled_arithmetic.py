@@ -1,16 +1,13 @@
-"""Arithmetic for numba that turns into vector instructions: extrema and the exponential.
-
-Numba's caches of compiled code do not notice a change of a function that another module calls:
-after an edit in here, touch the modules that import it.
-"""
+"""Arithmetic for numba that turns into vector instructions: extrema and the exponential."""
 
 from __future__ import annotations
 
 from math import factorial
 
-import numba
 from numba import types
 from numba.extending import intrinsic
+
+from bootprob_gpu.compiled import inner
 
 __all__ = ["exponential", "larger", "smaller"]
 
@@ -62,7 +59,7 @@ _C = [1 / factorial(k) for k in range(14)]
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = _C[2:]
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@inner(error_model="numpy", fastmath={"contract"})
 def exponential(x):  # type: ignore[no-untyped-def]
     """``exp(x)`` for x ≤ 0 to within one unit in the last place; 0 from −708 down.
 

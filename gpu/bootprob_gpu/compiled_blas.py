@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import get_cython_function_address, intrinsic
+from numpy.typing import NDArray
+
+from bootprob_gpu.compiled import inner
 
 __all__ = [
-    "ROUTINES",
     "add_symmetric_product",
-    "constants",
     "factor",
     "solve_factored",
     "times",
     "times_transposed",
+    "workspace",
 ]
 
-# Addresses, to be handed to the functions below as their first argument: constants of a compiled
-# function could not be cached on disk.
-ROUTINES = np.array(
+_ROUTINES = np.array(
     [
         get_cython_function_address(f"scipy.linalg.cython_{library}", name)
         for library, name in (
@@ -36,6 +35,8 @@ ROUTINES = np.array(
     dtype=np.intp,
 )  # fmt: skip
 _DGEMV, _DSYRK, _DPOTRF, _DPOTRS = range(4)
+_LETTERS = np.array([76, 84, 78], dtype=np.uint8)
+_REALS = np.array([1.0, 0.0])
 
 
 def _call_typed(typing_context: Any, routine: Any, arguments: Any) -> Any:
@@ -53,29 +54,35 @@ def _call_typed(typing_context: Any, routine: Any, arguments: Any) -> Any:
     return types.void(types.intp, types.UniTuple(types.intp, count)), generate
 
 
+def _address_typed(typing_context: Any, array: Any) -> Any:
+    """Where the numbers of an array begin."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(array)(context, builder, values[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.intp))
+
+    return types.intp(array), generate
+
+
 _call: Any = intrinsic(_call_typed)  # numba passes the first argument itself
+_address: Any = intrinsic(_address_typed)
+_inner = inner(error_model="numpy")
 
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+def workspace() -> tuple[NDArray[Any], ...]:
+    """What the functions below want as their first argument, for one thread at a time.
 
-
-@_compiled
-def _address(values):  # type: ignore[no-untyped-def]
-    return np.intp(values.ctypes.data)
-
-
-@_compiled
-def constants():  # type: ignore[no-untyped-def]
-    """What routines want by address: letters L, T, N; room for sizes; the numbers 1 and 0."""
-    letters = np.array([76, 84, 78], dtype=np.uint8)
+    Addresses of the routines, which as constants of a compiled function could not be kept on disk;
+    and what the routines want by address: letters L, T, N; room for sizes; the numbers 1 and 0.
+    """
     sizes = np.array([1, 0, 0, 0], dtype=np.int32)
-    return letters, sizes, np.array([1.0, 0.0])
+    return _ROUTINES, _LETTERS, sizes, _REALS
 
 
-@_compiled
-def times_transposed(routines, fixed, A, x, out):  # type: ignore[no-untyped-def]
+@_inner
+def times_transposed(blas, A, x, out):  # type: ignore[no-untyped-def]
     """``out = Aᵀ x`` for a contiguous A of shape (k, m)."""
-    letters, sizes, reals = fixed
+    routines, letters, sizes, reals = blas
     sizes[1], sizes[2] = A.shape[1], A.shape[0]
     # Fortran reads Aᵀ where C wrote A.
     no_transpose, one, m = _address(letters) + 2, _address(sizes), _address(sizes) + 4
@@ -86,10 +93,10 @@ def times_transposed(routines, fixed, A, x, out):  # type: ignore[no-untyped-def
     )
 
 
-@_compiled
-def times(routines, fixed, A, x, out):  # type: ignore[no-untyped-def]
+@_inner
+def times(blas, A, x, out):  # type: ignore[no-untyped-def]
     """``out = A x`` for a contiguous A of shape (k, m)."""
-    letters, sizes, reals = fixed
+    routines, letters, sizes, reals = blas
     sizes[1], sizes[2] = A.shape[1], A.shape[0]
     transpose, one, m = _address(letters) + 1, _address(sizes), _address(sizes) + 4
     plus, zero = _address(reals), _address(reals) + 8
@@ -99,10 +106,10 @@ def times(routines, fixed, A, x, out):  # type: ignore[no-untyped-def]
     )
 
 
-@_compiled
-def add_symmetric_product(routines, fixed, A, out):  # type: ignore[no-untyped-def]
+@_inner
+def add_symmetric_product(blas, A, out):  # type: ignore[no-untyped-def]
     """``out += A Aᵀ`` for a contiguous A of shape (k, m), in the triangle that `factor` reads."""
-    letters, sizes, reals = fixed
+    routines, letters, sizes, reals = blas
     sizes[1], sizes[2] = A.shape[1], A.shape[0]
     lower, transpose = _address(letters), _address(letters) + 1
     plus, m, k = _address(reals), _address(sizes) + 4, _address(sizes) + 8
@@ -112,20 +119,20 @@ def add_symmetric_product(routines, fixed, A, out):  # type: ignore[no-untyped-d
     )
 
 
-@_compiled
-def factor(routines, fixed, H):  # type: ignore[no-untyped-def]
+@_inner
+def factor(blas, H):  # type: ignore[no-untyped-def]
     """Cholesky factor in place; whether the matrix was positive definite."""
-    letters, sizes, _ = fixed
+    routines, letters, sizes, _ = blas
     sizes[1] = H.shape[0]
     k, info = _address(sizes) + 4, _address(sizes) + 12
     _call(routines[_DPOTRF], (_address(letters), k, _address(H), k, info))
     return sizes[3] == 0
 
 
-@_compiled
-def solve_factored(routines, fixed, H, x):  # type: ignore[no-untyped-def]
+@_inner
+def solve_factored(blas, H, x):  # type: ignore[no-untyped-def]
     """``H⁻¹ x`` in place of `x`, with H from `factor`."""
-    letters, sizes, _ = fixed
+    routines, letters, sizes, _ = blas
     sizes[1] = H.shape[0]
     one, k, info = _address(sizes), _address(sizes) + 4, _address(sizes) + 12
     _call(

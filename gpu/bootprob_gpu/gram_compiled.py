@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import numba
+from typing import Any
+
 import numpy as np
+
+from bootprob_gpu.compiled import compiled, inner
 
 __all__ = ["PADDING", "scaled_grams"]
 
@@ -11,12 +14,14 @@ _COLUMNS = 384  # columns at a time: seven rows of them stay in the first cache
 _TALL, _WIDE = 4, 3  # a tile of the matrix: its sums and two of its factors fill the registers
 PADDING = _TALL + _WIDE
 
-_compiled = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"}
-)
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": {"nnan", "nsz", "reassoc", "contract"},
+}
+_inner = inner(**_OPTIONS)
 
 
-@_compiled
+@compiled(nogil=True, **_OPTIONS)
 def scaled_grams(X, inverse_scale, orders, sizes, grams):  # type: ignore[no-untyped-def]
     """Gram matrices of the rows of weight of some replicates.
 
@@ -58,13 +63,13 @@ def scaled_grams(X, inverse_scale, orders, sizes, grams):  # type: ignore[no-unt
                 grams[q, j, i] = grams[q, i, j]
 
 
-@_compiled
+@_inner
 def _scaled(row, factor, out):  # type: ignore[no-untyped-def]
     for k in range(row.shape[0]):
         out[k] = row[k] * factor[k]
 
 
-@_compiled
+@_inner
 def _add_tile(rows, i, j, count, gram):  # type: ignore[no-untyped-def]
     """Add the products of rows i … i + 3 with rows j … j + 2."""
     a0, a1, a2, a3 = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]

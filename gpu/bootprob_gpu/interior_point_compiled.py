@@ -12,21 +12,23 @@ the dual is ``Z a``.
 
 from __future__ import annotations
 
-import numba
+from typing import Any
+
 import numpy as np
 
+from bootprob_gpu.compiled import compiled, inlined, inner
 from bootprob_gpu.compiled_blas import (
-    ROUTINES,
     add_symmetric_product,
-    constants,
     factor,
     solve_factored,
     times,
     times_transposed,
+    workspace,
 )
 from bootprob_gpu.interior_point_loops import (
     aim,
     balanced,
+    copy,
     correct,
     dual_norm,
     loss,
@@ -35,6 +37,7 @@ from bootprob_gpu.interior_point_loops import (
     near_central_path,
     norm,
     predict,
+    total,
     weigh,
 )
 
@@ -52,10 +55,13 @@ _WARM_REACH = 16.0  # ratio of consecutive C beyond which the one says little ab
 _LEAST_SHARE, _LARGEST_SHARE, _SHARE_PER_NORM = 0.02, 2.0, 8.0  # of a warm start; by experiment
 _BLOCK_NUMBERS = 40_000  # in a block of weighted rows: within the second-level cache
 _DAMPING = 1e-12
+_OVER_ROWS, _OVER_COLUMNS = 18, 6  # vectors that a path holds
 
-_compiled = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "contract", "reassoc", "arcp"}
-)
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": {"nsz", "contract", "reassoc", "arcp"},
+}
+_inner = inner(**_OPTIONS)
 
 
 def interior_point_path(  # type: ignore[no-untyped-def]
@@ -84,60 +90,65 @@ def interior_point_path(  # type: ignore[no-untyped-def]
     primal, dual, n_iter, status : arrays, shape (R,)
         Filled in.
     """
-    _path(X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, ROUTINES)
+    m, q = len(rows), X1.shape[1]
+    Q = -(-q // 4) * 4  # BLAS likes multiples of a vector's length
+    padded = np.ones(Q)
+    padded[:q] = penalty
+    _path(
+        X1, y, rows, upper, padded, tol, max_iter, w, primal, dual, n_iter, status,
+        np.zeros((Q, m)), np.empty((Q, Q)), tuple(np.zeros((_OVER_COLUMNS, Q))),
+        tuple(np.empty((_OVER_ROWS, m))), np.empty(max(_BLOCK_NUMBERS, 64 * Q)), np.empty(2),
+        workspace(),
+    )  # fmt: skip
 
 
-@_compiled
-def _path(X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, routines):  # type: ignore[no-untyped-def]
+@compiled("the solver for linear kernels", seconds=5, nogil=True, **_OPTIONS)
+def _path(  # type: ignore[no-untyped-def]
+    X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, Z, H, over_columns,
+    over_rows, room, objectives, blas,
+):  # fmt: skip
     m, q = rows.shape[0], X1.shape[1]
-    Q = (q + 3) // 4 * 4  # BLAS likes multiples of a vector's length
-    Z = np.zeros((Q, m))
-    labels = np.empty(m)
+    x, kept = over_columns[0], over_columns[1]
+    labels = over_rows[0]
     for i in range(m):
         labels[i] = y[rows[i]]
         for j in range(q):
             Z[j, i] = labels[i] * X1[rows[i], j]
-    padded = np.ones(Q)
-    padded[:q] = penalty
-    x, kept = np.zeros(Q), np.zeros(Q)
-    state, room = np.empty((17, m)), np.empty(max(_BLOCK_NUMBERS, 64 * Q))
-    objectives = np.empty(2)
     mass = 0.0
     for r in range(upper.shape[0]):
-        mass_before, mass = mass, upper[r].sum()
+        mass_before, mass = mass, total(upper[r])
         warm = r > 0 and mass < _WARM_REACH * mass_before and mass_before < _WARM_REACH * mass
-        x[:] = kept if warm else np.zeros(Q)
-        n_iter[r], status[r] = _solve(
-            Z, labels, upper[r], padded, tol, max_iter, warm, x, kept, state, room, objectives,
-            routines,
-        )  # fmt: skip
-        if status[r] != CONVERGED and warm:  # once more, from the middle of the box
-            x[:] = 0.0
-            spent = n_iter[r]
-            n_iter[r], status[r] = _solve(
-                Z, labels, upper[r], padded, tol, max_iter, False, x, kept, state, room,
-                objectives, routines,
+        n_iter[r] = 0
+        while True:
+            for j in range(x.shape[0]):
+                x[j] = kept[j] if warm else 0.0
+            spent, status[r] = _solve(
+                Z, upper[r], penalty, tol, max_iter, warm, H, over_columns, over_rows, room,
+                objectives, blas,
             )  # fmt: skip
             n_iter[r] += spent
-        w[r] = x[:q]
-        primal[r], dual[r] = objectives
+            if status[r] == CONVERGED or not warm:
+                break
+            warm = False  # once more, from the middle of the box
+        for j in range(q):
+            w[r, j] = x[j]
+        primal[r], dual[r] = objectives[0], objectives[1]
 
 
-@_compiled
-def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectives, routines):  # type: ignore[no-untyped-def]
+@inlined(**_OPTIONS)
+def _solve(  # type: ignore[no-untyped-def]
+    Z, u, penalty, tol, max_iter, warm, H, over_columns, over_rows, room, objectives, blas
+):  # fmt: skip
     """One model, from the coefficients `x` and to them; iterations and status.
 
     Leaves in `kept` coefficients for the next C to start from, in `objectives` primal and dual.
     """
     Q, m = Z.shape
-    a, v, t, xi = state[0], state[1], state[2], state[3]
-    ia, iv, it, ixi = state[4], state[5], state[6], state[7]
-    theta, root, pull, f, df = state[8], state[9], state[10], state[11], state[12]
-    da, dt, dxi, rho = state[13], state[14], state[15], state[16]
-    fixed = constants()
-    H, G, dx = np.empty((Q, Q)), np.empty(Q), np.empty(Q)
-    best, certified = x.copy(), x.copy()
-    times_transposed(routines, fixed, Z, x, f)
+    x, kept, best, certified, G, dx = over_columns
+    y, a, v, t, xi, ia, iv, it, ixi, theta, root, pull, f, df, da, dt, dxi, rho = over_rows
+    copy(x, best)
+    copy(x, certified)
+    times_transposed(blas, Z, x, f)
     if warm:
         penalised = norm(penalty, x)
         level = penalised + loss(u, f)
@@ -146,45 +157,41 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
         near_central_path(u, f, share * level / (2 * m), a, v, t, xi)
     else:
         middle_of_the_box(y, u, a, v, t, xi)
-    times(routines, fixed, Z, a, G)
+    times(blas, Z, a, G)
     objectives[0], objectives[1] = np.inf, -np.inf
     lowest, best_gap, best_iteration = np.inf, np.inf, 0
     keep = True
     for iteration in range(max_iter + 1):
         p = norm(penalty, x) + loss(u, f)
-        gap = (p - a.sum() + dual_norm(penalty, G)) / p
+        gap = (p - total(a) + dual_norm(penalty, G)) / p
         if p < lowest:
             lowest = p
-            best[:] = x
+            copy(x, best)
         if gap < 0.9 * best_gap:
             best_gap, best_iteration = gap, iteration
         given_up = not np.isfinite(p) or iteration - best_iteration >= _STALL_AFTER
         last = given_up or iteration == max_iter
         if gap <= _EXACT_WITHIN * tol or last:
             if last:
-                x[:] = best
-            gap = _certify(
-                routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives, certified
-            )  # fmt: skip
+                copy(best, x)
+            gap = _certify(blas, Z, y, u, penalty, x, a, f, G, pull, objectives, certified)
         if keep and (gap <= max(_KEEP_AT, tol) or last):
-            kept[:] = x
+            copy(x, kept)
             keep = False
         if gap <= tol or last:
-            x[:] = certified
+            copy(certified, x)
         if gap <= tol:
             return iteration, CONVERGED
         if last:
             return iteration, STALLED if given_up else MAX_ITER
         mu = weigh(a, v, t, xi, ia, iv, it, ixi, theta, root, pull)
-        if not _normal_factor(routines, fixed, Z, root, penalty, room, H):
-            x[:] = best
-            _certify(
-                routines, fixed, Z, y, u, penalty, x, a, f, G, pull, objectives, certified
-            )  # fmt: skip
-            x[:] = certified
+        if not _normal_factor(blas, Z, root, penalty, room, H):
+            copy(best, x)
+            _certify(blas, Z, y, u, penalty, x, a, f, G, pull, objectives, certified)
+            copy(certified, x)
             return iteration, STALLED
         # Predictor: straight for complementarity 0.
-        _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df)
+        _direction(blas, Z, pull, G, penalty, x, H, dx, df)
         ratio_p, ratio_d, primal_part, dual_part, both = predict(
             a, v, t, xi, ia, iv, it, ixi, theta, df, da, dt, dxi
         )
@@ -199,7 +206,7 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
         else:
             second_order = 1.0
         aim(target, second_order, t, xi, ia, iv, theta, da, dt, dxi, rho, pull)
-        _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df)
+        _direction(blas, Z, pull, G, penalty, x, H, dx, df)
         ratio_p, ratio_d = correct(t, xi, ia, iv, it, ixi, theta, rho, df, da, dt, dxi)
         # The first steps stay further from the boundary: the start is far from the path.
         shy = max(0.9, 1 - 0.1 * 0.5**iteration) if iteration < 3 else _STEP_TO_BOUNDARY
@@ -211,54 +218,56 @@ def _solve(Z, y, u, penalty, tol, max_iter, warm, x, kept, state, room, objectiv
     return max_iter, MAX_ITER
 
 
-@_compiled
-def _certify(routines, fixed, Z, y, u, penalty, x, a, f, G, room, objectives, certified):  # type: ignore[no-untyped-def]
+@_inner
+def _certify(blas, Z, y, u, penalty, x, a, f, G, room, objectives, certified):  # type: ignore[no-untyped-def]
     """Objectives without what rounding gathered in `f` and `G`; returns the relative gap.
 
     The dual is taken after the heavier class is scaled down, so that ``Σ y a = 0``. The bounds of
     all iterates hold, so the best primal (its coefficients are left in `certified`) and the best
     dual make the certificate.
     """
-    times_transposed(routines, fixed, Z, x, f)
+    times_transposed(blas, Z, x, f)
     p = norm(penalty, x) + loss(u, f)
     if p < objectives[0]:
         objectives[0] = p
-        certified[:] = x
+        copy(x, certified)
     mass = balanced(y, a, room)
-    times(routines, fixed, Z, room, G)
+    times(blas, Z, room, G)
     objectives[1] = max(objectives[1], 2 * mass - dual_norm(penalty, G))
-    times(routines, fixed, Z, a, G)
+    times(blas, Z, a, G)
     return (objectives[0] - objectives[1]) / objectives[0]
 
 
-@_compiled
-def _normal_factor(routines, fixed, Z, root, penalty, room, H):  # type: ignore[no-untyped-def]
+@_inner
+def _normal_factor(blas, Z, root, penalty, room, H):  # type: ignore[no-untyped-def]
     """Cholesky factor of ``Λ + Z θ Zᵀ`` in `H`; whether there is one."""
     Q, m = Z.shape
     block = room.shape[0] // Q // 8 * 8
     damping = 0.0
     for _ in range(2):
-        H[:] = 0.0
+        for i in range(Q):
+            for j in range(Q):
+                H[i, j] = 0.0
         for start in range(0, m, block):
             size = min(block, m - start)
             part = room[: Q * size].reshape(Q, size)
             for j in range(Q):
                 for i in range(size):
                     part[j, i] = Z[j, start + i] * root[start + i]
-            add_symmetric_product(routines, fixed, part, H)
+            add_symmetric_product(blas, part, H)
         for j in range(Q):
             H[j, j] = (H[j, j] + penalty[j]) * (1 + damping)
-        if factor(routines, fixed, H):
+        if factor(blas, H):
             return True
         damping = _DAMPING * Q  # rounding made the matrix indefinite
     return False
 
 
-@_compiled
-def _direction(routines, fixed, Z, pull, G, penalty, x, H, dx, df):  # type: ignore[no-untyped-def]
+@_inner
+def _direction(blas, Z, pull, G, penalty, x, H, dx, df):  # type: ignore[no-untyped-def]
     """Newton step of the coefficients, and of the margins."""
-    times(routines, fixed, Z, pull, dx)
+    times(blas, Z, pull, dx)
     for j in range(x.shape[0]):
         dx[j] += G[j] - penalty[j] * x[j]
-    solve_factored(routines, fixed, H, dx)
-    times_transposed(routines, fixed, Z, dx, df)
+    solve_factored(blas, H, dx)
+    times_transposed(blas, Z, dx, df)

@@ -6,12 +6,14 @@ reciprocals `ia`, `iv`, `it`, `ixi`, margins `f`, and steps `da`, `dt`, `dxi`, `
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from bootprob_gpu.compiled import inner
 
 __all__ = [
     "aim",
     "balanced",
+    "copy",
     "correct",
     "dual_norm",
     "loss",
@@ -20,18 +22,33 @@ __all__ = [
     "near_central_path",
     "norm",
     "predict",
+    "total",
     "weigh",
 ]
 
-_compiled = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"nsz", "contract", "reassoc", "arcp"}
-)
+_inner = inner(error_model="numpy", fastmath={"nsz", "contract", "reassoc", "arcp"})
 # Largest ratios become vector instructions only where the compiler may forget about NaN; the
 # objectives, by which NaN is noticed, are computed elsewhere.
-_forgets_nan = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=True)
+_forgets_nan = inner(error_model="numpy", fastmath=True)
 
 
-@_compiled
+@_inner
+def copy(source, out):  # type: ignore[no-untyped-def]
+    """Numbers into another array; an assignment to a slice would take Numba a second to compile."""
+    for i in range(source.shape[0]):
+        out[i] = source[i]
+
+
+@_inner
+def total(values):  # type: ignore[no-untyped-def]
+    """Sum."""
+    found = 0.0
+    for i in range(values.shape[0]):
+        found += values[i]
+    return found
+
+
+@_inner
 def norm(penalty, x):  # type: ignore[no-untyped-def]
     """``½ wᵀ Λ w``; the coefficients that only fill up the vector are 0."""
     total = 0.0
@@ -40,7 +57,7 @@ def norm(penalty, x):  # type: ignore[no-untyped-def]
     return total
 
 
-@_compiled
+@_inner
 def dual_norm(penalty, G):  # type: ignore[no-untyped-def]
     """``½ gᵀ Λ⁻¹ g`` over the coefficients that are penalised."""
     total = 0.0
@@ -50,7 +67,7 @@ def dual_norm(penalty, G):  # type: ignore[no-untyped-def]
     return total
 
 
-@_compiled
+@_inner
 def loss(u, f):  # type: ignore[no-untyped-def]
     """``Σ u max(0, 1 − f)``."""
     total = 0.0
@@ -59,7 +76,7 @@ def loss(u, f):  # type: ignore[no-untyped-def]
     return total
 
 
-@_compiled
+@_inner
 def balanced(y, values, out):  # type: ignore[no-untyped-def]
     """`values` with the heavier class scaled down, so that ``Σ y out = 0``; the sum of a class."""
     mass_positive, mass_negative = 0.0, 0.0
@@ -74,7 +91,7 @@ def balanced(y, values, out):  # type: ignore[no-untyped-def]
     return lighter
 
 
-@_compiled
+@_inner
 def middle_of_the_box(y, u, a, v, t, xi):  # type: ignore[no-untyped-def]
     """A start without knowledge: ``Σ y a = 0``, and the slacks that coefficients of 0 have."""
     balanced(y, u, a)
@@ -85,7 +102,7 @@ def middle_of_the_box(y, u, a, v, t, xi):  # type: ignore[no-untyped-def]
         xi[i] = 2.0
 
 
-@_compiled
+@_inner
 def near_central_path(u, f, mu, a, v, t, xi):  # type: ignore[no-untyped-def]
     """Slacks and dual variables with ``a t = (u − a) xi = mu`` and ``t − xi = f − 1``, row by row.
 
@@ -147,7 +164,7 @@ def predict(a, v, t, xi, ia, iv, it, ixi, theta, df, da, dt, dxi):  # type: igno
     return ratio_p, ratio_d, primal_part, dual_part, both
 
 
-@_compiled
+@_inner
 def aim(target, second_order, t, xi, ia, iv, theta, da, dt, dxi, rho, pull):  # type: ignore[no-untyped-def]
     """Put the complementarities to aim at in place of `dt` and `dxi`, and what pulls there."""
     for i in range(t.shape[0]):
@@ -177,7 +194,7 @@ def correct(t, xi, ia, iv, it, ixi, theta, rho, df, da, dt, dxi):  # type: ignor
     return ratio_p, ratio_d
 
 
-@_compiled
+@_inner
 def move(step_p, step_d, a, v, t, xi, f, da, dt, dxi, df):  # type: ignore[no-untyped-def]
     """Take the steps."""
     for i in range(a.shape[0]):

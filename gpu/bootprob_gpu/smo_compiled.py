@@ -8,9 +8,9 @@ the ``t`` that maximises the dual objective along that ray within the larger box
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from bootprob_gpu.compiled import compiled
 from bootprob_gpu.smo_compiled_gram_rows import MIN_CURVATURE, fetch_row, times_gram
 from bootprob_gpu.smo_compiled_objectives import objectives
 from bootprob_gpu.smo_compiled_warm_start import enter_box, stretch, vote, widen
@@ -30,10 +30,9 @@ _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is com
 _PATIENCE = 256  # checks without a larger dual objective before a model is given up
 _CONVERGED, _MAX_ITER, _STALLED, _SINGLE_CLASS = 0, 1, 2, 3  # `bootprob_gpu.certificate.Status`
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+_OVER_ROWS = 9  # vectors that a path holds
 
 
-@_compiled
 def smo_path(  # type: ignore[no-untyped-def]
     base, index, squares, gamma, order, m, y, upper, tol, kkt_tol, max_iter, part_room,
     inverse_room, dual_coef, intercept, scores, primal, dual, n_iter, status,
@@ -74,17 +73,28 @@ def smo_path(  # type: ignore[no-untyped-def]
     intercept, primal, dual, n_iter, status : arrays, shape (R,)
         Filled in: intercepts, objectives, iterations, values of `Status`.
     """
-    c = index.shape[0]
-    part, inverse = part_room[: m * c].reshape(m, c), inverse_room[: m * m].reshape(m, m)
-    ready = np.zeros(m, dtype=np.bool_)
-    label, diagonal = np.empty(m), np.ones(m)
+    c = len(index)
+    _path(
+        base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter,
+        part_room[: m * c].reshape(m, c), inverse_room[: m * m].reshape(m, m),
+        np.zeros(m, dtype=np.bool_), tuple(np.zeros((_OVER_ROWS, m))), np.zeros(c), dual_coef,
+        intercept, scores, primal, dual, n_iter, status,
+    )  # fmt: skip
+
+
+@compiled("the solver for kernels", seconds=3, nogil=True, error_model="numpy")
+def _path(  # type: ignore[no-untyped-def]
+    base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter, part, inverse, ready,
+    over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
+):  # fmt: skip
+    """`smo_path` with room for rows of the Gram matrix, and for vectors that are 0."""
+    m, c = part.shape
+    # f = K s; g = y − f, the dual's gradient; added to g, rise and fall put it far away where s
+    # may not go.
+    label, diagonal, s, g, lo, hi, gain, rise, fall = over_rows
     for k in range(m):
-        label[k] = y[order[k]]
-        if gamma is None:
-            diagonal[k] = base[index[k], index[k]]
-    s, g, f = np.zeros(m), label.copy(), np.zeros(c)  # f = K s; g = y − f, the dual's gradient
-    lo, hi, gain = np.zeros(m), np.zeros(m), np.empty(m)
-    rise, fall = np.empty(m), np.empty(m)  # added to g, they put it far away where s may not go
+        label[k] = g[k] = y[order[k]]
+        diagonal[k] = base[index[k], index[k]] if gamma is None else 1.0
     solved, fresh, moved = False, True, True
     for r in range(upper.shape[0]):
         answer, single = vote(label, upper[r], order)
@@ -114,7 +124,7 @@ def smo_path(  # type: ignore[no-untyped-def]
                     ending, fresh, moved = True, False, True
                 if not fresh and (ending or it - renewed >= _REFRESH_EVERY):
                     renewed = it
-                    times_gram(part, s, 0, m, f)  # sheds the rounding of many updates
+                    times_gram(part, s, np.int64(0), m, f)  # sheds the rounding of many updates
                     for k in range(m):
                         g[k] = label[k] - f[k]
                     fresh = True

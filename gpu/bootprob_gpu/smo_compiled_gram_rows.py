@@ -1,12 +1,8 @@
-"""Rows of the Gram matrix that compiled SMO makes on demand, and products with them.
-
-After an edit in here touch `bootprob_gpu.smo_compiled`, whose cache Numba would otherwise keep.
-"""
+"""Rows of the Gram matrix that compiled SMO makes on demand, and products with them."""
 
 from __future__ import annotations
 
-import numba
-
+from bootprob_gpu.compiled import inner
 from bootprob_gpu.compiled_arithmetic import exponential, larger, smaller
 
 __all__ = ["MIN_CURVATURE", "fetch_row", "times_gram"]
@@ -14,10 +10,10 @@ __all__ = ["MIN_CURVATURE", "fetch_row", "times_gram"]
 MIN_CURVATURE = 1e-12
 _STEEPEST = 1e30  # largest inverse curvature, in float32
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+_inner = inner(error_model="numpy")
 
 
-@_compiled
+@_inner
 def fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready):  # type: ignore[no-untyped-def]
     """Make row i of the Gram matrix, and of the inverse curvatures, if it is not there yet."""
     if ready[i]:
@@ -33,13 +29,15 @@ def fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready):  
     if gamma is not None:
         row[i] = 1.0
     # They only rank pairs: float32 will do, in a unit that keeps them within its range.
-    unit = max(diagonal.max(), MIN_CURVATURE)
+    unit = MIN_CURVATURE
+    for k in range(diagonal.shape[0]):
+        unit = larger(diagonal[k], unit)
     for k in range(inverse.shape[0]):
         curvature = larger(diagonal[i] + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
         inverse[i, k] = smaller(unit / curvature, _STEEPEST)
 
 
-@_compiled
+@_inner
 def times_gram(part, s, first, last, f):  # type: ignore[no-untyped-def]
     """``K s`` for the rows from `first` to before `last`."""
     for k in range(first, last):

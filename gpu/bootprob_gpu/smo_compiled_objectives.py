@@ -1,20 +1,14 @@
-"""Primal and dual objective in compiled SMO, and the intercept that goes with them.
-
-After an edit in here touch `bootprob_gpu.smo_compiled`, whose cache Numba would otherwise keep.
-"""
+"""Primal and dual objective in compiled SMO, and the intercept that goes with them."""
 
 from __future__ import annotations
 
-import numba
-
+from bootprob_gpu.compiled import inner
 from bootprob_gpu.compiled_arithmetic import larger, smaller
 from bootprob_gpu.smo_compiled_working_set import FAR
 
 __all__ = ["objectives"]
 
-_summing = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"}
-)
+_summing = inner(error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"})
 
 
 @_summing

@@ -1,22 +1,20 @@
-"""From one box to the next in compiled SMO: new bounds, and the solution stretched within them.
-
-After an edit in here touch `bootprob_gpu.smo_compiled`, whose cache Numba would otherwise keep.
-"""
+"""From one box to the next in compiled SMO: new bounds, and the solution stretched within them."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from bootprob_gpu.compiled import inner
 
 __all__ = ["enter_box", "stretch", "vote", "widen"]
 
 _SNAP = 1e-14  # relative distance at which a stretched variable counts as on its bound
 _SPARE = 0.01  # share of the gap spent on margins that rounding does not violate
 
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+_inner = inner(error_model="numpy")
 
 
-@_compiled
+@_inner
 def vote(label, box, order):  # type: ignore[no-untyped-def]
     """The sign of the only class that carries weight, or 0; and whether there is only one."""
     positive, negative = 0.0, 0.0
@@ -28,7 +26,7 @@ def vote(label, box, order):  # type: ignore[no-untyped-def]
     return np.sign(positive - negative), positive == 0 or negative == 0
 
 
-@_compiled
+@_inner
 def enter_box(label, box, order, s, lo, hi):  # type: ignore[no-untyped-def]
     """Set new bounds; returns whether an optimum within the old ones is one within these too.
 
@@ -43,7 +41,7 @@ def enter_box(label, box, order, s, lo, hi):  # type: ignore[no-untyped-def]
     return still
 
 
-@_compiled
+@_inner
 def stretch(label, lo, hi, s, g):  # type: ignore[no-untyped-def]
     """Stretch `s` within the new box as far as the dual objective grows; ``Σ s = 0`` stays."""
     linear = 0.0
@@ -67,7 +65,7 @@ def stretch(label, lo, hi, s, g):  # type: ignore[no-untyped-def]
             s[k] = lo[k]
 
 
-@_compiled
+@_inner
 def widen(label, lo, hi, s, g, d, norm, t, tol):  # type: ignore[no-untyped-def]
     """Stretch `s` by t if all margins are then kept within the box and the gap is closed.
 

@@ -1,14 +1,12 @@
 """Working sets of two for compiled SMO: the ends of the gradient, and the pair that moves next.
 
 Arrays of shape (m,): signed dual variables `s` in ``[lo, hi]``, their gradient ``g = y − K s``, and
-`rise` and `fall`, which put g far away where s may not go. After an edit in here
-touch `bootprob_gpu.smo_compiled`, whose cache Numba would otherwise keep.
+`rise` and `fall`, which put g far away where s may not go.
 """
 
 from __future__ import annotations
 
-import numba
-
+from bootprob_gpu.compiled import inner
 from bootprob_gpu.compiled_arithmetic import larger, smaller
 
 __all__ = ["FAR", "first_equal", "free_ends", "move_gradient", "steepest_partner"]
@@ -18,10 +16,10 @@ _BLOCK = 32  # rows looked at together when one is searched for
 
 # Vector instructions need divisions that do not raise. Sums must not be reordered, nor products
 # fused: the gradient that is compared has to be the one that is stored.
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy")
+_inner = inner(error_model="numpy")
 
 
-@_compiled
+@_inner
 def free_ends(s, lo, hi, g, rise, fall):  # type: ignore[no-untyped-def]
     """Note what may grow and what may fall; largest g of the former, smallest of the latter."""
     g_max = -2 * FAR
@@ -34,7 +32,7 @@ def free_ends(s, lo, hi, g, rise, fall):  # type: ignore[no-untyped-def]
     return g_max, g_min
 
 
-@_compiled
+@_inner
 def move_gradient(K_i, K_j, step, g, rise, fall):  # type: ignore[no-untyped-def]
     """Move the gradient after ``s_i += step, s_j −= step``; returns its new ends."""
     g_max = -2 * FAR
@@ -47,7 +45,7 @@ def move_gradient(K_i, K_j, step, g, rise, fall):  # type: ignore[no-untyped-def
     return g_max, g_min
 
 
-@_compiled
+@_inner
 def first_equal(g, shift, value):  # type: ignore[no-untyped-def]
     """First row at which ``g + shift`` is a value that is there."""
     for start in range(0, g.shape[0], _BLOCK):
@@ -62,7 +60,7 @@ def first_equal(g, shift, value):  # type: ignore[no-untyped-def]
     return 0
 
 
-@_compiled
+@_inner
 def steepest_partner(inverse_i, g_max, g, fall, gain):  # type: ignore[no-untyped-def]
     """The row that, paired with i, raises the dual objective most by a Newton step, or −1."""
     best = 0.0

@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import llvmlite.binding  # type: ignore[import-untyped, unused-ignore]
-import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped, unused-ignore]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from bootprob_gpu.compiled import compiled
 
 __all__ = ["PackedModels", "count_votes"]
 
@@ -191,7 +192,7 @@ def _add_votes(
     return types.void(*arguments), generate
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _count(rows, coef, intercept, groups, start, stop, tile, packed, votes, counts):  # type: ignore[no-untyped-def]
     """Votes of the rows from `start` to `stop`, in blocks that meet all models one after another.
 
