@@ -103,7 +103,7 @@ class BoundedProtocol(H11Protocol):
             ]
             for event in (
                 h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-                h11.Data(data=content),
+                h11.Data(data=b"" if self.conn.is_head else content),
                 h11.EndOfMessage(),
             ):
                 self.transport.write(self.conn.send(event))
@@ -162,6 +162,7 @@ class _StrictConnection(h11.Connection):
     """h11, without what it lets pass: long headers in one go, two lengths, tiny chunks."""
 
     refusal = ""
+    is_head = False  # whether the reply must have no body
     _n_chunks = 0
     _n_bytes = 0
 
@@ -173,6 +174,7 @@ class _StrictConnection(h11.Connection):
                 raise self._refused(f"The headers are larger than {MAX_HEADERS} bytes.")
         event = super().next_event()
         if isinstance(event, h11.Request):
+            self.is_head = event.method == b"HEAD"
             if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
                 # Servers on the way may take either for the body's end: request smuggling.
                 raise self._refused("Content-Length and Transfer-Encoding contradict each other.")

@@ -122,6 +122,10 @@ def test_two_lengths_are_refused(server):
         assert head.startswith(b"HTTP/1.1 400 ")
         assert b"connection: close" in head.lower()
         assert "contradict each other" in json.loads(body)["error"]  # and no second reply
+    for method in (b"HEAD", b"CONNECT"):
+        answer = _answer(server, method + (POST + lengths)[4:] + b"\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.endswith(b"\r\n\r\n") is (method == b"HEAD")
     chunked = POST + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
     whole = b"%x\r\n%s\r\n0\r\n\r\n" % (len(RECORD), RECORD)
     assert _answer(server, chunked + whole).startswith(b"HTTP/1.1 200 ")
