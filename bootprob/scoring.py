@@ -153,6 +153,11 @@ def replicate_scores(
         An array holds rows as the models know them.
     weights : ndarray, shape (R,)
         Weight of each model; one of weight 0 is not scored.
+
+    Raises
+    ------
+    DataError
+        A score is beyond the precision of the models.
     """
     rows = rows if isinstance(rows, NewRows) else NewRows(rows)
     score: Callable[[torch.Tensor], torch.Tensor]
@@ -160,8 +165,10 @@ def replicate_scores(
         score = partial(replicate_scores_of_few, models, torch.tensor(weights))
     else:
         score = ReplicateScores(models, torch.tensor(weights))
+    done = 0
     for part in _stream(models, rows, score, columns=len(models.intercept)):
-        yield part.astype(np.float64, copy=False)
+        yield _finite(part, done, models.dtype).astype(np.float64, copy=False)
+        done += len(part)
 
 
 def model_scores(
@@ -175,6 +182,11 @@ def model_scores(
     rows : NewRows
     chunk_size : int, optional
         Rows in a chunk; default what makes about 128 MiB, kernels with the training rows included.
+
+    Raises
+    ------
+    DataError
+        A score is beyond the precision of the models.
     """
     columns = models.intercept.numel()
     if models.X is not None and models.gamma is not None:
@@ -184,8 +196,24 @@ def model_scores(
         return torch.cat([scores for _, scores in models.scores(block)])
 
     size = chunk_size or _rows_at_once(models, columns, 2**24)
+    done = 0
     for part in _stream(models, rows, score, size=size):
-        yield part.transpose(2, 1, 0)
+        yield _finite(part.transpose(2, 1, 0), done, models.dtype)
+        done += part.shape[2]
+
+
+def _finite(scores: NDArray[Any], first: int, dtype: torch.dtype) -> NDArray[Any]:
+    """Scores of rows from the one numbered `first` on, unless one of them has overflown."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = scores.sum()  # needs no array of answers, unlike a look at every score
+    if not np.isfinite(total) and not (known := np.isfinite(scores)).all():
+        row = first + int(np.argwhere(~known)[0][0])
+        advice = ", or use dtype='float64'" if dtype == torch.float32 else ""
+        raise DataError(
+            f"Row {row} (counted from 0) has a score beyond {str(dtype).removeprefix('torch.')}; "
+            f"bring the columns to a similar size{advice}."
+        )
+    return scores
 
 
 def _stream(

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from bootprob import BootstrapSVC, stored_tables
 from bootprob import model_file as model_file_module
 from bootprob.columns import Kind
-from bootprob.exceptions import ModelFileError
+from bootprob.exceptions import DataError, ModelFileError
 from bootprob.fitted_state import join_state, split_state
 from bootprob.model_file import HEADER_BYTES, TENSORS
 from bootprob.persistence import load, save
@@ -369,6 +369,33 @@ def test_numbers_beyond_float32(name: str, rng, tmp_path: Path) -> None:
     arrays[name].reshape(-1)[-1] = -1e99
     (tmp_path / "m.model").write_bytes(signed(content, arrays))
     _refused(tmp_path / "m.model", f"{name} .*too large for (float32|score_)")
+
+
+@pytest.mark.parametrize(
+    ("params", "name", "number"),
+    [
+        ({}, "bootstrap_scale_", 1e24),
+        ({"feature_map": "nystroem", "n_components": 8}, "feature_map_.normalization", 1e50),
+        ({"kernel": "linear", "gamma": "scale"}, "X_fit_", 1e38),
+        ({"kernel": "linear", "gamma": "scale"}, "bootstrap_scale_", 1e-30),
+    ],
+)
+def test_scores_beyond_float32_are_an_error(
+    params: dict[str, Any], name: str, number: float, rng, tmp_path: Path
+) -> None:
+    """Each number is possible, and their products are not finite in float32."""
+    X = rng.normal(size=(12, 15))
+    given = QUICK | {"kernel": "rbf", "gamma": 0.1, "dtype": "float32"} | params
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few columns of a map
+        model = BootstrapSVC(**given).fit(X, np.arange(12) % 2)
+    save(model, tmp_path / "m.model")
+    content, arrays = parts_of((tmp_path / "m.model").read_bytes())
+    arrays[name].reshape(-1)[-1] = number
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    assert examine(tmp_path / "m.model", rng) == ("unusable", "")
+    with pytest.raises(DataError, match=r"Row \d+ \(counted from 0\) has a score beyond float32"):
+        load(tmp_path / "m.model").predict_proba(X * np.logspace(0, 6, 12)[:, None])
 
 
 def test_classes_of_a_table_are_whole_numbers(tmp_path: Path) -> None:
