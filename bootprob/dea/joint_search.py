@@ -43,7 +43,7 @@ class InputChoice:
 
     def pairs(self, deadline: float) -> PairBounds:
         """Bounds by pairs of outputs, the same for all numbers of outputs."""
-        if self._pairs is None:
+        if self._pairs is None or not len(self._pairs.pairs):  # time did not suffice before
             self._pairs = PairBounds(self.evaluator, deadline)
         return self._pairs
 
@@ -160,8 +160,8 @@ class JointSearch:
         for search in self.searches:
             search.offer(chosen)
 
-    def offer_nested(self, orders: Sequence[Sequence[int]] | None = None) -> float:
-        """Take the nested selections; return the merit of the best.
+    def offer_nested(self, orders: Sequence[Sequence[int]] | None = None) -> None:
+        """Take the nested selections.
 
         Parameters
         ----------
@@ -170,7 +170,6 @@ class JointSearch:
         """
         for number, search in enumerate(self.searches):
             search.offer(search.nested() if orders is None else orders[number])
-        return self.merit
 
     def extend(self, smaller: tuple[int, ...]) -> None:
         """Try what one output more makes of p − 1."""
