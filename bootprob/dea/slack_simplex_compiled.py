@@ -211,8 +211,9 @@ def _settle_shared(
     q, n = len(chosen), outputs.shape[1]
     table, right = np.empty((q, n)), np.ones(n)
     for j in range(q):
+        column, output = table[j], outputs[chosen[j]]
         for i in range(n):
-            table[j, i] = outputs[chosen[j], i]
+            column[i] = output[i]
     basic, nonbasic = np.arange(q, q + n), np.arange(q)
     place = np.arange(n)  # row of each unit's slack, −1 when it is nonbasic
     waiting, most = np.arange(n), np.empty(n)

@@ -137,7 +137,7 @@ def _compile(
         if folder is not None:
             # Without a lock, and after a long wait, two processes may compile the same.
             with suppress(OSError, NotImplementedError):
-                held.enter_context(FileLock(folder / "lock").acquire(timeout=_PATIENCE))
+                held.enter_context(_lock(folder).acquire(timeout=_PATIENCE))
         if name is not None and name not in _SAID and kept.find(types, codegen) is None:
             _SAID.add(name)
             how_often = "once an installation" if folder else _NOT_KEPT
@@ -254,6 +254,12 @@ def _compiled_sources(package: Path) -> Iterator[tuple[str, bytes]]:
         content = path.read_bytes()
         if _MARK in content:
             yield path.relative_to(package).as_posix(), content
+
+
+@cache
+def _lock(folder: Path) -> FileLock:
+    """The lock of this process: it is held again where a function calls another one of these."""
+    return FileLock(folder / "lock", thread_local=False)
 
 
 @cache

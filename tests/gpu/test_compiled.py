@@ -62,7 +62,7 @@ class Copy:
     def run(self, program: str = PROGRAM, **environment: str) -> tuple[str, str]:
         """What a process prints and says."""
         process = self.start(program, **environment)
-        out, said = process.communicate()
+        out, said = process.communicate(timeout=300)  # no lock is waited for
         assert process.returncode == 0, said
         return out.strip(), said
 
@@ -133,6 +133,18 @@ def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
     ends = [process.communicate() for process in processes]
     assert sorted(out for out, _ in ends) == ["4 compiled\n", "4 loaded\n", "4 loaded\n"]
     assert sorted(said for _, said in ends) == ["", "", SAID]
+
+
+def test_nobody_waits_for_himself(copy: Copy) -> None:
+    copy.write(
+        "toy",
+        "from bootprob_gpu import compiled as c\nc._PATIENCE = 1e9\n"
+        "@compiled()\ndef part(x):\n    return x\n\n"
+        '@compiled("the toy", seconds=1)\ndef toy(x):\n    return part(x)\n',
+    )
+    assert copy.run() == ("4 compiled", SAID)
+    (folder,) = copy.kept()
+    assert len(list(folder.glob("*.code"))) == 2
 
 
 def test_a_signature_beside_another_does_not_replace_it(copy: Copy) -> None:
