@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bootprob.exceptions import DataError
 from bootprob.intervals import jackknife_variance
 from bootprob.scoring import NewRows, replicate_scores
 from bootprob_gpu import FittedBatch
@@ -49,10 +50,24 @@ class ScoreMoments:
         scores : ndarray, shape (m, B)
         gram : ndarray, shape (B, B)
             From `bootprob.intervals.counts_gram`.
+
+        Raises
+        ------
+        DataError
+            Squares of scores overflow.
         """
-        return cls(
-            scores.mean(axis=1), scores.var(axis=1, ddof=1), jackknife_variance(scores, gram)
-        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread, jackknife = scores.var(axis=1, ddof=1), jackknife_variance(scores, gram)
+        return cls(scores.mean(axis=1), spread, jackknife).checked()
+
+    def checked(self) -> ScoreMoments:
+        """The same, if squares of scores have not overflown."""
+        if not (np.isfinite(self.spread).all() and np.isfinite(self.jackknife).all()):
+            raise DataError(
+                "Rows have scores whose squares are beyond float64; bring the columns to a similar "
+                "size."
+            )
+        return self
 
 
 class PrincipalReplicates:
@@ -93,12 +108,14 @@ class PrincipalReplicates:
     def moments(self, rows: NewRows) -> Iterator[ScoreMoments]:
         """Moments of the scores of rows, some at a time."""
         for scores in replicate_scores(self._models, rows, np.ones(1)):
-            squares = np.square(scores[:, 1:])
-            yield ScoreMoments(
-                scores[:, 0].copy(),
-                squares.sum(axis=1) / (self._n_replicates - 1),
-                np.maximum(squares @ self._values, 0.0),
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                squares = np.square(scores[:, 1:])
+                found = ScoreMoments(
+                    scores[:, 0].copy(),
+                    squares.sum(axis=1) / (self._n_replicates - 1),
+                    np.maximum(squares @ self._values, 0.0),
+                )
+            yield found.checked()
 
 
 def average_models(models: FittedBatch, scale: Floats) -> FittedBatch | None:

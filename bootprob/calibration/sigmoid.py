@@ -97,4 +97,5 @@ class Sigmoid:
     def logit_variance(self, scores: Floats) -> Floats:
         """Variance of the logit from the fit itself: ``gᵀ I⁻¹ g`` with ``g = (score, 1)``."""
         g = np.stack([scores, np.ones_like(scores)])
-        return np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)
+        found = np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)
+        return np.maximum(found, 0.0)  # rounding leaves less of an information that is nearly none
