@@ -558,7 +558,7 @@ def test_the_fuzzer_sees_what_must_not_be(
     monkeypatch.setattr("bootprob.state_layout._check_numbers", lambda *_: None)
     monkeypatch.setattr("bootprob.fitted_state.check_two_classes", lambda *_: None)
     for name, number, said in (
-        ("coef_", np.nan, "probability is not finite"),
+        ("coef_", np.nan, "Eigenvalues did not converge"),
         ("sigmoid_information_", 5e-324, "interval 'corrected' is not finite"),
     ):
         content, arrays = parts_of(saved)

@@ -290,9 +290,12 @@ def test_out_of_time_there_are_rules_of_all_costs(monkeypatch, method):
     assert np.diff(front.costs).max() <= 3
     if method == "epsilon-constraint":
         (unproven,) = front.unproven
-        assert front.costs[1] == 1
-        assert front.points[1].status == front.points[2].status == "optimal"
-        assert 1 <= unproven[0] < unproven[1] < front.costs[-1]
+        # Which end is next is a matter of the time that each has taken.
+        assert 0 <= unproven[0] < unproven[1] <= 12
+        assert unproven[1] - unproven[0] < 12
+        outside = (front.costs < unproven[0]) | (front.costs > unproven[1])
+        proven = [point for point, is_out in zip(front.points, outside, strict=True) if is_out]
+        assert all(point.status == "optimal" for point in proven)
 
 
 def test_two_phases_within_a_budget():
