@@ -101,7 +101,8 @@ def check(problem: ConstrainedProblem, solution: Solution) -> None:
     margins = problem.margins(solution.coef, solution.intercept)
     assert not problem.shortfall(margins >= 1 - 1e-9).any()
     np.testing.assert_array_equal(solution.kept, margins >= 1 - 1e-9)
-    assert solution.objective == problem.objective(solution.coef, solution.intercept)
+    again = problem.objective(solution.coef, solution.intercept)
+    assert solution.objective == pytest.approx(again, rel=1e-12)
     assert solution.lower_bound <= solution.objective
 
 
