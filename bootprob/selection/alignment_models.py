@@ -76,31 +76,23 @@ def solve_reduced(
     cp = load_cvxpy()
     began = time.perf_counter()
     factors = pairs.factors(gamma)
-    p, n_pairs = factors.shape
-    chosen = cp.Variable(p, boolean=True)
-    terms = cp.Variable((p, n_pairs), nonneg=True)  # e_{ih,j+1}
+    chosen, terms, before, taken = _variables(cp, factors, 1.0)
     rising, falling = pairs.weight > 0, pairs.weight < 0
     big = np.minimum(1 - factors + _SLACK, 1)
-    before = cp.vstack([np.ones((1, n_pairs)), terms[:-1]]) if p > 1 else np.ones((1, n_pairs))
-    taken = cp.reshape(chosen, (p, 1), order="C")
     constraints = [cp.sum(chosen) <= largest, terms <= 1]
     if rising.any():
         step = terms - cp.multiply(factors, before)
-        left_out = (1 - taken) @ np.ones((1, int(rising.sum())))
         constraints += [
             (terms - before)[:, rising] <= 0,
-            step[:, rising] <= cp.multiply(big[:, rising], left_out),
+            step[:, rising] <= cp.multiply(big, 1 - taken)[:, rising],
         ]
     if falling.any():
-        taken_often = taken @ np.ones((1, int(falling.sum())))
         constraints += [
-            (terms - before)[:, falling] >= -cp.multiply(big[:, falling], taken_often),
+            (terms - before)[:, falling] >= -cp.multiply(big, taken)[:, falling],
             (terms - cp.multiply(factors, before))[:, falling] >= 0,
         ]
     problem = cp.Problem(cp.Maximize(pairs.weight @ terms[-1]), constraints)
-    support = np.isin(np.arange(p), list(start))
-    chosen.value = support.astype(float)
-    terms.value = np.cumprod(np.where(support[:, None], factors, 1), axis=0)
+    _start(chosen, terms, factors, start)
     bound = _solve(cp, problem, name, time_limit, presolve=True) + pairs.constant
     return _result(pairs, gamma, largest, start, chosen.value, bound, began)
 
@@ -129,9 +121,7 @@ def solve_full(
     began = time.perf_counter()
     factors = pairs.factors(gamma)
     chosen, terms, constraints = _full_program(cp, factors, largest, 1.0, 1.0)
-    support = np.isin(np.arange(len(factors)), list(start))
-    chosen.value = support.astype(float)
-    terms.value = np.cumprod(np.where(support[:, None], factors, 1), axis=0)
+    _start(chosen, terms, factors, start)
     problem = cp.Problem(cp.Maximize(pairs.weight @ terms[-1]), constraints)
     bound = _solve(cp, problem, name, time_limit, presolve=False) + pairs.constant
     return _result(pairs, gamma, largest, start, chosen.value, bound, began)
@@ -257,16 +247,28 @@ def nonlinear_objective(pairs: AlignmentPairs, gamma: float) -> tuple[Any, Any]:
     return chosen, pairs.constant + pairs.weight @ cp.exp(exponents)
 
 
+def _variables(cp: Any, factors: NDArray[np.float64], scale: Any) -> tuple[Any, Any, Any, Any]:
+    """z; e_{ih,j+1}; e_{ih,j}, of which the first is `scale`; z for each pair."""
+    p, n_pairs = factors.shape
+    chosen = cp.Variable(p, boolean=True)
+    terms = cp.Variable((p, n_pairs), nonneg=True)
+    first = scale * np.ones((1, n_pairs))
+    before = cp.vstack([first, terms[:-1]]) if p > 1 else first
+    return chosen, terms, before, cp.reshape(chosen, (p, 1), order="C") @ np.ones((1, n_pairs))
+
+
+def _start(chosen: Any, terms: Any, factors: NDArray[np.float64], columns: Sequence[int]) -> None:
+    """Give the values that some columns have."""
+    support = np.isin(np.arange(len(factors)), list(columns))
+    chosen.value = support.astype(float)
+    terms.value = np.cumprod(np.where(support[:, None], factors, 1), axis=0)
+
+
 def _full_program(
     cp: Any, factors: NDArray[np.float64], largest: int, scale: Any, big: float
 ) -> tuple[Any, Any, list[Any]]:
     """Variables z and e, and (37)–(40), with `scale` in place of 1 in (38), and M."""
-    p, n_pairs = factors.shape
-    chosen = cp.Variable(p, boolean=True)
-    terms = cp.Variable((p, n_pairs), nonneg=True)  # e_{ih,j+1}
-    first = scale * np.ones((1, n_pairs))
-    before = cp.vstack([first, terms[:-1]]) if p > 1 else first
-    taken = cp.reshape(chosen, (p, 1), order="C") @ np.ones((1, n_pairs))
+    chosen, terms, before, taken = _variables(cp, factors, scale)
     stays, falls = terms - before, terms - cp.multiply(factors, before)
     constraints = [
         cp.sum(chosen) <= largest,
