@@ -13,6 +13,7 @@ import hashlib
 import logging
 import os
 import pickle
+import re
 import shutil
 import sys
 import tempfile
@@ -270,8 +271,13 @@ def _is_ready(folder: Path) -> bool:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
-    stem = folder.name.rpartition("-")[0]
-    others = [each for each in folder.parent.glob(f"{stem}-*") if each != folder]
+    # A folder that the user names may hold others' files: only what is named as ours goes.
+    like_it = re.compile(re.escape(folder.name.rpartition("-")[0]) + "-[0-9a-f]{16}")
+    others = [
+        each
+        for each in folder.parent.iterdir()
+        if each != folder and like_it.fullmatch(each.name) and each.is_dir()
+    ]
     with suppress(OSError):  # another process may be faster
         others.sort(key=lambda each: each.stat().st_mtime, reverse=True)
         for each in others[_FOLDERS_KEPT - 1 :]:
