@@ -96,8 +96,8 @@ def equal_rows(X: Floats, codes: NDArray[np.integer]) -> EqualRows:
             few, n_few = few + _mixed(values, j), n_few + 1
     if not others or n_few + len(others) < 2:
         return replace(found, expected=np.inf)
-    # Copies make many values look frequent, so these are counted in rows that differ.
-    expected = _led_to(whole, pairs, few, _share(few))
+    # Copies make values look frequent, so these are counted in rows that differ.
+    expected = _led_to(whole, pairs, few, _share(few[first]))
     for j in others[:_COLUMNS]:
         part = _mixed(X[:, j], j)
         expected += _led_to(whole, pairs, part, _share(part[first]))

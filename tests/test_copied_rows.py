@@ -147,3 +147,13 @@ def test_what_the_warning_says_is_so():
     once = BootstrapSVC(n_bootstraps=30, C=1.0, random_state=0).fit(X, y)
     accuracy = np.mean((once.oob_proba_[:, 1] > 0.5) == (once.y_ == 1))
     assert copied_accuracy > accuracy + 0.15
+
+
+@pytest.mark.parametrize("times", [2, 5, 20])
+def test_copies_of_rows_with_many_zeros(times):
+    rng = np.random.default_rng(5)
+    flags = rng.integers(0, 2, (200, 12))
+    amount = np.where(rng.random(200) < 0.6, 0.0, np.exp(rng.normal(size=200)))
+    X, y = np.column_stack([flags, amount]).astype(float), rng.integers(0, 2, 200)
+    assert warned(X, y) == []
+    assert len(warned(np.repeat(X, times, axis=0), np.repeat(y, times))) == 1
