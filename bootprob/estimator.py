@@ -18,6 +18,7 @@ from bootprob.feature_map import warn_of_coarse_map
 from bootprob.fitting import learn
 from bootprob.grids import DEFAULT_C
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
+from bootprob.labels import usable_weight
 from bootprob.predictions import FittedEnsemble
 from bootprob.scoring import warn_of_unsolved
 from bootprob_gpu import Kernel
@@ -411,7 +412,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         y : array_like, shape (n,)
             Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
-            Weights that multiply C row by row, and count in accuracies and calibration.
+            Weights that multiply C row by row, and count in accuracies and calibration; ≥ 0, and 0
+            where below 1e-100.
 
         Returns
         -------
@@ -444,7 +446,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         started = time.perf_counter()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = usable_weight(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
         learnt = learn(self, X, y, weight)

@@ -11,9 +11,34 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from bootprob.exceptions import DataError
 
-__all__ = ["encode_classes", "encode_labels", "weigh_classes"]
+__all__ = ["encode_classes", "encode_labels", "usable_weight", "weigh_classes"]
 
 Floats = NDArray[np.float64]
+
+_LEAST = 1e-100  # weights below are 0: products with them would vanish
+_LEAST_LARGEST = 1e-80  # beside a weight of which they change no digit
+
+
+def usable_weight(weight: Floats) -> Floats:
+    """Row weights, in which those below 1e-100 are 0.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (n,)
+        Finite, ≥ 0.
+
+    Raises
+    ------
+    DataError
+        All are that small, or hardly larger, without being 0.
+    """
+    largest = weight.max()
+    if 0 < largest < _LEAST_LARGEST:
+        raise DataError(
+            f"The largest sample_weight is {largest:.0e}, and products with it vanish; multiply "
+            "all by one number."
+        )
+    return np.where(weight < _LEAST, 0.0, weight)
 
 
 def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:

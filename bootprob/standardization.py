@@ -153,5 +153,5 @@ def _scale_inside(
         highest = np.where(inside, values, -np.inf).max(axis=1)
         lowest = np.where(inside, values, np.inf).min(axis=1)
         variance[b, j] = np.where(highest == lowest, 1.0, again)
-    # Columns whose squares underflow are as good as constant.
-    return np.sqrt(np.where(variance > 0, variance, 1.0))
+    # Columns whose squares vanish are as good as constant, as in `center_and_scale`.
+    return np.sqrt(np.where(variance >= LARGEST**-2, variance, 1.0))

@@ -109,6 +109,12 @@ def test_estimators_name_such_columns(rng, tmp_path):
     with pytest.warns(ConstantColumnWarning, match=r"Columns \['charge'\] hold"):
         model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
     save(model, tmp_path / "m.model")
+    with pytest.warns(ConstantColumnWarning):  # its squares do not vanish, and it is alone to know
+        model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(
+            [[x * 1e-120, z] for x, z in X.to_numpy() * [1e200, 1]], X["charge"] > 0
+        )
+    assert np.abs(model.coef_[0, 0]) <= 1e-100
+    save(model, tmp_path / "m.model")
     table = TableModel.fit(X.assign(y=y), "y", n_bootstraps=5, C=1.0, random_state=0)
     assert list(table.preprocessor.kinds_) == ["mass"]
     [note] = table.preprocessor.notes_
