@@ -169,6 +169,7 @@ class _StrictConnection(h11.Connection):
     def next_event(self) -> Any:
         """The next event; uvicorn answers a RemoteProtocolError with 400 and closes."""
         if self.their_state is h11.IDLE:
+            self.is_head = False  # until the request is known
             waiting = self.trailing_data[0]
             if len(waiting) > MAX_HEADERS and not _END_OF_HEADERS.search(waiting, 0, MAX_HEADERS):
                 raise self._refused(f"The headers are larger than {MAX_HEADERS} bytes.")

@@ -62,16 +62,18 @@ def room_for(connections: int, requests: int) -> Room:
         limit = hard if hard < sys.maxsize else resource.RLIM_INFINITY
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, limit))
         if soft < needed:
-            return _smaller(soft, soft - taken, requests)
+            return _smaller(soft, soft - taken, connections, requests)
     return Room(connections, requests, _BACKLOG)
 
 
-def _smaller(limit: int, free: int, requests: int) -> Room:
+def _smaller(limit: int, free: int, connections: int, requests: int) -> Room:
     # All connections of the backlog arrive before one of them can be turned away.
-    backlog = free // 4
-    room = Room(free - backlog, min(requests, (free - backlog) * 3 // 4), backlog)
-    if room.requests < _LEAST:
+    most = free - free // 4
+    if most * 3 // 4 < min(_LEAST, requests):
         raise DataError(f"The limit on open files, {limit}, is too low to serve; raise ulimit -n.")
+    if connections <= most:
+        return Room(connections, requests, free - connections)
+    room = Room(most, min(requests, most * 3 // 4), free - most)
     LOGGER.warning(
         "The limit on open files is %d: at most %d connections and %d requests at once; "
         "raise ulimit -n for more.", limit, room.connections, room.requests,

@@ -18,10 +18,10 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from bootprob.columns import LARGEST
 from bootprob.server.columns import Columns
 
 __all__ = [
-    "LARGEST",
     "UNKNOWN_KEY",
     "ErrorReply",
     "InferHead",
@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 UNKNOWN_KEY = "extra_forbidden"  # pydantic's own name of this error
-LARGEST = 1e150  # as in tables: sums of squares of larger numbers overflow
 
 Level = Annotated[
     float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")

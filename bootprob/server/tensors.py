@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
+from bootprob.columns import LARGEST
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
-from bootprob.server.schemas import LARGEST, InferInput
+from bootprob.server.schemas import InferInput
 from bootprob.server.served_model import Scores, ServedModel
 
 __all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]

@@ -154,6 +154,19 @@ def test_tiny_chunks_are_refused_only_by_the_thousand(server):
     assert _answer(server, large).startswith(b"HTTP/1.1 200 ")
 
 
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"])
+def test_what_is_no_http_is_refused_whatever_came_before(server, method):
+    with closing(_connected(server, HEALTH.replace(b"GET", method, 1) + b"\r\n")) as connection:
+        with closing(http.client.HTTPResponse(connection, method=method.decode())) as reply:
+            reply.begin()
+            reply.read()
+            assert reply.status in (200, 405)
+        connection.sendall(b"garbage\r\n\r\n")
+        head, _, body = _all(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert "error" in json.loads(body)
+
+
 def test_nothing_of_this_is_a_failure_in_the_log(server):
     assert "Traceback" not in server.said()
 
@@ -190,6 +203,18 @@ def test_connections_fit_into_the_limit_on_files(monkeypatch, soft, hard, expect
     assert (room.connections, room.requests, room.backlog) == expected
     assert 40 + room.connections + room.backlog < (raised[0][0] if raised else 2**31)
     assert room.requests < room.connections
+
+
+def test_what_is_asked_for_is_not_raised(monkeypatch):
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: None)
+    monkeypatch.setattr(descriptors.psutil.Process, "num_fds", lambda _: 40)
+    for connections, requests in ((100, 50), (20, 10)):
+        room = descriptors.room_for(connections, requests)
+        assert (room.connections, room.requests) == (connections, requests)
+        assert 200 < room.backlog < 2048
 
 
 def test_too_few_files_to_serve(monkeypatch):
