@@ -91,14 +91,14 @@ def replace_when_complete(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path).resolve()
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with beside.open("xb") as file:
-            # Where files cannot be locked, `check_output` cannot do it either, and removes none.
-            with suppress(OSError):
-                _hold(file)
+        with _held(beside) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        move_into_place(beside, target)
+            if os.name == "posix":  # while it is held: nobody takes it for abandoned
+                move_into_place(beside, target)
+        if os.name != "posix":  # an open file cannot be renamed
+            move_into_place(beside, target)
     except OSError as error:
         beside.unlink(missing_ok=True)
         # A failed write knows no file name, and the hidden file's name would help nobody.
@@ -127,6 +127,20 @@ def move_into_place(complete: Path, target: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[BinaryIO]:
+    """A new file, open and locked."""
+    while True:
+        with path.open("xb") as file:
+            # Where files cannot be locked, `check_output` cannot do it either, and removes none.
+            with suppress(OSError):
+                _hold(file)
+            if not path.exists():  # taken for abandoned, before it was locked
+                continue
+            yield file
+            return
 
 
 def _hold(file: BinaryIO) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bootprob import files
 from bootprob.exceptions import DataError
 from bootprob.files import check_output, replace_when_complete
 from bootprob.table_files import read_table, write_table
@@ -290,6 +291,28 @@ def test_a_rerun_removes_what_a_kill_left_and_nothing_else(tmp_path: Path) -> No
         file.write(b"whole")
     assert path.read_bytes() == b"whole"
     assert set(tmp_path.iterdir()) == others | {path}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file is not removed there")
+@pytest.mark.parametrize("at", ["_hold", "move_into_place"])
+def test_a_finished_file_is_not_taken_for_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Whenever another process is given the same output."""
+    path, step, looked = tmp_path / "out.csv", getattr(files, at), []
+
+    def meanwhile(*given: object) -> None:
+        if not looked:
+            looked.append(True)
+            check_output(path)
+        step(*given)
+
+    monkeypatch.setattr(files, at, meanwhile)
+    with replace_when_complete(path) as file:
+        file.write(b"whole")
+    assert looked
+    assert path.read_bytes() == b"whole"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_outputs_that_are_refused(tmp_path: Path) -> None:
