@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,9 +56,7 @@ class BoundedEfficiencies:
         self.used, self.inputs, self.outputs = (
             self._free.used, self._free.inputs, self._free.outputs
         )  # fmt: skip
-        # β y is the same in either units, so β grows as y is scaled down.
-        scale = self._free.output_scale * self._free.unit_scale[:, None]
-        self.lower, self.upper = bounds.lower * scale, bounds.upper * scale
+        self.lower, self.upper = bounds.scaled(self._free)
         self._bounded = bounds.bounded
         self._kept = lru_cache(maxsize=_KEPT)(self._solve)
 
@@ -86,10 +85,14 @@ class BoundedEfficiencies:
 
     def most(self) -> Floats:
         """Efficiencies that those under no selection exceed, shape (K,): all, with weights ≤ U."""
+        return self._most.copy()
+
+    @cached_property
+    def _most(self) -> Floats:
         everything = tuple(range(len(self.outputs)))
         return self._efficiencies(everything, np.zeros_like(self.lower))
 
-    def fill_pairs(self, first: int, pairs: Floats) -> None:
+    def fill_pairs(self, first: int, pairs: Floats, deadline: float) -> bool:
         """Efficiencies under an output, and under it and each later one, both ways.
 
         Parameters
@@ -97,10 +100,20 @@ class BoundedEfficiencies:
         first : int
         pairs : ndarray, shape (M, M, K)
             Where they are put.
+        deadline : float
+            On the clock of `time.perf_counter`.
+
+        Returns
+        -------
+        bool
+            Whether time sufficed.
         """
         pairs[first, first] = self.quick((first,))
         for other in range(first + 1, len(self.outputs)):
+            if time.perf_counter() > deadline:
+                return False
             pairs[first, other] = pairs[other, first] = self.quick((first, other))
+        return True
 
     def best_addition(
         self,
@@ -109,11 +122,17 @@ class BoundedEfficiencies:
         objective: EfficiencyObjective,
         ceiling: Floats,
         enough: float,
+        deadline: float,
     ) -> int | None:
         """The output with which others are best, see `SubsetEfficiencies.best_addition`."""
-        merits = [objective.merit(self.quick((*rest, j))) for j in candidates]
-        best = int(np.argmax(merits)) if merits else 0
-        return candidates[best] if merits and merits[best] > enough else None
+        best = None
+        for j in candidates:
+            if time.perf_counter() > deadline:
+                break
+            merit = objective.merit(self.quick((*rest, j)))
+            if merit > enough:
+                best, enough = j, merit
+        return best
 
     def best_pairs(
         self,
@@ -159,7 +178,7 @@ class BoundedEfficiencies:
             efficiencies[:] = np.minimum(free.efficiencies, 1.0)
             slack = _ROUNDING * np.maximum(free.outputs, 1.0)
             kept = (free.outputs >= least - slack) & (free.outputs <= most + slack)
-            wanting = ~kept.all(axis=1)
+            wanting = np.asarray(~kept.all(axis=1))
         for unit in np.flatnonzero(wanting):
             solved = best_weights(
                 self.inputs.T, self.outputs[inside].T, int(unit), (least[unit], most[unit])

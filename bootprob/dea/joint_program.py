@@ -45,14 +45,12 @@ class JointProgram:
         self.inputs = np.zeros((panel.n_units, panel.n_inputs))
         self.inputs[:, free.used] = free.inputs.T
         self.outputs = free.outputs.T
-        # β y is the same in either units, so β grows as y is scaled down.
-        scale = free.output_scale * free.unit_scale[:, None]
-        self.lower = bounds.lower * scale
+        self.lower, upper = bounds.scaled(free)
         alone = np.array([free.quick((o,)) for o in range(panel.n_outputs)]).T
         produced = self.outputs > 0
         most = (alone + 1e-9) / np.where(produced, self.outputs, 1.0)
-        self.most = np.where(produced, np.minimum(bounds.upper * scale, most), self.lower)
-        self._upper = np.where(produced, bounds.upper * scale, self.lower)
+        self.most = np.where(produced, np.minimum(upper, most), self.lower)
+        self._upper = np.where(produced, upper, self.lower)
 
     @property
     def most_inputs(self) -> Floats:

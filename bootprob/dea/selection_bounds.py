@@ -9,8 +9,6 @@ grows with each efficiency, hence what bounds the efficiencies bounds it.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,9 +51,8 @@ class PairBounds:
         if 8 * m * m * n <= _MOST_BYTES:
             pairs = np.empty((m, m, n))
             for first in range(m):
-                if time.perf_counter() > deadline:
+                if not evaluator.fill_pairs(first, pairs, deadline):
                     break
-                evaluator.fill_pairs(first, pairs)
             else:
                 self.pairs = pairs
         self._best = self.pairs.max(axis=1) if len(self.pairs) else self.pairs

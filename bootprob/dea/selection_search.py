@@ -124,7 +124,7 @@ class OutputSearch:
         ]
         self.n_evaluated += len(candidates)
         return self.evaluator.best_addition(
-            rest, candidates, self.objective, self._ceiling, self.merit
+            rest, candidates, self.objective, self._ceiling, self.merit, self._deadline
         )
 
     @property
@@ -161,6 +161,8 @@ class OutputSearch:
             return True
         if self.size == 1:
             for j in range(m):
+                if time.perf_counter() > self._deadline:
+                    return False
                 if self.rules.allows((j,)):
                     self.offer((j,))
             self.bound = self._reached
@@ -168,7 +170,11 @@ class OutputSearch:
         if self._bounds is None:
             make = pairs or partial(PairBounds, self.evaluator)
             self._bounds = make(self._deadline)
-        alone = [self.objective.merit(self.evaluator.quick((j,))) for j in range(m)]
+        alone = list[float]()
+        for j in range(m):
+            if time.perf_counter() > self._deadline:
+                return False
+            alone.append(self.objective.merit(self.evaluator.quick((j,))))
         order = np.argsort(np.negative(alone), kind="stable")
         serial = itertools.count()
         waiting = [(-self._node_bound((), order), next(serial), (), order)]
@@ -221,6 +227,8 @@ class OutputSearch:
             )  # fmt: skip
             self.n_evaluated += evaluated
             for pair in found:
+                if time.perf_counter() > self._deadline:
+                    return False
                 self.offer((*chosen, *pair))
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -157,7 +158,7 @@ class SubsetEfficiencies:
         """Efficiencies that those under no selection exceed, shape (K,): under all outputs."""
         return self.quick(range(len(self.outputs)))
 
-    def fill_pairs(self, first: int, pairs: Floats) -> None:
+    def fill_pairs(self, first: int, pairs: Floats, deadline: float) -> bool:
         """Efficiencies under an output, and under it and each later one, both ways.
 
         Parameters
@@ -165,10 +166,20 @@ class SubsetEfficiencies:
         first : int
         pairs : ndarray, shape (M, M, K)
             Where they are put; 1, a bound, where pivots ran out.
+        deadline : float
+            On the clock of `time.perf_counter`.
+
+        Returns
+        -------
+        bool
+            Whether time sufficed, before the first of them.
         """
+        if time.perf_counter() > deadline:
+            return False
         from bootprob.dea.selection_scan_compiled import fill_pairs  # numba loads slowly
 
         fill_pairs(self.inputs, self.outputs, first, pairs)
+        return True
 
     def best_addition(
         self,
@@ -177,6 +188,7 @@ class SubsetEfficiencies:
         objective: EfficiencyObjective,
         ceiling: Floats,
         enough: float,
+        deadline: float,
     ) -> int | None:
         """The output with which others are best, if their merit then exceeds `enough`.
 
@@ -188,6 +200,8 @@ class SubsetEfficiencies:
         ceiling : ndarray, shape (K,)
             Bounds of the efficiencies.
         enough : float
+        deadline : float
+            On the clock of `time.perf_counter`; candidates that it leaves out are not tried.
         """
         from bootprob.dea.slack_simplex_compiled import judge, settle_units
 
@@ -195,6 +209,8 @@ class SubsetEfficiencies:
         found, none = np.empty(len(weight)), np.empty((0, 0), dtype=np.int64)
         best = None
         for j in candidates:
+            if time.perf_counter() > deadline:
+                break
             if settle_units(
                 self.inputs, self.outputs, np.array((*rest, j), dtype=np.int64), ceiling,
                 code, weight, rank, enough, found, none,

@@ -52,9 +52,7 @@ class UnitProgram:
         self._input_scale[evaluator.used] = evaluator.input_scale
         self._output_scale = evaluator.output_scale
         bounds = WeightBounds.of(panel, weight_bounds)
-        # β y is the same in either units, so β grows as y is scaled down.
-        scale = self._output_scale * self._size
-        self._lower, self._upper = bounds.lower[unit] * scale, bounds.upper[unit] * scale
+        self._lower, self._upper = (ends[unit] for ends in bounds.scaled(evaluator))
         own = self._outputs[:, unit]
         alone = np.array([evaluator.quick((o,))[unit] for o in range(panel.n_outputs)])
         produced = own > 0

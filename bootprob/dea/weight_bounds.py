@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bootprob.dea.panel import Panel
 from bootprob.dea.panel_tables import by_name
+from bootprob.dea.subset_efficiencies import SubsetEfficiencies
 from bootprob.exceptions import DataError
 
 __all__ = ["WeightBounds"]
@@ -72,6 +73,12 @@ class WeightBounds:
                     "up, and one that is not less."
                 )
         return cls(lower, upper)
+
+    def scaled(self, evaluator: SubsetEfficiencies) -> tuple[Floats, Floats]:
+        """L and U for the scaled data of an evaluator, shape (K, M) each."""
+        # β y is the same in either units, so β grows as y is scaled down.
+        scale = evaluator.output_scale * evaluator.unit_scale[:, None]
+        return self.lower * scale, self.upper * scale
 
     @property
     def bounded(self) -> NDArray[np.bool_]:

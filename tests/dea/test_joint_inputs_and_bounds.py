@@ -8,10 +8,11 @@ import pytest
 from scipy.optimize import linprog
 
 from bootprob.dea.bounded_efficiencies import BoundedEfficiencies
-from bootprob.dea.constraints import InfeasibleSelectionError
+from bootprob.dea.constraints import InfeasibleSelectionError, SelectionRules
 from bootprob.dea.joint_selection import select_outputs, selection_curve
 from bootprob.dea.output_selector import OutputSelector
 from bootprob.dea.panel import Panel
+from bootprob.dea.selection_objectives import EfficiencyObjective
 from bootprob.dea.selection_search import OutputSearch
 from bootprob.dea.weight_bounds import WeightBounds
 from bootprob.exceptions import BootprobError, DataError
@@ -161,13 +162,30 @@ def test_without_time_or_proof_the_bound_holds(name):
             assert sign * found.objective - 1e-7 <= sign * truth <= sign * found.bound + 1e-7
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_program_for_each_unit_is_solved_only_in_time(rng, size):
+    panel, alone = ugly_panel(rng)
+    evaluator = BoundedEfficiencies(panel, WeightBounds(np.zeros(alone.shape), 0.4 * alone))
+    search = OutputSearch(
+        evaluator, EfficiencyObjective.of("mean", panel.units), SelectionRules.of(panel), size,
+        deadline=-np.inf,
+    )  # fmt: skip
+    search.offer(range(size))
+    before = evaluator._kept.cache_info().misses
+    assert search.exchange() is False
+    assert search.best_addition(tuple(range(size - 1))) is None
+    assert search.exhaust() is False
+    assert search.merit <= search.bound
+    assert evaluator._kept.cache_info().misses - before <= 1
+
+
 def test_pairs_bound_what_holds_them(rng):
     """Also where bounds below make more outputs less efficient."""
     panel, alone = ugly_panel(rng)
     evaluator = BoundedEfficiencies(panel, WeightBounds(*random_bounds(rng, alone)))
     pairs = np.empty((OUTPUTS, OUTPUTS, UNITS))
     for first in range(OUTPUTS):
-        evaluator.fill_pairs(first, pairs)
+        assert evaluator.fill_pairs(first, pairs, np.inf)
     ceiling = evaluator.most()
     for size in (3, 4, 5):
         for chosen in itertools.combinations(range(OUTPUTS), size):
