@@ -245,6 +245,21 @@ def test_text_that_a_spreadsheet_would_run(
     assert read(output)["=note"].tolist() == cells * 100
 
 
+@pytest.mark.parametrize("csv_safe", [False, True])
+def test_kept_bytes_that_are_no_text(
+    folder: Path, tmp_path: Path, rng: np.random.Generator, csv_safe: bool
+) -> None:
+    table = pa.Table.from_pandas(rows_of(rng, 5), preserve_index=False)
+    cells = [b"\xff\xfe", *[b"text"] * 4]
+    source = tmp_path / "in.parquet"
+    pq.write_table(table.append_column("raw", pa.array(cells, pa.binary())), source)
+    options = ScoringOptions(keep=("raw",), csv_safe=csv_safe)
+    with pytest.raises(DataError, match="'raw', which is to be kept, holds bytes"):
+        score_dataset(folder / "m.model", source, tmp_path / "out.csv", options)
+    assert score_dataset(folder / "m.model", source, tmp_path / "out.parquet", options)
+    assert not (tmp_path / "out.csv").exists()
+
+
 # -- what cannot be --------------------------------------------------------------------------------
 
 

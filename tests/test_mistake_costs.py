@@ -11,7 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from bootprob import DataError
-from bootprob.batch_scoring import BadRowsError, ScoringOptions, Tally, score_batches
+from bootprob.batch_scoring import (
+    BadRowsError,
+    ScoringOptions,
+    Tally,
+    score_batches,
+    score_dataset,
+)
 from bootprob.cli import app
 from bootprob.costs import CostMatrix
 from bootprob.mistake_costs import MistakeCosts
@@ -221,3 +227,17 @@ def test_a_controlled_table_says_where_it_decides(new: pd.DataFrame, tmp_path: P
     assert content["decisions"]["threshold"] == threshold
     assert content["cost"]["rules"]  # calibrated, so costs follow
     assert content["labels"]["n_against_threshold"] == 0
+
+
+def test_a_csv_file_of_decimal_commas_is_scored_as_predicted(
+    model: TableModel, new: pd.DataFrame, tmp_path: Path
+) -> None:
+    path, costs = tmp_path / "new.csv", MistakeCosts(1.0, "loss")
+    new.to_csv(path, index=False, sep=";", decimal=",")
+    score_dataset(model, path, tmp_path / "scored.csv", ScoringOptions(costs=costs))
+    found, expected = (
+        read_table(tmp_path / "scored.csv"),
+        model.predict(read_table(path), costs=costs),
+    )
+    np.testing.assert_allclose(found["threshold"], expected["threshold"])
+    assert found["label"].tolist() == expected["label"].tolist()

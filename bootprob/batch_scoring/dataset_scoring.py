@@ -148,7 +148,10 @@ def score_dataset(
             )
             if summary is None:
                 rows = rows_at_once(fitted, options)
-                sources = open_sources(fitted, files, rows, work, progress)
+                sources = open_sources(
+                    fitted, files, rows, work, progress,
+                    () if options.costs is None else options.costs.columns,
+                )  # fmt: skip
                 done = _Run(fitted, options, files, sources, identity, work, rows)
                 done.score(progress)
                 summary = done.publish(start)

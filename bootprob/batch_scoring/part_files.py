@@ -21,13 +21,8 @@ _ROW_GROUP = 2**18  # rows
 
 Write = Callable[[pa.RecordBatch], None]
 
-_IS_TEXT = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_fixed_size_binary,
-)
+_IS_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+_IS_TEXT = (pa.types.is_string, pa.types.is_large_string, *_IS_BINARY)
 _FORMULA_STARTS = pa.array(FORMULA_STARTS, pa.large_string())
 
 
@@ -56,7 +51,14 @@ def batch_writer(
     elif suffix == ".csv":
         written = pa_csv.WriteOptions(include_header=header)
         with pa_csv.CSVWriter(file, schema, write_options=written) as writer:
-            yield writer.write
+
+            def write_text(batch: pa.RecordBatch) -> None:
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    if _is_binary(column.type):
+                        _as_text(name, column)
+                writer.write(batch)
+
+            yield write_text
     else:
         with pa.ipc.new_file(file, schema) as writer:
             yield writer.write
@@ -113,7 +115,10 @@ def safe_schema(schema: pa.Schema) -> pa.Schema:
 
 def safe_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """`bootprob.csv_safety.neutralised` for the text cells and the column names of a batch."""
-    columns = [_safe(each) if _is_text(each.type) else each for each in batch.columns]
+    columns = [
+        _safe(_as_text(name, column)) if _is_text(column.type) else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=safe_schema(batch.schema))
 
 
@@ -121,8 +126,21 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(is_one(kind) for is_one in _IS_TEXT)
 
 
+def _is_binary(kind: pa.DataType) -> bool:
+    return any(is_one(kind) for is_one in _IS_BINARY)
+
+
+def _as_text(name: str, column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"The column {name!r}, which is to be kept, holds bytes that are no text in UTF-8; "
+            "leave it out, or keep it in a Parquet or Arrow file."
+        ) from None
+
+
 def _safe(column: pa.Array) -> pa.Array:
-    column = column.cast(pa.large_string())
     suspect = pc.is_in(pc.utf8_slice_codeunits(column, 0, 1), _FORMULA_STARTS)
     if not pc.any(suspect).as_py():
         return column

@@ -82,11 +82,13 @@ def open_sources(
     rows: int,
     work: WorkFolder,
     progress: bool,
+    costs: Sequence[str] = (),
 ) -> list[Source]:
     """Open all files; CSV files are looked through if no run has done it before."""
     kinds = model.preprocessor.kinds_
     texts = [name for name, kind in kinds.items() if kind == "text"]
     interpreted = [name for name, kind in kinds.items() if kind != "text"]
+    interpreted += [name for name in costs if name not in kinds]
     found: list[Source] = []
     for at, each in enumerate(files):
         suffix = each.path.suffix.lower()

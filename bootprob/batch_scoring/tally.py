@@ -130,8 +130,8 @@ class BadRowsError(DataError):
         more = n_bad - len(rows[:_SHOWN])
         shown = "; ".join(map(str, rows[:_SHOWN])) + (f"; and {more} more near by" if more else "")
         super().__init__(
-            f"Rows cannot be used: {shown}. Correct them, leave such cells empty, or have their "
-            "results left empty (--bad-rows null)."
+            f"Rows cannot be used: {shown}. Correct them, leave such cells empty (but for costs), "
+            "or have their results left empty (--bad-rows null)."
         )
         self.n_bad, self.rows = n_bad, rows
 
