@@ -193,6 +193,10 @@ class TestReport:
         renamed = model.predict(new).replace({"label": {"bad": "worse"}})
         with pytest.raises(DataError, match="'worse'; the model knows 'good' and 'bad'"):
             numbers_of(model, new, tmp_path, scored=renamed)
+        signs = new.assign(risk=new["risk"].map({"good": "+yes", "bad": "-no"}))
+        steered = TableModel.fit(signs, "risk", "-no", n_bootstraps=5, C=1.0, random_state=0)
+        write_table(steered.predict(signs), tmp_path / "safe.csv", csv_safe=True)
+        assert scored_content(tmp_path / "safe.csv", model=steered)
         with pytest.raises(DataError, match="There is no file"):
             numbers_of(model, new, tmp_path, input_table=tmp_path / "none.parquet")
         (tmp_path / "bad.parquet").write_text("no")

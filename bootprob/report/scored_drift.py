@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.columns import level_text
+from bootprob.csv_safety import neutralised
 from bootprob.exceptions import DataError
 from bootprob.held_out import text_columns
 from bootprob.lack_of_fit import SIGNIFICANT
@@ -84,8 +85,9 @@ class ScoredModel:
     def role(self, label: str) -> bool | None:
         """Whether a label is the positive class; None for one that the model does not know."""
         for text in (label, _as_number(label)):
-            if text in (self.negative, self.positive):
-                return text == self.positive
+            for name, role in ((self.positive, True), (self.negative, False)):
+                if text in (name, neutralised(name)):  # as --csv-safe writes it
+                    return role
         return None
 
     def content(self) -> dict[str, Any]:
