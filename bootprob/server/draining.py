@@ -25,9 +25,12 @@ class Stopping:
     begun : bool
         Whether it has been told to stop: it is not ready, and asks every client by
         ``Connection: close`` to connect anew, elsewhere.
+    interrupted : bool
+        Whether Ctrl-C has told it so.
     """
 
     begun: bool = False
+    interrupted: bool = False
 
 
 @contextmanager
@@ -47,6 +50,7 @@ def draining(stopping: Stopping, delay: float) -> Iterator[None]:
 
     def told(number: int, frame: FrameType | None) -> None:
         is_first, stopping.begun = not stopping.begun, True
+        stopping.interrupted |= number == signal.SIGINT
         if is_first and delay > 0:
             loop.call_soon_threadsafe(loop.call_later, delay, before[number], number, None)
         elif is_first or number == signal.SIGINT:

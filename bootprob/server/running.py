@@ -154,6 +154,8 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: None)
     if workers == 1:
         uvicorn.Server(config).run([listening])
+        if app.state.stopping.interrupted:  # uvicorn raises it again, but once in a while too late
+            raise KeyboardInterrupt
     else:
         del app
         Multiprocess(config, [listening]).run()
