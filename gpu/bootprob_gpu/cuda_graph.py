@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import torch
 
@@ -17,12 +17,17 @@ __all__ = ["Replayed", "can_capture"]
 _one_capture = threading.Lock()  # torch allows one at a time in a process
 
 
-def can_capture() -> bool:
-    """Whether a step of kernels can be captured, as far as this process knows.
+def can_capture(kernels: Collection[str]) -> bool:
+    """Whether a step that launches these kernels can be captured, as far as this process knows.
 
-    Not where a kernel could not be compiled: its twin reads numbers back, which ends a capture.
+    Not where one of them could not be compiled: its twin reads numbers back, which ends a capture.
+
+    Parameters
+    ----------
+    kernels : collection of str
+        From `bootprob_gpu.triton_choice.kernel_names`.
     """
-    return Replayed._capturable and not fell_back()
+    return Replayed._capturable and not fell_back(kernels)
 
 
 class Replayed:
@@ -37,12 +42,17 @@ class Replayed:
         Changes tensors in place, the same ones each time, and reads nothing back.
     device : torch.device
         The CUDA device of those tensors.
+    kernels : collection of str
+        Names of the kernels that a step launches, of which none may have fallen back.
     """
 
     _capturable = True  # until a capture failed in this process
 
-    def __init__(self, step: Callable[[], None], device: torch.device) -> None:
+    def __init__(
+        self, step: Callable[[], None], device: torch.device, kernels: Collection[str]
+    ) -> None:
         self._step = step
+        self._kernels = kernels
         self._stream = side_stream(device, "capture")  # the default stream cannot make one
         self._graph: torch.cuda.CUDAGraph | None = None
         self._ready = False
@@ -51,7 +61,7 @@ class Replayed:
 
     def __call__(self) -> None:
         """Do one step."""
-        if self._ready and self._graph is None and self._fits and can_capture():
+        if self._ready and self._graph is None and self._fits and can_capture(self._kernels):
             self._capture()
         if self._graph is not None:
             self._graph.replay()

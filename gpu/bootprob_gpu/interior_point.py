@@ -21,12 +21,13 @@ from bootprob_gpu.cuda_graph import Replayed, can_capture
 from bootprob_gpu.interior_point_passes import correct, judge, losses, move, weigh
 from bootprob_gpu.interior_point_state import State, start
 from bootprob_gpu.normal_matrices import LARGEST_FACTORED, NormalMatrices, factored, solved
-from bootprob_gpu.triton_choice import use_triton
+from bootprob_gpu.triton_choice import kernel_names, use_triton
 
 __all__ = ["interior_point"]
 
 # Problems × rows below which launching the kernels one by one takes longer than running them.
 _REPLAYED_CELLS = 2**22
+_KERNELS = kernel_names(losses, judge, weigh, factored, solved, correct, move)  # of an iteration
 
 
 def interior_point(
@@ -86,8 +87,8 @@ def _iterate(
         _advance(X1, state, normal)
         _certify(X1, state)
 
-    replayed = can_capture() and _is_small(X1, state)
-    iterate: Callable[[], None] = Replayed(step, X1.device) if replayed else step
+    replayed = can_capture(_KERNELS) and _is_small(X1, state)
+    iterate: Callable[[], None] = Replayed(step, X1.device, _KERNELS) if replayed else step
     _certify(X1, state)
     for _ in range(max_iter):
         # The one thing that an iteration reads from the device.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -19,7 +19,10 @@ from typing import Literal, ParamSpec, TypeVar
 
 import torch
 
-__all__ = ["KernelFallbackWarning", "fell_back", "triton_kernels", "use_triton", "with_twin"]
+__all__ = [
+    "KernelFallbackWarning", "fell_back", "kernel_names", "triton_kernels", "use_triton",
+    "with_twin",
+]  # fmt: skip
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,6 +30,7 @@ Choice = Literal["auto", "never", "always"]
 
 _choice: ContextVar[Choice] = ContextVar("triton_kernels", default="auto")
 _broken: set[str] = set()  # kernels that could not be compiled in this process
+_OLDEST = (3, 5)  # version of Triton; 3.3 and 3.4 know no matrix products of float64
 _NOT_LOADED = ("kernel image", "PTX", "ptx")  # in what the driver says of such kernels
 
 
@@ -60,9 +64,20 @@ def use_triton(device: torch.device) -> bool:
     return choice == "always"
 
 
-def fell_back() -> bool:
-    """Whether a kernel could not be compiled in this process, so that its twin stands in."""
-    return bool(_broken)
+def kernel_names(*launches: Callable[..., object]) -> frozenset[str]:
+    """Names of the kernels that these functions, decorated by `with_twin`, launch."""
+    return frozenset(launch.kernel_name for launch in launches)  # type: ignore[attr-defined]
+
+
+def fell_back(kernels: Collection[str]) -> bool:
+    """Whether one of these kernels could not be compiled in this process: its twin stands in.
+
+    Parameters
+    ----------
+    kernels : collection of str
+        From `kernel_names`.
+    """
+    return not _broken.isdisjoint(kernels)
 
 
 def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -98,15 +113,24 @@ def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], 
                 warnings.warn(
                     f"The Triton kernel {name!r} could not be compiled ({type(error).__name__}"
                     f"{': ' + reason[0] if reason else ''}); its twin in plain torch does the "
-                    "work, more slowly.",
+                    f"work, more slowly.{_advice(import_module('triton').__version__)}",
                     KernelFallbackWarning,
                     stacklevel=2,
                 )
                 return twin(*args, **kwargs)
 
+        chosen.kernel_name = name  # type: ignore[attr-defined]
         return chosen
 
     return decorate
+
+
+def _advice(installed: str) -> str:
+    """What a version of Triton has to do with a kernel that it does not compile."""
+    if tuple(int(part) for part in installed.split(".")[:2]) >= _OLDEST:
+        return ""
+    oldest = ".".join(str(part) for part in _OLDEST)
+    return f" This is Triton {installed}; install {oldest} or newer."
 
 
 @cache

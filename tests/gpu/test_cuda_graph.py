@@ -13,6 +13,7 @@ from bootprob_gpu.triton_choice import KernelFallbackWarning
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 CAPTURING = "CUDA error: operation not permitted when stream is capturing"
+KERNELS = interior_point._KERNELS
 INVALIDATED = "CUDA error: operation failed due to a previous error during capture"
 
 
@@ -91,7 +92,7 @@ def replayed(cuda: Cuda, error: Exception | None = None) -> Replayed:
         if cuda.capturing and error is not None:
             raise error
 
-    return Replayed(step, cuda.device)
+    return Replayed(step, cuda.device, KERNELS)
 
 
 def work(cuda: Cuda) -> list[str]:
@@ -123,7 +124,7 @@ def test_a_step_that_cannot_be_captured_is_run_as_it_is_and_no_other_is_tried(cu
         another()
     first = ["run", "begin", "recorded", "end", "release 1", "run"]
     assert work(cuda) == [*first, "run", "run", "run"]
-    assert not can_capture()
+    assert not can_capture(KERNELS)
 
 
 @pytest.mark.parametrize(
@@ -185,14 +186,41 @@ def test_no_step_is_captured_once_a_twin_stands_in_for_a_kernel(cuda):
     triton_choice._broken.add("Cholesky factor")
     step()
     assert work(cuda) == ["run", "run"]
-    assert not can_capture()
+    assert not can_capture(KERNELS)
+
+
+@pytest.mark.parametrize("kernel", ["votes", "smo"])
+def test_a_kernel_that_the_step_does_not_launch_is_none_of_its_business(cuda, kernel):
+    triton_choice._broken.add(kernel)
+    assert can_capture(KERNELS)
+    step = replayed(cuda)
+    step()
+    step()
+    assert work(cuda)[-1] == "replay"
+
+
+def test_the_kernels_of_an_iteration_are_those_that_it_asks_for(rng, monkeypatch):
+    class Asked(set):
+        """Everything is broken, and what was asked about is noted."""
+
+        def __contains__(self, name: object) -> bool:
+            self.add(name)
+            return True
+
+    asked = Asked()
+    monkeypatch.setattr(triton_choice, "_broken", asked)
+    monkeypatch.setattr(triton_choice, "use_triton", lambda device: True)
+    X = rng.normal(size=(20, 2))
+    y = np.where(np.arange(20) % 2 > 0, 1, -1)
+    fit(Problem(X, y, np.ones((1, 20), dtype=int), [1.0]), solver="interior-point", device="cpu")
+    assert set(asked) == KERNELS
 
 
 def test_a_graph_that_there_is_goes_on(cuda):
     step = replayed(cuda)
     step()
     step()
-    triton_choice._broken.add("votes")
+    triton_choice._broken.add("Cholesky factor")
     step()
     assert work(cuda)[-2:] == ["replay", "replay"]
 
@@ -211,7 +239,7 @@ def test_other_errors_pass(cuda, error):
         step()
     assert work(cuda)[-1] == "end"
     assert cuda.allocating == []
-    assert can_capture()
+    assert can_capture(KERNELS)
 
 
 def test_small_batches_on_a_gpu_are_replayed():

@@ -11,6 +11,7 @@ from bootprob_gpu import triton_choice
 from bootprob_gpu.triton_choice import (
     KernelFallbackWarning,
     fell_back,
+    kernel_names,
     triton_kernels,
     use_triton,
     with_twin,
@@ -58,14 +59,36 @@ def test_cpu_tensors_go_to_the_twin_unless_told_otherwise():
 def test_a_kernel_that_cannot_be_compiled_warns_once_and_its_twin_works_on(monkeypatch, error):
     _pretend_cuda(monkeypatch)
     launch, calls = failing(error)
-    assert not fell_back()
+    assert not fell_back({"sum"})
     with pytest.warns(KernelFallbackWarning, match="'sum' could not be compiled"):
         assert launch(torch.tensor(1)) == 2
-    assert fell_back()
+    assert fell_back({"sum"})
+    assert fell_back({"product", "sum"})
+    assert not fell_back({"product"})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert launch(torch.tensor(2)) == 3
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("installed", "advised"), [("3.4.0", True), ("3.5.0", False), ("3.10.1+git", False)]
+)
+def test_an_older_triton_is_named_as_the_likely_reason(monkeypatch, installed, advised):
+    _pretend_cuda(monkeypatch)
+    monkeypatch.setattr("triton.__version__", installed)
+    launch, _ = failing(ImportError("Unsupported lhs dtype fp64"))
+    with pytest.warns(KernelFallbackWarning) as said:
+        launch(torch.tensor(1))
+    (warning,) = said
+    assert ("Triton 3.4.0; install 3.5 or newer" in str(warning.message)) == advised
+
+
+def test_a_launch_says_which_kernel_it_is_about():
+    one, other = (with_twin(len, name=name)(len) for name in ("one", "other"))
+    assert kernel_names(one, other, one) == {"one", "other"}
+    with pytest.raises(AttributeError):
+        kernel_names(len)
 
 
 def test_a_compiler_that_is_missing_counts_and_an_error_of_triton_too(monkeypatch):
@@ -131,7 +154,7 @@ def test_of_the_drivers_errors_only_a_kernel_that_is_not_loaded_counts(
     else:
         with pytest.raises(RuntimeError, match="CUDA"):
             launch(torch.ones(1))
-    assert fell_back() == falls_back
+    assert fell_back({"sum"}) == falls_back
 
 
 def test_a_kernel_is_launched_on_the_device_of_its_first_tensor(monkeypatch):
