@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bootprob.grids import DEFAULT_C
     from bootprob.sensitivity import probability_sensitivity
 
+__version__ = "0.1.0"
+
 __all__ = [
     "DEFAULT_C",
     "BootprobError",

@@ -15,17 +15,16 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 from sklearn.utils import check_random_state
 
+from bootprob import __version__
 from bootprob.exceptions import DataError
 from bootprob.files import check_output, replace_when_complete
 from bootprob.resampling import draw_entropy
@@ -137,6 +136,8 @@ class Checkpoint:
         DataError
             The file is damaged, or of another fit or shard.
         """
+        from safetensors import SafetensorError, safe_open
+
         path = self._path(number)
         try:
             with safe_open(path, framework="numpy") as file:
@@ -156,6 +157,8 @@ class Checkpoint:
         OSError
             The disk is full or the folder cannot be written.
         """
+        from safetensors.numpy import save as to_bytes
+
         numeric = {name: np.asarray(array, order="C") for name, array in arrays.items()}
         header = json.dumps(self._header(number, numeric))
         data = to_bytes(numeric, metadata={_ENTRY: header})
@@ -215,11 +218,19 @@ def _made_of(work: Work, device: torch.device) -> dict[str, str]:
         "constraints": repr(constraints),
         "device": device.type,
         "shards": _checksum(np.array(shards)),
+        "version of bootprob": __version__,
         **{
-            f"version of {name}": version(name)
-            for name in ("bootprob", "torch", "numpy", "scipy", "numba", "scikit-learn")
+            f"version of {name}": _version(name)
+            for name in ("torch", "numpy", "scipy", "numba", "scikit-learn")
         },
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # machines without Numba train with plain torch
+        return "not installed"
 
 
 def _checksum(*parts: str | NDArray[Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from bootprob import __version__
 from bootprob.cli_control import (
     BoundName,
     Confidence,
@@ -72,9 +73,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"bootprob {version('bootprob')}")
+        typer.echo(f"bootprob {__version__}")
         raise typer.Exit
 
 

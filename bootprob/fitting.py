@@ -15,6 +15,7 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from bootprob import __version__
 from bootprob.checkpoints import Checkpoint
 from bootprob.control import controlled_rates
 from bootprob.copied_rows import warn_of_copies
@@ -193,7 +194,8 @@ class Prepared:
             "device_": str(self.device),
             "versions_": {
                 "python": platform.python_version(),
-                **{name: version(name) for name in ("bootprob", "torch", "numpy", "scikit-learn")},
+                "bootprob": __version__,
+                **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
             },
         }
 

@@ -9,15 +9,12 @@ import hashlib
 import json
 import os
 import stat
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as tensors_of
-from safetensors.numpy import save as to_bytes
 
+from bootprob import __version__
 from bootprob.exceptions import ModelFileError
 from bootprob.files import replace_when_complete
 from bootprob.stored_values import parse
@@ -65,10 +62,12 @@ def write_model_file(
     OSError
         The disk is full or the folder cannot be written.
     """
+    from safetensors.numpy import save as to_bytes
+
     content = content | {"shapes": _shapes(arrays)}
     header = {
         "protocol": PROTOCOL,
-        "bootprob": version("bootprob"),
+        "bootprob": __version__,
         "content": content,
         "sha256": _checksum(content, arrays),
     }
@@ -100,6 +99,9 @@ def read_model_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[
     ModelFileError
         The file is missing, damaged, no model file, of another protocol, or larger than memory.
     """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as tensors_of
+
     header, data = _read(path)
     content = header["content"]
     try:
@@ -203,7 +205,7 @@ def _check_protocol(path: str | os.PathLike[str], header: dict[str, Any]) -> Non
     if type(header["protocol"]) is not int or header["protocol"] != PROTOCOL:
         raise ModelFileError(
             f"{path} was written by bootprob {_shown(header['bootprob'])} with protocol "
-            f"{_shown(header['protocol'])}; this is {version('bootprob')}, which reads protocol "
+            f"{_shown(header['protocol'])}; this is {__version__}, which reads protocol "
             f"{PROTOCOL}. Use that version or fit the model again."
         )
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 import os
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bootprob import __version__
 from bootprob.estimator import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.files import check_output, replace_when_complete
@@ -119,7 +119,7 @@ def export_onnx(
         ],
         description="Probabilities of two classes from bootstrapped support vector machines.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
-        producer_version=version("bootprob"),
+        producer_version=__version__,
     )
     with replace_when_complete(target) as file:
         file.write(made.SerializeToString())

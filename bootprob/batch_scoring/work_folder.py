@@ -21,13 +21,13 @@ import shutil
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
+from bootprob import __version__
 from bootprob.batch_scoring.checked_files import (
     checksum_of_file,
     checksum_of_json,
@@ -107,7 +107,7 @@ class WorkFolder:
         UserWarning
             The folder is damaged and the run begins afresh.
         """
-        stated = {"protocol": _PROTOCOL, "bootprob": version("bootprob"), **run}
+        stated = {"protocol": _PROTOCOL, "bootprob": __version__, **run}
         self._checksum = checksum_of_json(stated)
         published = self._published()
         if published is not None and published["run"] == self._checksum:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -15,6 +14,7 @@ from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from bootprob import __version__
 from bootprob.exceptions import DataError
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
@@ -217,7 +217,7 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     @router.get("/v2", tags=["v2"], response_model=ServerMetadata, responses={401: refusals[401]})
     async def server_metadata() -> Response:
         """Name and version of the server."""
-        return json_reply({"name": "bootprob", "version": version_of("bootprob"), "extensions": []})
+        return json_reply({"name": "bootprob", "version": __version__, "extensions": []})
 
     def add(path: str, version: str | None) -> None:
         # The same three with and without a version in the address.

@@ -7,7 +7,6 @@ from math import ceil
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
 import torch
 
 __all__ = ["chunked", "free_bytes", "is_out_of_memory", "visible_block"]
@@ -16,6 +15,7 @@ T = TypeVar("T")
 
 _SHARE_OF_FREE = 0.5
 _GPU_MODELS = 512
+_MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 # What torch says on a CPU, the driver, and cuBLAS and cuSOLVER of their workspaces.
 _OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "ALLOC_FAILED")
@@ -32,7 +32,7 @@ def free_bytes(device: torch.device, limit: int | None = None) -> int:
         # Blocks that torch caches count as used for the driver but are ours to use again.
         free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     else:
-        free = int(min(psutil.virtual_memory().available, _container_bytes()))
+        free = int(min(_available_bytes(), _container_bytes()))
     planned = int(free * _SHARE_OF_FREE)
     return planned if limit is None else min(planned, limit)
 
@@ -101,6 +101,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return True
     return any(said in str(error) for said in _OUT_OF_MEMORY)
+
+
+def _available_bytes() -> int:
+    """Bytes that programs of the machine could still take, as its system estimates it."""
+    if _MEMINFO.exists():  # Linux; what psutil reads there
+        for line in _MEMINFO.read_text().splitlines():
+            name, amount, *_ = line.split()
+            if name == "MemAvailable:":
+                return 1024 * int(amount)
+    import psutil
+
+    return psutil.virtual_memory().available
 
 
 def _container_bytes() -> float:

@@ -13,6 +13,7 @@ import torch
 from bootprob_gpu.dual_training import train_dual
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.linear_training import train_linear
+from bootprob_gpu.numba_choice import numba_loads
 from bootprob_gpu.problem import InputError, Problem
 from bootprob_gpu.triton_choice import use_triton
 
@@ -58,7 +59,8 @@ def fit(
         on the CPU, problem by problem. "smo-batched": both kernels, any device; "smo-compiled":
         the same on the CPU, path by path; "smo-fused": the same on CUDA, each path by one program
         of a Triton kernel. "auto" takes an interior point for a linear kernel with no more
-        columns than rows, else SMO; compiled on the CPU, fused on CUDA where triton is installed.
+        columns than rows, else SMO; compiled on the CPU where Numba can be loaded, fused on CUDA
+        where triton is installed.
     tol : float, optional
         Relative duality gap to reach; default 1e-7 for the linear kernel and 1e-6 for RBF in
         float64, 1e-4 in float32.
@@ -159,14 +161,14 @@ def iter_fit(
 def choose_solver(problem: Problem, device: torch.device) -> Solver:
     """What "auto" stands for.
 
-    Interior point if linear and p ≤ n, else SMO; compiled on a CPU, fused into a Triton kernel
-    where those run.
+    Interior point if linear and p ≤ n, else SMO; compiled on a CPU where Numba can be had, fused
+    into a Triton kernel where those run.
     """
     n, p = problem.X.shape
-    on_cpu = device.type == "cpu"
+    compiled = device.type == "cpu" and numba_loads()
     if problem.kernel == "linear" and p <= n:
-        return "interior-point-compiled" if on_cpu else "interior-point"
-    if on_cpu:
+        return "interior-point-compiled" if compiled else "interior-point"
+    if compiled:
         return "smo-compiled"
     return "smo-fused" if use_triton(device) else "smo-batched"
 
@@ -212,6 +214,8 @@ class Options:
                 )
         if solver.endswith("-compiled") and device.type != "cpu":
             raise InputError(f"{solver!r} runs on the CPU only, not on {device}; use 'auto'.")
+        if solver.endswith("-compiled") and not numba_loads():
+            raise InputError(f"{solver!r} takes Numba, which cannot be loaded; use 'auto'.")
         if solver == "smo-fused" and not _runs_kernels(device):
             raise InputError(
                 f"'smo-fused' is a Triton kernel, which cannot run on {device} here; use 'auto'."

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from bootprob_gpu.numba_choice import numba_loads
 from bootprob_gpu.paths import workers
 from bootprob_gpu.triton_choice import use_triton, with_twin
 
@@ -36,7 +37,7 @@ def vote_counter(coef: Tensor, intercept: Tensor) -> Callable[[Tensor], Tensor]:
         Takes rows (m, k), of the type and on the device of the coefficients, and returns how many
         replicates score them above 0: int32, shape (R, m).
     """
-    if coef.device.type == "cpu" and not use_triton(coef.device):
+    if coef.device.type == "cpu" and not use_triton(coef.device) and numba_loads():
         from bootprob_gpu.votes_compiled import PackedModels, count_votes  # numba: slow to load
 
         packed = PackedModels(coef.numpy(), intercept.numpy())
