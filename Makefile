@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -86,9 +86,12 @@ fuzz-server: $(TESTABLE)  ## the server asked by a stranger, 20,000 times, from 
 	$(BIN)/python tests/server/fuzz_server.py
 
 # make gpu-check PYTHON_GPU=python3 takes an interpreter that has torch and what else it has.
+# Two commands of at most 8 minutes: the second one is make gpu-check GPU_CHECK=--second
 gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU, and how fast?
-	$(if $(PYTHON_GPU),PYTHONPATH=.:gpu$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON_GPU),$(BIN)/python) \
-		gpu/check $(GPU_CHECK)
+	$(or $(PYTHON_GPU),$(BIN)/python) gpu/check $(GPU_CHECK)
+
+gpu-wheels: $(INSTALLED)  ## packages to carry to a GPU that nothing can be installed beside
+	$(BIN)/python gpu/check/gather.py
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'

@@ -1,4 +1,4 @@
-"""The newest result of ``make gpu-check``, laid out for the document."""
+"""The newest results of ``make gpu-check``, laid out for the document."""
 
 from __future__ import annotations
 
@@ -13,46 +13,74 @@ FOLDER = Path(__file__).parents[1] / "results"
 _TIMES = (
     "linear training times",
     "RBF training times",
-    "RBF training times without Triton",
+    "RBF training times without Triton",  # of format 1
     "scoring times",
+    "times without Triton",
 )
 _KERNELS_SHOWN = 4
+_COUNTERS = {
+    "gpu__time_duration.sum": "time",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "SM throughput",
+    "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": "memory throughput",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "warps active",
+    "launch__registers_per_thread": "registers",
+}
 
 
 def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
-    """The result that started last and is no rehearsal, or None where there is none.
+    """The results that started last and are no rehearsals, or None where there is none.
+
+    Of format 2, which has a file for each of the two commands, the other command's newest file of
+    the same code and device joins in. Runs of single parts (``--only``) stand by themselves and
+    are not shown.
 
     Parameters
     ----------
     folder : Path
-        Where `gpu/check` writes its JSON files.
+        Where `gpu/check` writes its JSON files; those of other programs are left alone.
 
     Returns
     -------
     dict or None
-        The file's own content, with ``"file"``, ``"promises"``, ``"times"``, ``"ceilings"``,
-        ``"shares"`` and ``"incomplete"`` (parts that did not end well) laid out as tables.
+        The content of the newest file with the parts of both, and ``"files"``, ``"verdicts"`` (of
+        each command), ``"promises"``, ``"kept"`` (those that hold, by part), ``"times"``,
+        ``"estimator"``, ``"ceilings"``, ``"shares"``, ``"counters"`` and ``"incomplete"`` (parts
+        that did not end well) laid out as tables.
     """
     found = []
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        if not content["rehearsal"]:
+        shown = content.get("command", "first") in ("first", "second")
+        if content.get("rehearsal", True) is False and shown:
             found.append((content["started"], path.name, content))
     if not found:
         return None
-    _, file, content = max(found, key=lambda entry: entry[:2])
-    parts = content["parts"]
+    found.sort(key=lambda entry: entry[:2])
+    _, file, content = found[-1]
+    pair = {_command(content): (file, content)}
+    for _, name, other in found[:-1]:
+        if _command(other) != _command(content) and _origin(other) == _origin(content):
+            pair[_command(other)] = (name, other)
+    files = dict(sorted(pair.items()))  # "first" is before "second"
+    parts = {name: part for _, each in files.values() for name, part in each["parts"].items()}
     return {
         **content,
-        "file": file,
+        "files": [name for name, _ in files.values()],
+        "verdicts": {command: each.get("verdict") for command, (_, each) in files.items()},
         "promises": [
             (name, promise) for name, part in parts.items() for promise in part.get("promises", ())
         ],
+        "kept": {name: kept for name, part in parts.items() if (kept := _kept(part))},
         "times": {name: _measured(parts, name) for name in _TIMES},
+        "estimator": _measured(parts, "estimator times"),
         "ceilings": _measured(parts, "ceilings"),
         "shares": {
             job: {**shares, "kernels": shares["kernels"][:_KERNELS_SHOWN]}
             for job, shares in _measured(parts, "kernel shares").items()
+        },
+        "counters": {
+            kernel: {title: _median(found["metrics"].get(key)) for key, title in _COUNTERS.items()}
+            for kernel, found in _measured(parts, "Nsight Compute").items()
         },
         "incomplete": {
             name: (part["status"], part.get("why", ""))
@@ -62,7 +90,27 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
     }
 
 
+def _kept(part: dict[str, Any]) -> list[str]:
+    return [each["promise"] for each in part.get("promises", ()) if each["holds"]]
+
+
+def _command(content: dict[str, Any]) -> str:
+    return content.get("command", "first")
+
+
+def _origin(content: dict[str, Any]) -> tuple[str, str]:
+    return content["source"]["sha256"], content["device"]["name"]
+
+
 def _measured(parts: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
     """Results of a part, less those that say in words why there is no number."""
     measured = parts.get(name, {}).get("measured", {})
     return {job: found for job, found in measured.items() if isinstance(found, dict)}
+
+
+def _median(metric: dict[str, Any] | None) -> str:
+    """A counter's middle value with its unit, or a dash."""
+    numbers = sorted(v for v in (metric or {}).get("values", ()) if isinstance(v, (int, float)))
+    if metric is None or not numbers:
+        return "–"
+    return f"{numbers[len(numbers) // 2]:,.4g} {metric['unit']}".rstrip()

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import torch
 
@@ -36,6 +36,34 @@ _NOT_LOADED = ("kernel image", "PTX", "ptx")  # in what the driver says of such 
 
 class KernelFallbackWarning(RuntimeWarning):
     """A Triton kernel could not be compiled; its slower twin in plain torch is used."""
+
+
+Witness = Callable[
+    [str, Callable[..., Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any
+]
+_witness: ContextVar[Witness | None] = ContextVar("witness", default=None)
+_names: set[str] = set()  # of all kernels with twins in the modules that were imported
+
+
+@contextmanager
+def witnessed(witness: Witness) -> Iterator[frozenset[str]]:
+    """Have every launch inside made by a function, which can run the twin beside it.
+
+    Parameters
+    ----------
+    witness : callable
+        Called as ``witness(name, launch, twin, args, kwargs)``; returns what `launch` returns.
+
+    Yields
+    ------
+    frozenset of str
+        The names of all kernels.
+    """
+    token = _witness.set(witness)
+    try:
+        yield frozenset(_names)
+    finally:
+        _witness.reset(token)
 
 
 @contextmanager
@@ -96,6 +124,8 @@ def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], 
     """
 
     def decorate(launch: Callable[P, T]) -> Callable[P, T]:
+        _names.add(name)
+
         @wraps(launch)
         def chosen(*args: P.args, **kwargs: P.kwargs) -> T:
             device = args[0].device  # type: ignore[attr-defined]
@@ -104,6 +134,8 @@ def with_twin(twin: Callable[P, T], *, name: str) -> Callable[[Callable[P, T]], 
                 return twin(*args, **kwargs)
             try:
                 with torch.cuda.device_of(args[0]):
+                    if (witness := _witness.get()) is not None:
+                        return witness(name, launch, twin, args, kwargs)
                     return launch(*args, **kwargs)
             except Exception as error:
                 if always or not _is_compile_error(error):

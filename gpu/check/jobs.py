@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from plan import ROOT
+from sklearn.datasets import load_breast_cancer
 
 from bootprob.grids import DEFAULT_C, gamma_grid
 from bootprob.resampling import bootstrap_counts
@@ -43,7 +44,8 @@ def table(name: str, n_rows: int | None = None) -> Table:
     ----------
     name : {"Wisconsin", "German credit", "adult-like"}
         The German credit data are not part of the project: where the folder BOOTPROB_DATASETS
-        lacks them, rows of the same shape are made by formula, and their name says so.
+        lacks them, or pandas is not there to read them, rows of the same shape are made by
+        formula, and their name says so.
     n_rows : int, optional
         Only the first so many rows.
     """
@@ -54,10 +56,11 @@ def table(name: str, n_rows: int | None = None) -> Table:
 @cache
 def _loaded(name: str) -> Table:
     if name == "Wisconsin":
-        X, positive = _benchmark("datasets").LOADERS["wisconsin"]()
+        X, target = load_breast_cancer(return_X_y=True)
+        positive = target == 0  # malignant
     elif name == GERMAN:
         datasets = _benchmark("datasets")
-        if (datasets.FOLDER / "german/german.data").exists():
+        if (datasets.FOLDER / "german/german.data").exists() and importlib.util.find_spec("pandas"):
             X, positive = datasets.LOADERS["german"]()
             X, positive = X[:900], positive[:900]
         else:

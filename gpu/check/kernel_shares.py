@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -14,35 +14,46 @@ from torch.profiler import ProfilerActivity, profile
 
 from bootprob_gpu import choose_solver, fit
 
-__all__ = ["run"]
+__all__ = ["jobs", "run"]
 
 _SHOWN = 12  # kernels
 
 
 def run(record: Record) -> None:
     """One linear fit, one scoring, one RBF fit; the last of few replicates."""
-    wisconsin, german = (table(name, record.size(None, 80)) for name in ("Wisconsin", GERMAN))
-    linear = batch(wisconsin, "linear", record.size(500, 4))
-    _profile(
-        record, f"training, {wisconsin.title}, linear", lambda: fit(linear, device=record.device)
-    )
-    larger = fit(batch(german, "linear", record.size(500, 4)), device=record.device)
-    models = replace(larger, dtype=torch.float32)
+    for name, work in jobs(record.device, record.tiny):
+        _profile(record, name, work)
+
+
+def jobs(device: torch.device, tiny: bool) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What is profiled, with its name.
+
+    Parameters
+    ----------
+    device : torch.device
+    tiny : bool
+        Whether to rehearse with tiny sizes.
+    """
+    wisconsin, german = (table(name, 80 if tiny else None) for name in ("Wisconsin", GERMAN))
+    replicates = 4 if tiny else 500
+    linear = batch(wisconsin, "linear", replicates)
+    yield f"training, {wisconsin.title}, linear", lambda: fit(linear, device=device)
+    larger = batch(german, "linear", replicates)
+    yield f"training, {german.title}, linear", lambda: fit(larger, device=device)
+    models = replace(fit(larger, device=device), dtype=torch.float32)
     weights = torch.full_like(models.intercept[0], 1 / models.intercept.shape[1])
-    rows = torch.randn(record.size(1_000_000, 1_000), german.X.shape[1], device=record.device)
-    _profile(
-        record,
+    rows = torch.randn(1_000 if tiny else 1_000_000, german.X.shape[1], device=device)
+    yield (
         f"votes, {len(rows):,} rows, linear, float32",
         lambda: models.vote_shares(rows, weights),
     )
-    rbf = batch(
-        german, "rbf", record.size(25, 2), n_C=record.size(11, 2), n_gamma=record.size(11, 2)
-    )
+    grid = 2 if tiny else 11
+    rbf = batch(german, "rbf", 2 if tiny else 25, n_C=grid, n_gamma=grid)
     name, most = f"training, {german.title}, RBF", None
-    if choose_solver(rbf, record.device) == "smo-batched":  # a launch for every step of it
+    if choose_solver(rbf, device) == "smo-batched":  # a launch for every step of it
         most = 200
         name += f", at most {most} iterations a model"
-    _profile(record, name, lambda: fit(rbf, device=record.device, max_iter=most))
+    yield name, lambda: fit(rbf, device=device, max_iter=most)
 
 
 def _profile(record: Record, name: str, work: Callable[[], object]) -> None:

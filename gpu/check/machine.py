@@ -6,20 +6,17 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
-import tempfile
-import tomllib
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import torch
-from plan import ROOT
 
-__all__ = ["facts", "name_the_source_tree"]
+from bootprob import __version__
+
+__all__ = ["facts"]
 
 _PACKAGES = (
-    "bootprob", "torch", "triton", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "pytest",
+    "torch", "triton", "numpy", "scipy", "scikit-learn", "numba", "cvxpy", "pytest",
 )  # fmt: skip
 
 
@@ -35,6 +32,7 @@ def facts(device: str) -> dict[str, Any]:
         "device": {"name": f"CPU rehearsal {platform.machine()}"},
         "versions": {
             "python": platform.python_version(),
+            "bootprob": __version__,
             **{name: _version(name) for name in _PACKAGES},
             "CUDA": torch.version.cuda,
             "driver": _driver(),
@@ -54,23 +52,6 @@ def facts(device: str) -> dict[str, Any]:
                 "compute capability": f"{card.major}.{card.minor}",
             }
     return found
-
-
-def name_the_source_tree() -> None:
-    """Let `importlib.metadata` know bootprob's version where it is not installed but on the path.
-
-    On a lent machine only the tree is there; every fitted model writes down the version.
-    """
-    if _version("bootprob") is not None:
-        return
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    folder = Path(tempfile.mkdtemp(prefix="bootprob-metadata-"))
-    info = folder / f"bootprob-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: bootprob\nVersion: {project['version']}\n", encoding="utf-8"
-    )
-    sys.path.append(str(folder))
 
 
 def _version(package: str) -> str | None:

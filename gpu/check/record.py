@@ -9,11 +9,15 @@ from typing import IO, Any
 import torch
 from result_file import finite
 
-__all__ = ["PartSkippedError", "Record"]
+__all__ = ["PartIncompleteError", "PartSkippedError", "Record"]
 
 
 class PartSkippedError(Exception):
     """The part cannot be done here; the message says what is missing."""
+
+
+class PartIncompleteError(Exception):
+    """Some of the part could not be done here; the message says what, and why."""
 
 
 class Record:
@@ -31,16 +35,25 @@ class Record:
         Time that the part has.
     ceilings : dict
         What the part "ceilings" measured, empty if it has not run.
+    shares : dict, optional
+        What the part "kernel shares" measured, likewise.
     """
 
     def __init__(
-        self, channel: IO[str], device: str, tiny: bool, seconds: float, ceilings: dict[str, Any]
+        self,
+        channel: IO[str],
+        device: str,
+        tiny: bool,
+        seconds: float,
+        ceilings: dict[str, Any],
+        shares: dict[str, Any] | None = None,
     ) -> None:
         self._channel = channel
         self._deadline = time.monotonic() + seconds
         self.device = torch.device(device)
         self.tiny = tiny
         self.ceilings = ceilings
+        self.shares = shares or {}
         self.kept = True
 
     def size(self, full: Any, tiny: Any) -> Any:

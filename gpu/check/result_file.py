@@ -31,13 +31,15 @@ class ResultFile:
     device : str
         Name of the device, for the file's name.
     content : dict
-        What is known beforehand, with "started" (ISO 8601) and "source".
+        What is known beforehand, with "started" (ISO 8601), "source" and "command".
     """
 
     def __init__(self, folder: Path, device: str, content: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         device = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
         stem = f"{device}-{content['started'][:10]}-{content['source']['commit'][:7]}"
+        if content["command"] == "second":
+            stem += "-second"
         self.path, again = folder / f"{stem}.json", 1
         while self.path.exists():  # an earlier run of the same day stays
             again += 1

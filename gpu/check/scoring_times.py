@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -13,35 +13,22 @@ from jobs import GERMAN, batch, table
 from record import Record
 from timing import Stopwatch, peak_bytes, summary
 
-from bootprob_gpu import fit
+from bootprob_gpu import FittedBatch, fit
 from bootprob_gpu.triton_choice import triton_kernels
 
-__all__ = ["run"]
+__all__ = ["by_twins", "run"]
 
 _MOST_RUNS = 5
-_SECONDS = 8.0  # for the runs of one job
+_SECONDS = 4.0  # for the runs of one job
 
 
 def run(record: Record) -> None:
     """Vote shares in both precisions, with rows on the device and from the host; then scores."""
-    source = table(GERMAN, record.size(None, 80))
-    problem = batch(source, "linear", record.size(500, 5), n_C=record.size(11, 2))
-    fitted = fit(problem, device=record.device)
-    B, R = fitted.intercept.shape
-    m, p = record.size(10_000_000, 3_000), problem.X.shape[1]
-    weights = torch.full((R,), 1 / R, dtype=torch.float64, device=record.device)
-    draws = torch.Generator(record.device).manual_seed(0)
+    job = _Job.prepared(record)
     for dtype in (torch.float32, torch.float64):
-        rows = torch.randn(m, p, dtype=dtype, device=record.device, generator=draws)
-        models = replace(fitted, dtype=dtype)
-        name = f"votes, {m:,} rows × {p}, {B * R:,} models, {str(dtype).removeprefix('torch.')}"
-        work = vote_shares(m, p, B * R, dtype)
-
-        def vote(rows: torch.Tensor, models=models) -> torch.Tensor:
-            return models.vote_shares(rows, weights)
-
+        rows, vote, name, work = job.of(record, dtype)
         _measure(record, f"{name}, rows on the device", vote, rows, work, "auto")
-        pinned = torch.empty(m, p, dtype=dtype, pin_memory=record.device.type == "cuda")
+        pinned = torch.empty(rows.shape, dtype=dtype, pin_memory=record.device.type == "cuda")
         pinned.copy_(rows)
         sent = replace(work, sent=float(pinned.nbytes))
         _measure(record, f"{name}, rows in pinned host memory", vote, pinned, sent, "auto")
@@ -49,19 +36,58 @@ def run(record: Record) -> None:
             host = pinned.clone()
             _measure(record, f"{name}, rows in ordinary host memory", vote, host, sent, "auto")
             del host
-        del pinned
-        _measure(record, f"{name}, rows on the device", vote, rows, work, "never")
-        if dtype == torch.float32:
-            some = rows[: m // 10]
+            some, models = rows[: len(rows) // 10], replace(job.fitted, dtype=dtype)
+            B, (m, p) = len(models.intercept), some.shape
             _measure(
                 record,
-                f"scores of each replicate, {len(some):,} rows × {p}, {B:,} replicates, float32, "
+                f"scores of each replicate, {m:,} rows × {p}, {B:,} replicates, float32, "
                 "rows on the device",
-                lambda rows, models=models: models.replicate_scores(rows, weights),
+                lambda rows, models=models: models.replicate_scores(rows, job.weights),
                 some,
-                replicate_scores(len(some), p, B, dtype),
+                replicate_scores(m, p, B, dtype),
                 "auto",
             )
+        del pinned
+
+
+def by_twins(record: Record) -> None:
+    """Vote shares of rows on the device without Triton, in both precisions."""
+    job = _Job.prepared(record)
+    for dtype in (torch.float32, torch.float64):
+        rows, vote, name, work = job.of(record, dtype)
+        _measure(record, f"{name}, rows on the device", vote, rows, work, "never")
+
+
+@dataclass(frozen=True)
+class _Job:
+    """The ensemble that scores, and the weights of its models in a replicate."""
+
+    fitted: FittedBatch
+    weights: torch.Tensor
+
+    @classmethod
+    def prepared(cls, record: Record) -> _Job:
+        source = table(GERMAN, record.size(None, 80))
+        problem = batch(source, "linear", record.size(500, 5), n_C=record.size(11, 2))
+        fitted = fit(problem, device=record.device)
+        R = fitted.intercept.shape[1]
+        weights = torch.full((R,), 1 / R, dtype=torch.float64, device=record.device)
+        return cls(fitted, weights)
+
+    def of(
+        self, record: Record, dtype: torch.dtype
+    ) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor], str, Work]:
+        """Rows on the device, what counts their votes, the job's name and its least work."""
+        m, p = record.size(10_000_000, 3_000), len(self.fitted.center)
+        draws = torch.Generator(record.device).manual_seed(0)
+        rows = torch.randn(m, p, dtype=dtype, device=record.device, generator=draws)
+        models, count = replace(self.fitted, dtype=dtype), self.fitted.intercept.numel()
+        name = f"votes, {m:,} rows × {p}, {count:,} models, {str(dtype).removeprefix('torch.')}"
+
+        def vote(rows: torch.Tensor) -> torch.Tensor:
+            return models.vote_shares(rows, self.weights)
+
+        return rows, vote, name, vote_shares(m, p, count, dtype)
 
 
 def _measure(

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -22,12 +22,11 @@ from typing import Any
 
 from plan import Part
 from result_file import ResultFile, now
+from verdict import is_complete, verdict
 
-__all__ = ["Interrupted", "Worker", "WorkerLostError", "failures", "supervise"]
+__all__ = ["Interrupted", "Worker", "WorkerLostError", "supervise"]
 
 _START = 120.0  # seconds that a worker may take to load its packages
-BAD = ("failed", "error", "stopped", "crashed", "interrupted")
-"""What a part's status must not be."""
 
 
 class Interrupted(BaseException):
@@ -49,12 +48,13 @@ class WorkerLostError(Exception):
 class Worker:
     """The process that does the work; commands go in and events come out, a line of JSON each."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    def __init__(self, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("worker.py")), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=variables,
             process_group=0,  # with whatever it starts it can be ended as one
         )
         self._killed = False
@@ -171,6 +171,7 @@ def supervise(
                     "code": part.code,
                     "seconds": min(part.seconds, budget - (time.monotonic() - began)),
                     "ceilings": done.get("ceilings", {}).get("measured", {}),
+                    "shares": done.get("kernel shares", {}).get("measured", {}),
                 }
                 for event in fresh.work(command):
                     _note(current, event)
@@ -184,7 +185,6 @@ def supervise(
                 fresh = None
             current = None
             result.write()
-        content["complete"] = all(each["status"] != "not run" for each in done.values())
     except Interrupted as interruption:
         if current is not None:
             current.update(status="interrupted", why=str(interruption))
@@ -194,14 +194,11 @@ def supervise(
         raise
     finally:
         content["finished"] = now()
+        content["complete"] = is_complete(done)
+        content["verdict"], _ = verdict(done)
         result.write()
         if fresh is not None:
             fresh.kill()
-
-
-def failures(parts: dict[str, Any]) -> list[str]:
-    """Names of the parts that failed, in whichever way."""
-    return [name for name, part in parts.items() if part["status"] in BAD]
 
 
 def _note(part: dict[str, Any], event: dict[str, Any]) -> None:

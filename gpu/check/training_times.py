@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scoring_times
 import torch
 from floors import Work, beside_its_floor, linear_training, rbf_training
 from jobs import GERMAN, Table, batch, table
@@ -16,7 +17,7 @@ from timing import Stopwatch, peak_bytes, summary
 from bootprob_gpu import Certificate, FittedBatch, Problem, Status, iter_fit
 from bootprob_gpu.triton_choice import triton_kernels
 
-__all__ = ["linear", "rbf", "rbf_twin"]
+__all__ = ["linear", "rbf", "without_triton"]
 
 _MOST_RUNS = 7
 _KERNELS = {"auto": "Triton where it can", "never": "plain torch"}
@@ -33,11 +34,9 @@ class _Run:
 
 def linear(record: Record) -> None:
     """Wisconsin, German, adult-like; float64."""
-    for name, seconds in (("Wisconsin", 5.0), (GERMAN, 5.0), ("adult-like", 12.0)):
-        source = table(name, record.size(None, 120))
-        problem = batch(source, "linear", record.size(500, 6), n_C=record.size(11, 3))
-        for kernels in ("auto", "never"):
-            _measure(record, source, problem, kernels, torch.float64, seconds)
+    for name, seconds in (("Wisconsin", 4.0), (GERMAN, 4.0), ("adult-like", 10.0)):
+        source, problem = _linear_problem(record, name)
+        _measure(record, source, problem, "auto", torch.float64, seconds)
 
 
 def rbf(record: Record) -> None:
@@ -46,13 +45,22 @@ def rbf(record: Record) -> None:
         source = table(name, record.size(None, 60))
         problem = _rbf_problem(record, source)
         for dtype in (torch.float64, torch.float32):
-            _measure(record, source, problem, "auto", dtype, 8.0)
+            _measure(record, source, problem, "auto", dtype, 7.0)
 
 
-def rbf_twin(record: Record) -> None:
-    """Wisconsin without Triton: launch by launch, hence of a few replicates only."""
+def without_triton(record: Record) -> None:
+    """The linear jobs by plain torch; Wisconsin with an RBF kernel, launch by launch; scoring."""
+    for name, seconds in (("Wisconsin", 3.0), (GERMAN, 3.0), ("adult-like", 8.0)):
+        source, problem = _linear_problem(record, name)
+        _measure(record, source, problem, "never", torch.float64, seconds)
     source = table("Wisconsin", record.size(None, 60))
-    _measure(record, source, _rbf_problem(record, source), "never", torch.float64, 15.0)
+    _measure(record, source, _rbf_problem(record, source), "never", torch.float64, 12.0)
+    scoring_times.by_twins(record)
+
+
+def _linear_problem(record: Record, name: str) -> tuple[Table, Problem]:
+    source = table(name, record.size(None, 120))
+    return source, batch(source, "linear", record.size(500, 6), n_C=record.size(11, 3))
 
 
 def _rbf_problem(record: Record, source: Table) -> Problem:

@@ -22,9 +22,9 @@ from threading import Thread
 from typing import Any
 
 import torch
-from machine import facts, name_the_source_tree
+from machine import facts
 from plan import ROOT
-from record import PartSkippedError, Record
+from record import PartIncompleteError, PartSkippedError, Record
 
 _FRAMES = 8  # of a traceback that are kept
 
@@ -37,12 +37,15 @@ def main(device: str, tiny: bool) -> None:
     faulthandler.enable()
     commands: SimpleQueue[str] = SimpleQueue()
     Thread(target=_listen, args=(commands,), daemon=True).start()
-    name_the_source_tree()
+    if not torch.cuda.is_available():  # before Triton is loaded: its kernels run interpreted
+        os.environ.setdefault("TRITON_INTERPRET", "1")
     Record(channel, device, tiny, 0, {}).send("ready", facts=facts(device))
     fallbacks: set[str] = set()
     while True:
         command = json.loads(commands.get())
-        record = Record(channel, device, tiny, command["seconds"], command["ceilings"])
+        record = Record(
+            channel, device, tiny, command["seconds"], command["ceilings"], command["shares"]
+        )
         end = _do(command["code"], record, fallbacks)
         # The next part, or the tests in a process of their own, may need the memory.
         gc.collect()
@@ -69,6 +72,8 @@ def _do(code: str, record: Record, fallbacks: set[str]) -> dict[str, Any]:
             end: dict[str, Any] = {"status": "passed" if record.kept else "failed"}
         except PartSkippedError as reason:
             end = {"status": "skipped", "why": str(reason)}
+        except PartIncompleteError as reason:
+            end = {"status": "incomplete", "why": str(reason)}
         except ModuleNotFoundError as error:
             if _is_ours(error.name):
                 end = _failure(error)
@@ -76,7 +81,7 @@ def _do(code: str, record: Record, fallbacks: set[str]) -> dict[str, Any]:
                 end = {"status": "skipped", "why": f"the package {error.name} is not installed"}
         except Exception as error:
             end = _failure(error)
-    if end["status"] == "skipped" and not record.kept:
+    if end["status"] in ("skipped", "incomplete") and not record.kept:
         end["status"] = "failed"
     said = sorted({f"{each.category.__name__}: {each.message}" for each in caught})
     if said:

@@ -12,11 +12,10 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import InputError, Problem, fit, models_in_use, scorers, votes, votes_compiled
+from bootprob_gpu import InputError, Problem, fit, models_in_use, scorers, votes
 from bootprob_gpu.scorers import ReplicateScores, Votes
 from bootprob_gpu.triton_choice import triton_kernels
 from bootprob_gpu.votes import vote_counter
-from bootprob_gpu.votes_compiled import PackedModels, count_votes
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 
@@ -52,6 +51,9 @@ def sizes(rng):
 
 @DTYPES
 def test_compiled_votes_are_those_of_the_definition(rng, dtype, monkeypatch):
+    from bootprob_gpu import votes_compiled  # machines with a GPU may lack Numba
+
+    PackedModels, count_votes = votes_compiled.PackedModels, votes_compiled.count_votes
     empty = np.empty
     monkeypatch.setattr(
         votes_compiled.np, "empty", lambda *a, **k: (out := empty(*a, **k)).fill(77) or out
@@ -68,6 +70,8 @@ def test_compiled_votes_are_those_of_the_definition(rng, dtype, monkeypatch):
 
 @DTYPES
 def test_many_columns_and_rows_in_many_tasks(rng, dtype):
+    from bootprob_gpu.votes_compiled import PackedModels, count_votes
+
     for size in ((40, 9000, 1, 7), (5000, 3, 1, 9)):
         rows, coef, intercept = whole(rng, *size, dtype)
         found = count_votes(rows.numpy(), PackedModels(coef.numpy(), intercept.numpy()), 2)
