@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import chisquare
 
 from bootprob.exceptions import DataError
-from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.resampling import _compiled_is_numpys, bootstrap_counts, draw_entropy
+from bootprob.seed_sequences import pcg64_seeds
 
 POSITIVE = np.arange(40) % 2 == 0
 EVEN = np.ones(40)
@@ -74,6 +75,7 @@ def test_a_row_drawn_more_than_255_times_is_counted_in_full(monkeypatch, often):
             return np.where(np.arange(size) < often, 1, 2)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Repetitive())
+    monkeypatch.setattr("bootprob.resampling._WORTH_COMPILING", np.inf)
     positive = np.arange(often + 9) % 2 == 0
     counts, _ = bootstrap_counts(positive, np.ones(often + 9), range(2), [7])
     assert counts[:, 1:3].tolist() == [[often, 9], [often, 9]]
@@ -92,3 +94,75 @@ def test_every_class_of_several_occurs_in_every_sample(rng):
 def test_samples_that_hardly_ever_hold_every_class_are_refused():
     with pytest.raises(DataError, match=r"20 classes, of which the smallest has 1 of 20 rows"):
         bootstrap_counts(np.arange(20), np.ones(20), range(2), [0])
+
+
+@pytest.mark.parametrize(
+    "entropy", [[0], [1, 2, 3, 4], [2**32 - 1] * 4, [2**40, 5, 6, 7, 8], [3] * 11, [2**200]]
+)
+def test_seeds_are_those_of_numpys_sequences(entropy):
+    keys = range(2, 2**32, 2**28 + 1)
+    asked = [np.random.SeedSequence(entropy, spawn_key=(b,)) for b in keys]
+    seeds = np.stack([sequence.generate_state(4, np.uint64) for sequence in asked])
+    np.testing.assert_array_equal(pcg64_seeds(entropy, keys), seeds)
+
+
+# Of 1,073,742 rows one draw in 4,000 is rejected, of a power of two none.
+@pytest.mark.parametrize(
+    ("n", "replicates"),
+    [
+        *((n, range(40, 90)) for n in (2, 3, 4, 7, 64, 569, 1024)),
+        *((n, range(3)) for n in (29_000, 2**16 - 1, 2**16, 2**16 + 1)),
+        (1_073_742, range(1)),
+    ],
+)
+def test_compiled_draws_are_numpys(rng, monkeypatch, n, replicates):
+    codes, weight = rng.integers(0, 2, n), rng.integers(0, 3, n).astype(float)
+    codes[:2], weight[:2] = [0, 1], 1  # the smallest samples often lack one of them
+    both_ways(monkeypatch, codes, weight, replicates, draw_entropy(np.random.RandomState(n)))
+
+
+def test_compiled_draws_are_numpys_with_several_classes_and_threads(rng, monkeypatch):
+    codes = np.repeat([0, 2, 3, 5], [3, 5, 20, 1])
+    weight = np.where(codes == 5, 0.0, 1.0)  # a class of no weight need not be drawn
+    monkeypatch.setattr("bootprob.resampling.workers", lambda: 3)
+    monkeypatch.setattr("bootprob.resampling._WORTH_A_THREAD", 1)
+    _, redrawn = both_ways(monkeypatch, codes, weight, range(400), [int(rng.integers(2**32))])
+    assert redrawn > 0
+
+
+def test_what_a_byte_cannot_count_is_drawn_by_numpy(rng, monkeypatch):
+    monkeypatch.setattr("bootprob.resampling._HIGHEST", 3)  # one sample in twenty has more
+    counts, _ = both_ways(
+        monkeypatch, np.arange(6) % 2, np.ones(6), range(300), [int(rng.integers(2**32))]
+    )
+    assert (counts.max(axis=1) > 3).any()
+    assert (counts.max(axis=1) <= 3).any()
+
+
+def test_a_numpy_that_draws_in_another_way_is_followed(monkeypatch, caplog):
+    monkeypatch.setattr(
+        np.random, "default_rng", lambda seed: np.random.Generator(np.random.MT19937(seed))
+    )
+    _compiled_is_numpys.cache_clear()
+    try:
+        both_ways(monkeypatch, POSITIVE, EVEN, range(5), [8])
+    finally:
+        _compiled_is_numpys.cache_clear()
+    assert "draws integers in a way of its own" in caplog.text
+
+
+def both_ways(monkeypatch, codes, weight, replicates, entropy):
+    """Samples drawn by the compiled loop, which have to be those of numpy's own generators."""
+    found = []
+    for worth_compiling in (np.inf, 0):
+        monkeypatch.setattr("bootprob.resampling._WORTH_COMPILING", worth_compiling)
+        found.append(bootstrap_counts(codes, weight, replicates, entropy))
+    (numpys, redrawn), (ours, redrawn_of_ours) = found
+    np.testing.assert_array_equal(ours, numpys)
+    assert ours.dtype == numpys.dtype == np.uint8
+    assert redrawn == redrawn_of_ours
+    return ours, redrawn
+
+
+def test_this_numpy_draws_as_the_compiled_loop_does():
+    assert _compiled_is_numpys()

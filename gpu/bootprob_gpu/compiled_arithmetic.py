@@ -1,15 +1,16 @@
-"""Arithmetic for numba that turns into vector instructions: extrema and the exponential."""
+"""Arithmetic that numba lacks: extrema and the exponential in vectors, products of 128 bits."""
 
 from __future__ import annotations
 
 from math import factorial
 
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from bootprob_gpu.compiled import inner
 
-__all__ = ["exponential", "larger", "smaller"]
+__all__ = ["exponential", "high_product", "larger", "smaller"]
 
 
 def _extremum(comparison: str):  # type: ignore[no-untyped-def]
@@ -32,6 +33,18 @@ def _extremum(comparison: str):  # type: ignore[no-untyped-def]
 
 
 larger, smaller = _extremum(">"), _extremum("<")
+
+
+@intrinsic
+def high_product(_, a, b):  # type: ignore[no-untyped-def]
+    """Bits 64 to 127 of the product of two uint64 numbers."""
+
+    def build(context, builder, signature, values):  # type: ignore[no-untyped-def]
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(value, wide) for value in values))
+        return builder.trunc(builder.lshr(product, wide(64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), build
 
 
 def _same_bits(source, target):  # type: ignore[no-untyped-def]
