@@ -19,6 +19,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from bootprob.cost_of_rules import RuleCost, cost_of_rules
 from bootprob.costs import CostMatrix, Decisions
+from bootprob.device_rows import on_host
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level
 
@@ -148,7 +149,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             each row (m, 2, 2).
         """
         check_is_fitted(self)
-        return self._decide(self.predict_proba(X), None, cost_matrix).label
+        return self._decide(on_host(self.predict_proba(X)), None, cost_matrix).label
 
     def decide(
         self,
@@ -178,10 +179,10 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         level = check_level(level)
         before, last = _parts(self.estimator_)
         interval = None
-        probability = self.predict_proba(X)
+        probability = on_host(self.predict_proba(X))
         if hasattr(last, "proba_interval"):
             rows = X if before is None else before.transform(X)
-            interval = last.proba_interval(rows, level)[:, 1]
+            interval = on_host(last.proba_interval(rows, level))[:, 1]
         return self._decide(probability, interval, cost_matrix)
 
     def oob_costs(

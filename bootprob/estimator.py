@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.coupling import Coupling
+from bootprob.device_rows import on_host, take_rows
 from bootprob.feature_map import warn_of_coarse_map
 from bootprob.fitting import learn
 from bootprob.grids import DEFAULT_C
@@ -408,7 +409,8 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
-            Training rows.
+            Training rows. Those of a tensor on a device are copied to the host once: samples are
+            drawn and columns standardised there, whatever trains the machines.
         y : array_like, shape (n,)
             Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
@@ -444,6 +446,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             of the checkpoint is damaged, and shards are trained again.
         """
         started = time.perf_counter()
+        X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = usable_weight(
@@ -464,6 +467,20 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         if self.feature_map_error_ is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        y : array_like, shape (m,)
+            Their labels.
+        sample_weight : array_like, shape (m,), optional
+            Their weights.
+        """
+        return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
 
     def _certificates(self) -> dict[str, NDArray[Any]]:
         """Those of all machines, of several classes one pair's after the other's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bootprob import intervals
 from bootprob.coupling import Coupling
+from bootprob.device_rows import DeviceRows, answered_in_kind, in_kind, take_rows
 from bootprob.exceptions import DataError
 from bootprob.feature_map import FeatureMap
 from bootprob.grids import grid_of
@@ -23,6 +25,7 @@ from bootprob.score_moments import PrincipalReplicates, ScoreMoments, average_mo
 from bootprob.scoring import (
     NewRows,
     model_scores,
+    model_scores_there,
     replicate_scores,
     restore_models,
     vote_shares,
@@ -88,6 +91,7 @@ class FittedScores:
     X_fit_: Floats | None
     y_: NDArray[np.int64]
 
+    @answered_in_kind
     def vote_proba(self, X: ArrayLike) -> Floats:
         """Weighted share of replicates that vote for each class, thesis (3.4).
 
@@ -111,6 +115,7 @@ class FittedScores:
         models = self._models(self.bootstrap_intercept_ - self.vote_thresholds_)
         return shares(vote_shares(models, self._rows(X), self.weights_))
 
+    @answered_in_kind
     def decision_function(self, X: ArrayLike) -> Floats:
         """Weighted mean score: over the models with `weights_`, then over the replicates.
 
@@ -136,6 +141,7 @@ class FittedScores:
         scores = replicate_scores(models, self._rows(X), self.weights_)
         return np.concatenate(list(scores))[:, 0] + self.score_offset_.mean()
 
+    @answered_in_kind
     def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
         """Bootstrap intervals for the score.
 
@@ -210,7 +216,12 @@ class FittedScores:
             With several classes.
         """
         self._refuse_several("scores of each machine")
-        yield from model_scores(self._models(), self._rows(X), chunk_size)
+        rows = take_rows(self, X)
+        if rows is X:
+            yield from model_scores(self._models(), self._rows(X), chunk_size)
+        else:
+            for scores in model_scores_there(self._models(), self._rows(rows), chunk_size):
+                yield in_kind(scores, X)
 
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
@@ -290,20 +301,29 @@ class FittedScores:
 
     # -- scoring -------------------------------------------------------------------------------
 
-    def _checked(self, X: ArrayLike) -> Floats:
+    def _checked(self, X: Any) -> Any:
+        """Rows as an array of numpy, or as `DeviceRows`."""
         check_is_fitted(self)
+        if isinstance(rows := take_rows(self, X), DeviceRows):
+            return rows
         return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
-    def _rows(self, X: ArrayLike) -> NewRows:
+    def _rows(self, X: Any) -> NewRows:
         """Rows on their way to the models, which copies nothing of float64 or float32."""
-        X = self._checked(X)
+        given = self._unmapped(X)
         feature_map, mapped = self._feature_map(), None
         if feature_map is not None:
 
             def mapped(rows: Floats) -> Floats:
                 return feature_map.transform(rows / self.bootstrap_scale_)
 
-        return NewRows(X, self.center_, self.scale_, mapped)
+        return replace(given, feature_map=mapped)
+
+    def _unmapped(self, X: Any) -> NewRows:
+        """The same, but for the feature map."""
+        rows = self._checked(X)
+        X = rows.tensor if isinstance(rows, DeviceRows) else rows
+        return NewRows(X, self.center_, self.scale_)
 
     def _feature_map(self) -> FeatureMap | None:
         if self.feature_map_ is None:

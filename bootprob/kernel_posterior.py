@@ -58,13 +58,13 @@ class KernelPosterior:
     coefficients: Floats
     quadratic: Floats
 
-    def moments(self, rows: Floats, device: torch.device) -> Floats:
+    def moments(self, rows: Floats | torch.Tensor, device: torch.device) -> Floats:
         """Mean and standard deviation of the true logits of rows, under each pair.
 
         Parameters
         ----------
-        rows : ndarray, shape (m, p)
-            As the kernel sees them.
+        rows : ndarray or Tensor of float64, shape (m, p)
+            As the kernel sees them; a tensor on any device.
         device : torch.device
             Where to work; in float64.
 
@@ -75,7 +75,7 @@ class KernelPosterior:
         arrays = {name: torch.from_numpy(array).to(device) for name, array in vars(self).items()}
         at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
         blocks = row_blocks(len(rows), len(self.gamma) * (len(self.landmarks) + 1), at_once)
-        parts = [_moments(torch.from_numpy(rows[block]).to(device), arrays) for block in blocks]
+        parts = [_moments(torch.as_tensor(rows[block]).to(device), arrays) for block in blocks]
         if not parts:
             return np.zeros((0, len(self.gamma), 2))
         return np.ascontiguousarray(torch.cat(parts).cpu().numpy())

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
+from bootprob.device_rows import answered_in_kind
 from bootprob.exceptions import DataError, LackOfFitWarning
 from bootprob.fitted_scores import FittedScores
 from bootprob.kernel_posterior import KernelPosterior
@@ -22,7 +23,6 @@ from bootprob.probabilities import Calibrated, both, both_intervals
 from bootprob.probability_intervals import NEEDS_REPLICATES, ProbabilityIntervals
 from bootprob.row_blocks import row_blocks
 from bootprob.score_moments import ScoreMoments
-from bootprob.scoring import NewRows
 from bootprob.true_logit import TrueLogit
 from bootprob_gpu import resolve_device
 
@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 class FittedEnsemble(FittedScores):
     """Predictions of a trained ensemble; `BootstrapSVC` trains it and documents its attributes."""
 
+    @answered_in_kind
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
 
@@ -66,6 +67,7 @@ class FittedEnsemble(FittedScores):
             )
         return 0.5 if self.calibration is None else self._calibrated().decision_threshold
 
+    @answered_in_kind
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities: calibrated, or vote shares with ``calibration=None``.
 
@@ -92,6 +94,7 @@ class FittedEnsemble(FittedScores):
         votes = self.vote_proba(X)[:, 1] if calibrated.needs_votes else None
         return both(calibrated.predict(self.decision_function(X), votes))
 
+    @answered_in_kind
     def proba_interval(
         self,
         X: ArrayLike,
@@ -166,6 +169,7 @@ class FittedEnsemble(FittedScores):
         parts = self._parts(X, level, method, of_scores=False)
         return both_intervals(np.concatenate([part[-1] for part in parts]))
 
+    @answered_in_kind
     def summarize(
         self,
         X: ArrayLike,
@@ -271,6 +275,7 @@ class FittedEnsemble(FittedScores):
                 intervals.of_votes(vote, self.oob_counts_, level, method, clip=clip)
             )
 
+    @answered_in_kind
     def prediction_sets(
         self,
         X: ArrayLike,
@@ -352,13 +357,15 @@ class FittedEnsemble(FittedScores):
         if not self.kernel_posterior_:
             return None
         posterior = KernelPosterior(**self.kernel_posterior_)
-        new = NewRows(self._checked(X), self.center_, self.scale_)
+        new = self._unmapped(X)
         device = resolve_device(self.device)
         scale = self.bootstrap_scale_ if self.bootstrap_scale_.ndim == 1 else 1.0
         found = np.empty((len(new.X), len(posterior.gamma), 2))
         for block in row_blocks(*new.X.shape):
-            seen = new.as_seen(torch.from_numpy(new.X[block].astype(np.float64)), block.start)
-            found[block] = posterior.moments(seen.numpy() / scale, device)
+            seen = new.standardized(block)
+            found[block] = posterior.moments(
+                seen / torch.as_tensor(scale, device=seen.device), device
+            )
         return found
 
     def _parts(

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,9 @@ def _compiled_is_numpys() -> bool:
 
     numpy keeps a generator's stream, but not what its methods make of it (NEP 19).
     """
-    if find_spec("numba") is None:
+    try:
+        import_module("numba")
+    except ImportError:
         return False
     needed, entropy, replicates = np.array([0, 1, 0, -1, 1]), [20, 26], range(8)
     counts, redrawn = np.empty((8, 5), dtype=np.uint8), np.empty(8, dtype=np.int64)

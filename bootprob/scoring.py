@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bootprob.exceptions import DataError
+from bootprob.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, Status
 from bootprob_gpu.few_rows import are_few, replicate_scores_of_few
 from bootprob_gpu.row_stream import blocks_on_device, blocks_on_host
@@ -22,6 +23,7 @@ from bootprob_gpu.scorers import ReplicateScores, Votes
 __all__ = [
     "NewRows",
     "model_scores",
+    "model_scores_there",
     "replicate_scores",
     "restore_models",
     "vote_shares",
@@ -73,27 +75,39 @@ class NewRows:
 
     Attributes
     ----------
-    X : ndarray of float32 or float64, shape (m, p)
-        The rows; a memory-mapped array is read block by block.
+    X : ndarray or Tensor of float32 or float64, shape (m, p)
+        The rows; a memory-mapped array is read block by block, a tensor stays on its device.
     center, scale : ndarray, shape (p,), or None
         What standardises them; None if they are standardised.
     feature_map : callable, optional
         Takes standardised rows (k, p) and returns the columns (k, D) that the models know.
     """
 
-    X: NDArray[np.floating[Any]]
+    X: NDArray[np.floating[Any]] | torch.Tensor
     center: Floats | None = None
     scale: Floats | None = None
     feature_map: Callable[[Floats], Floats] | None = None
 
-    def blocks(self, size: int) -> Iterator[NDArray[np.floating[Any]]]:
-        """Blocks of up to `size` rows: mapped, or as they were given."""
-        for first in range(0, len(self.X), size):
-            block = self.X[first : first + size]
+    def blocks(self, size: int) -> Iterator[NDArray[np.floating[Any]] | torch.Tensor]:
+        """Blocks of up to `size` rows: mapped, which is done on the host, or as they were given."""
+        for rows in row_blocks(len(self.X), 1, size):
             if self.feature_map is not None:
-                seen = self._standardized(torch.from_numpy(block.astype(np.float64)), first)
-                block = self.feature_map(seen.numpy())
-            yield block
+                yield self.feature_map(self.standardized(rows).cpu().numpy())
+            else:
+                yield self._block(rows)
+
+    def standardized(self, rows: slice) -> torch.Tensor:
+        """Some of the rows in float64, standardised where they lie; errors as `as_seen` raises."""
+        block = self._block(rows)
+        if not isinstance(block, torch.Tensor):
+            block = torch.from_numpy(block.astype(np.float64))
+        return self._standardized(block, rows.start)
+
+    def _block(self, rows: slice) -> NDArray[np.floating[Any]] | torch.Tensor:
+        # Last bits of products hang on the order in memory, which tensors keep in what is made of
+        # them.
+        block = self.X[rows]
+        return block.contiguous() if isinstance(block, torch.Tensor) else block
 
     def as_seen(self, block: torch.Tensor, first: int) -> torch.Tensor:
         """What the models are to be given of a block, once it is on their device."""
@@ -188,6 +202,30 @@ def model_scores(
     DataError
         A score is beyond the precision of the models.
     """
+    score, size = _all_scores(models, chunk_size)
+    done = 0
+    for part in _stream(models, rows, score, size=size):
+        yield _finite(part.transpose(2, 1, 0), done, models.dtype)
+        done += part.shape[2]
+
+
+def model_scores_there(
+    models: FittedBatch, rows: NewRows, chunk_size: int | None = None
+) -> Iterator[torch.Tensor]:
+    """The same as `model_scores`, left on the models' device."""
+    score, size = _all_scores(models, chunk_size)
+    done = 0
+    for part in _results(models, rows, score, size=size):
+        if not part.sum().isfinite() and (wrong := ~part.isfinite()).any():
+            raise _overflow(done + int(wrong.any(0).any(0).nonzero()[0]), models.dtype)
+        yield part.permute(2, 1, 0)
+        done += part.shape[2]
+
+
+def _all_scores(
+    models: FittedBatch, chunk_size: int | None
+) -> tuple[Callable[[torch.Tensor], torch.Tensor], int]:
+    """What scores a block of rows under every model, shape (B, R, rows), and rows of a block."""
     columns = models.intercept.numel()
     if models.X is not None and models.gamma is not None:
         columns = max(columns, 3 * len(models.gamma) * len(models.X))
@@ -195,11 +233,7 @@ def model_scores(
     def score(block: torch.Tensor) -> torch.Tensor:
         return torch.cat([scores for _, scores in models.scores(block)])
 
-    size = chunk_size or _rows_at_once(models, columns, 2**24)
-    done = 0
-    for part in _stream(models, rows, score, size=size):
-        yield _finite(part.transpose(2, 1, 0), done, models.dtype)
-        done += part.shape[2]
+    return score, chunk_size or _rows_at_once(models, columns, 2**24)
 
 
 def _finite(scores: NDArray[Any], first: int, dtype: torch.dtype) -> NDArray[Any]:
@@ -207,13 +241,16 @@ def _finite(scores: NDArray[Any], first: int, dtype: torch.dtype) -> NDArray[Any
     with np.errstate(over="ignore", invalid="ignore"):
         total = scores.sum()  # needs no array of answers, unlike a look at every score
     if not np.isfinite(total) and not (known := np.isfinite(scores)).all():
-        row = first + int(np.argwhere(~known)[0][0])
-        advice = ", or use dtype='float64'" if dtype == torch.float32 else ""
-        raise DataError(
-            f"Row {row} (counted from 0) has a score beyond {str(dtype).removeprefix('torch.')}; "
-            f"bring the columns to a similar size{advice}."
-        )
+        raise _overflow(first + int(np.argwhere(~known)[0][0]), dtype)
     return scores
+
+
+def _overflow(row: int, dtype: torch.dtype) -> DataError:
+    advice = ", or use dtype='float64'" if dtype == torch.float32 else ""
+    return DataError(
+        f"Row {row} (counted from 0) has a score beyond {str(dtype).removeprefix('torch.')}; "
+        f"bring the columns to a similar size{advice}."
+    )
 
 
 def _stream(
@@ -225,18 +262,27 @@ def _stream(
     size: int | None = None,
 ) -> Iterator[NDArray[Any]]:
     """Results of blocks of rows, each sent, scored and fetched while others are."""
+    results = _results(models, rows, score, columns=columns, size=size)
+    return blocks_on_host(results, models.intercept.device)
+
+
+def _results(
+    models: FittedBatch,
+    rows: NewRows,
+    score: Callable[[torch.Tensor], torch.Tensor],
+    *,
+    columns: int = 1,
+    size: int | None = None,
+) -> Iterator[torch.Tensor]:
+    """Results of blocks of rows, on the models' device."""
     device = models.intercept.device
     if size is None:
         columns = max(columns, rows.X.shape[1], len(models.center))
         size = _rows_at_once(models, columns, _NUMBERS_AT_ONCE[device.type])
-
-    def results() -> Iterator[torch.Tensor]:
-        first = 0
-        for block in blocks_on_device(rows.blocks(size), device):
-            yield score(rows.as_seen(block, first))
-            first += len(block)
-
-    return blocks_on_host(results(), device)
+    first = 0
+    for block in blocks_on_device(rows.blocks(size), device):
+        yield score(rows.as_seen(block, first))
+        first += len(block)
 
 
 def _rows_at_once(models: FittedBatch, columns: int, numbers: int) -> int:

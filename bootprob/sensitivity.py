@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from bootprob.device_rows import on_host
 from bootprob.exceptions import DataError
 from bootprob.labels import weigh_classes
 from bootprob.row_blocks import row_blocks
@@ -145,6 +146,7 @@ def probability_sensitivity(
             "The model has control='constrained': its machines are under constraints, of which the "
             "derivative knows nothing; fit it without, or with control='threshold'."
         )
+    X, X_train = on_host(X), on_host(X_train)
     rows = _training_rows(model, X_train)
     score = model.decision_function(X)
     probability = model.predict_proba(X)[:, 1]

@@ -37,6 +37,7 @@ from bootprob.coupling import (
     coupling_derivative,
     number_of_classes,
 )
+from bootprob.device_rows import DeviceRows
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level, separated
 from bootprob.row_blocks import row_blocks
@@ -313,14 +314,14 @@ class SeveralClasses:
                 f"method={method!r} says nothing of how the errors of several pairs of classes go "
                 "together; give 'corrected' or 'normal'."
             )
-        X = np.asarray(X)
+        X = X if isinstance(X, DeviceRows) else np.asarray(X)
         bounds = np.empty((len(X), len(self.classes), 2))
         per_row = len(self.ensembles) * self.ensembles[0].n_replicates_
         for rows in row_blocks(len(X), per_row, _AT_ONCE):
             bounds[rows] = self._intervals(X[rows], level, method)
         return bounds
 
-    def _intervals(self, X: NDArray[Any], level: float, method: str) -> Floats:
+    def _intervals(self, X: Any, level: float, method: str) -> Floats:
         pairs = self.ensembles
         second = np.stack([each.predict_proba(X)[:, 1] for each in pairs], axis=1)
         bounds = np.stack([each.proba_interval(X, level, method)[:, 1] for each in pairs], axis=1)

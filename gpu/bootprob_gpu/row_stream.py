@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def blocks_on_device(blocks: Iterable[Rows | Tensor], device: torch.device) -> I
     blocks : iterable of ndarray or Tensor, each of shape (m, p)
         Rows in float32 or float64, in the host's memory and in any layout. Slices of a
         memory-mapped array are read one at a time, when their turn comes. Tensors in pinned
-        memory are sent from where they lie, and may be changed once the iteration has ended.
+        memory are sent from where they lie, and may be changed once the iteration has ended. Where
+        the first block is a tensor on a GPU all are, and none passes through the host.
     device : torch.device
         Where to.
 
@@ -52,10 +54,13 @@ def blocks_on_device(blocks: Iterable[Rows | Tensor], device: torch.device) -> I
     InputError
         For arrays of another type.
     """
-    checked = (_check(block) for block in blocks)
-    if device.type == "cuda":
-        return _sent(checked, device)
-    return (_as_tensor(block).to(device) for block in checked)
+    checked = map(_check, blocks)
+    for first in checked:
+        every = chain([first], checked)
+        if device.type == "cuda" and not (isinstance(first, Tensor) and first.is_cuda):
+            yield from _sent(every, device)
+        else:
+            yield from (_as_tensor(block).to(device) for block in every)
 
 
 def blocks_on_host(results: Iterable[Tensor], device: torch.device) -> Iterator[NDArray[Any]]:

@@ -77,10 +77,7 @@ class _Scorer:
         blocks: Iterable[Tensor] = (X,)
         if X.device != self._device:
             parts = X.split(max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize)))
-            if X.is_cuda:  # from one GPU to another
-                blocks = (part.to(self._device) for part in parts)
-            else:
-                blocks = blocks_on_device(parts, self._device)
+            blocks = blocks_on_device(parts, self._device)
         threads = workers() if self._device.type == "cpu" else 1
         kernels = 2 if self._shared else threads * (1 + len(self._by_gamma))
         numbers = 2 * p + kernels * self._n_columns + self._R

@@ -262,6 +262,25 @@ def test_large_blocks_are_copied_by_several_threads(rng, monkeypatch):
     np.testing.assert_array_equal(target, X)
 
 
+class AlreadyThere(torch.Tensor):
+    """Rows on a GPU, as they say; they can be sent to one and to nowhere else."""
+
+    is_cuda = True
+
+    def to(self, device):
+        assert torch.device(device).type == "cuda"
+        return self
+
+    def numpy(self):
+        raise AssertionError("the host was asked for")
+
+
+def test_rows_that_are_there_do_not_go_through_the_host(rng):
+    given = [torch.from_numpy(rng.normal(size=(n, 2))).as_subclass(AlreadyThere) for n in (3, 4, 1)]
+    arrived = list(blocks_on_device(iter(given), torch.device("cuda")))
+    assert all(found is block for found, block in zip(arrived, given, strict=True))
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("pinned", [False, True])

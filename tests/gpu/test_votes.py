@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import InputError, Problem, fit, models_in_use, scorers, votes
+from bootprob_gpu import InputError, Problem, fit, models_in_use, row_stream, scorers, votes
 from bootprob_gpu.scorers import ReplicateScores, Votes
 from bootprob_gpu.triton_choice import triton_kernels
 from bootprob_gpu.votes import vote_counter
@@ -469,7 +469,7 @@ def test_rows_on_another_gpu_do_not_go_through_the_host(rng, batch, monkeypatch)
     X, weights = rows_of(rng, 40), some_weights(rng, batch.intercept.shape[1])
     expected = batch.votes(X, weights), batch.replicate_scores(X, weights)
     monkeypatch.setattr(scorers, "_SENT_AT_ONCE", 7 * P * 8)
-    monkeypatch.delattr(scorers, "blocks_on_device")
+    monkeypatch.delattr(row_stream, "_fill")
     there = X.as_subclass(OnAnotherGpu)
     assert torch.equal(batch.votes(there, weights), expected[0])
     torch.testing.assert_close(
