@@ -55,6 +55,9 @@ class Replayed:
         self._kernels = kernels
         self._stream = side_stream(device, "capture")  # the default stream cannot make one
         self._graph: torch.cuda.CUDAGraph | None = None
+        # Those before it, which share its memory. Kept, because torch gives the workspaces of
+        # cuBLAS on this stream back with any graph, also those that another one uses.
+        self._past: list[torch.cuda.CUDAGraph] = []
         self._ready = False
         # Memory that torch has cached, of which a step may make use, is closed to a capture.
         self._fits = True
@@ -73,6 +76,16 @@ class Replayed:
             self._step()
         current.wait_stream(self._stream)
         self._ready = True
+
+    def renew(self) -> None:
+        """Forget the graph: the step works on other tensors from now on, smaller ones.
+
+        The next call runs it, and the one after captures it anew, into the memory of the first
+        graph, which must not be replayed again. No other memory is taken if that is enough.
+        """
+        if self._graph is not None:
+            self._past.append(self._graph)
+        self._graph, self._ready, self._fits = None, False, True
 
     def _capture(self) -> None:
         """Record a step without running it, if that can be done."""
@@ -97,7 +110,8 @@ class Replayed:
         current.wait_stream(self._stream)
 
     def _recorded(self) -> torch.cuda.CUDAGraph:
-        graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        pool = self._past[0].pool() if self._past else torch.cuda.graph_pool_handle()
         # Without `torch.cuda.graph`, which would first give all cached memory back.
         with _one_capture, torch.cuda.stream(self._stream):
             try:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from bootprob_gpu.answered_problems import LateCount, leave
 from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.cuda_graph import Replayed, can_capture
 from bootprob_gpu.interior_point_passes import correct, judge, losses, move, weigh
@@ -88,20 +89,25 @@ def _iterate(
         _certify(X1, state)
 
     replayed = can_capture(_KERNELS) and _is_small(X1, state)
-    iterate: Callable[[], None] = Replayed(step, X1.device, _KERNELS) if replayed else step
+    graph = Replayed(step, X1.device, _KERNELS) if replayed else None
+    count: Callable[[Tensor], int] = _count if graph is None else LateCount(len(state.index))
     _certify(X1, state)
     for _ in range(max_iter):
-        # The one thing that an iteration reads from the device.
-        working, batch = int(state.working.sum()), len(state.working)
+        # All that an iteration reads from the device; of a graph, as of one iteration before.
+        working, batch = count(state.working), len(state.working)
         if working == 0:
             break
-        # Compacting copies the whole state, so wait until it pays. A graph wants it as it was.
-        answered = batch - working
-        if answered and not replayed and (answered * 10 >= batch or batch < 64):
+        if leave(working, batch, len(X1), replayed=graph is not None):
             state.record(solution, certificate)
             state.keep_working(working)
-        iterate()
+            if graph is not None:
+                graph.renew()
+        (graph or step)()
     state.record(solution, certificate)
+
+
+def _count(working: Tensor) -> int:
+    return int(working.sum())
 
 
 def _is_small(X1: Tensor, state: State) -> bool:
@@ -120,11 +126,11 @@ def _certify(X1: Tensor, s: State) -> None:
 def _advance(X1: Tensor, s: State, normal: NormalMatrices) -> None:
     """One predictor–corrector step of every problem in the batch."""
     mu = weigh(s.left, s.spare, s)
-    factor = factored(normal(s.left), s.penalty, normal.unpack)
-    dw = solved(s.spare @ X1, factor, s.penalty, s.w)
+    factor = factored(normal(s.left), s.penalty, normal.unpack, s.working)
+    dw = solved(s.spare @ X1, factor, s.penalty, s.w, s.working)
     torch.mm(dw, X1.T, out=s.scores)
     level = correct(s.scores, s.left, s, mu)
-    dw = solved(s.left @ X1, factor, s.penalty, s.w)
+    dw = solved(s.left @ X1, factor, s.penalty, s.w, s.working)
     torch.mm(dw, X1.T, out=s.spare)
     move(dw, s, s.scores, s.spare, level)
     s.iteration += 1

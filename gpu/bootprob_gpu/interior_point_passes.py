@@ -2,6 +2,8 @@
 
 Each pass is a Triton kernel on CUDA, one program for each problem, and plain torch elsewhere, some
 problems at a time. Cheap quantities are computed again where they are needed rather than stored.
+Kernels leave out the problems that are answered (``working`` is 0): what a pass would write of them
+is then whatever stood there before, and no matrix product mixes it with what is of others.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def _judge(gradient: Tensor, s: State, loss: Tensor, mass: Tensor) -> None:
     s.best_w.copy_(torch.where(better[:, None], s.w, s.best_w))
     s.dual.copy_(torch.where(working, torch.fmax(s.dual, dual), s.dual))
     gap = relative_gap(s.primal, s.dual)
-    improved = gap < 0.9 * s.best_gap
+    improved = working & (gap < 0.9 * s.best_gap)
     s.best_gap.copy_(torch.where(improved, gap, s.best_gap))
     s.best_iteration.copy_(torch.where(improved, s.iteration, s.best_iteration))
     s.n_iter.copy_(torch.where(working, s.iteration, s.n_iter))

@@ -99,7 +99,7 @@ class State:
         return (slice(start, start + step) for start in range(0, problems, step))
 
     def keep_working(self, count: int) -> None:
-        """Take the answered problems out; `count` are at work.
+        """Take answered problems out, so that `count` are left; no more than that are at work.
 
         Large tensors are gathered into the one that is spare and swap places with it, so nothing
         large is allocated.

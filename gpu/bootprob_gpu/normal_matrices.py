@@ -75,12 +75,12 @@ class NormalMatrices:
         return packed
 
 
-def _factored(packed: Tensor, penalty: Tensor, unpack: Tensor) -> Tensor:
+def _factored(packed: Tensor, penalty: Tensor, unpack: Tensor, working: Tensor) -> Tensor:
     k, q = penalty.shape
     H = packed.index_select(1, unpack).view(k, q, q)
     H.diagonal(dim1=1, dim2=2).add_(penalty)
     factor, info = torch.linalg.cholesky_ex(H)
-    indefinite = info > 0
+    indefinite = (info > 0) & (working > 0)
     if bool(indefinite.any()):
         H.diagonal(dim1=1, dim2=2).mul_(1 + _DAMPING * q * indefinite[:, None].to(H.dtype))
         del factor
@@ -89,7 +89,7 @@ def _factored(packed: Tensor, penalty: Tensor, unpack: Tensor) -> Tensor:
 
 
 @with_twin(_factored, name="Cholesky factor")
-def factored(packed: Tensor, penalty: Tensor, unpack: Tensor) -> Tensor:
+def factored(packed: Tensor, penalty: Tensor, unpack: Tensor, working: Tensor) -> Tensor:
     """Cholesky factors of the normal matrices with the penalty on their diagonals.
 
     Where rounding made a matrix indefinite, its diagonal is damped a little. Where that is not
@@ -103,6 +103,8 @@ def factored(packed: Tensor, penalty: Tensor, unpack: Tensor) -> Tensor:
         Added to the diagonals.
     unpack : Tensor
         Of the `NormalMatrices`.
+    working : Tensor of int64, shape (problems,)
+        0 where a problem is answered: what stands there is no factor of anything.
 
     Returns
     -------
@@ -110,21 +112,24 @@ def factored(packed: Tensor, penalty: Tensor, unpack: Tensor) -> Tensor:
         Of which the lower triangles count.
     """
     if penalty.shape[1] > LARGEST_FACTORED:
-        return _factored(packed, penalty, unpack)
+        return _factored(packed, penalty, unpack, working)
     from bootprob_gpu import triton_cholesky
 
-    return triton_cholesky.factored(packed, penalty, damping=_DAMPING)
+    return triton_cholesky.factored(packed, penalty, working, damping=_DAMPING)
 
 
-def _solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor) -> Tensor:
+def _solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor, working: Tensor) -> Tensor:
     return torch.cholesky_solve((right - penalty * w).unsqueeze(-1), factor).squeeze(-1)
 
 
 @with_twin(_solved, name="Cholesky solve")
-def solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor) -> Tensor:
-    """Solutions of ``L Lᵀ dw = right − Λ w``; all of shape (problems, q), the factor (…, q, q)."""
+def solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor, working: Tensor) -> Tensor:
+    """Solutions of ``L Lᵀ dw = right − Λ w``; all of shape (problems, q), the factor (…, q, q).
+
+    Where `working` (problems,) is 0, the problem is answered and anything may stand.
+    """
     if right.shape[1] > _LARGEST_SOLVED:
-        return _solved(right, factor, penalty, w)
+        return _solved(right, factor, penalty, w, working)
     from bootprob_gpu import triton_cholesky
 
-    return triton_cholesky.solved(right, factor, penalty, w)
+    return triton_cholesky.solved(right, factor, penalty, w, working)

@@ -1,8 +1,8 @@
 """Triton kernels: objectives and certificates at the iterates of the interior point.
 
-One program works on one problem, in float64, with sums in a fixed order. What each computes is
-said, and done in plain torch, in `bootprob_gpu.interior_point_passes`. Imported only where a kernel
-is about to run.
+One program works on one problem, in float64, with sums in a fixed order; for a problem that is
+answered it returns at once and writes nothing. What each computes is said, and done in plain torch,
+in `bootprob_gpu.interior_point_passes`. Imported only where a kernel is about to run.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ __all__ = ["judge", "losses", "row_blocks"]
 
 @triton.jit
 def _losses(  # type: ignore[no-untyped-def]
-    scores, y, y_step, upper, a, left, loss, mass, n, BLOCK: tl.constexpr
+    working, scores, y, y_step, upper, a, left, loss, mass, n, BLOCK: tl.constexpr
 ):
     problem = tl.program_id(0).to(tl.int64)
+    if tl.load(working + problem) == 0:
+        return
     first = problem * n
     y += problem * y_step
     lane = tl.arange(0, BLOCK)
@@ -69,6 +71,9 @@ def _judge(  # type: ignore[no-untyped-def]
     STALL_AFTER: tl.constexpr, CONVERGED: tl.constexpr, STALLED: tl.constexpr, Q: tl.constexpr,
 ):  # fmt: skip
     problem = tl.program_id(0).to(tl.int64)
+    # Written below by this program alone, after a barrier: all of its warps take the same way.
+    if tl.load(working + problem) == 0:
+        return
     lane = tl.arange(0, Q)
     at = problem * q + lane
     penalised = lane < q - 1  # not the intercept
@@ -76,41 +81,38 @@ def _judge(  # type: ignore[no-untyped-def]
     coefficient = tl.load(w + at, mask=lane < q, other=0.0)
     slope = tl.load(gradient + at, mask=penalised, other=0.0)
     count = tl.load(iteration)
-    state = tl.load(working + problem)
-    at_work = state > 0
     upper_bound = tl.load(best_primal + problem)
     lower_bound = tl.load(best_dual + problem)
     smallest = tl.load(best_gap + problem)
     progress = tl.load(best_iteration + problem)
     verdict = tl.load(status + problem)
-    steps = tl.load(n_iter + problem)
 
     square = tl.where(penalised, weight * coefficient * coefficient, 0.0)
     primal = 0.5 * tl.sum(square, axis=0) + tl.load(loss + problem)
     dual = tl.load(mass + problem) - 0.5 * tl.sum(slope * slope / weight, axis=0)
-    better = at_work & (primal < upper_bound)
+    better = primal < upper_bound
     upper_bound = tl.where(better, primal, upper_bound)
-    lower_bound = tl.where(at_work & (dual > lower_bound), dual, lower_bound)
+    lower_bound = tl.where(dual > lower_bound, dual, lower_bound)
     positive = upper_bound > 0.0
     gap = (upper_bound - lower_bound) / tl.where(positive, upper_bound, 1.0)
     gap = tl.where(positive, gap, 0.0)
     improved = gap < 0.9 * smallest
     progress = tl.where(improved, count, progress)
-    converged = at_work & (gap <= tl.load(tol))
+    converged = gap <= tl.load(tol)
     finite = tl.abs(primal) < float("inf")
     lost = (count - progress >= STALL_AFTER) | (finite == 0)
-    broken = at_work & (converged == 0) & lost
+    broken = (converged == 0) & lost
 
     tl.debug_barrier()  # or a warp could read what another has already written
     tl.store(best_primal + problem, upper_bound)
     tl.store(best_dual + problem, lower_bound)
-    tl.store(best_w + at, coefficient, mask=(lane < q) & better)
+    tl.store(best_w + at, coefficient, mask=lane < tl.where(better, q, 0))
     tl.store(best_gap + problem, tl.where(improved, gap, smallest))
     tl.store(best_iteration + problem, progress)
-    tl.store(n_iter + problem, tl.where(at_work, count, steps))
+    tl.store(n_iter + problem, count)
     verdict = tl.where(converged, CONVERGED, tl.where(broken, STALLED, verdict))
     tl.store(status + problem, verdict)
-    tl.store(working + problem, tl.where(converged | broken, 0, state))
+    tl.store(working + problem, tl.where(converged | broken, 0, 1))
 
 
 def row_blocks(n: int) -> dict[str, int]:
@@ -124,7 +126,7 @@ def losses(scores: Tensor, s: State) -> tuple[Tensor, Tensor]:
     problems, n = scores.shape
     loss, mass = scores.new_empty(problems), scores.new_empty(problems)
     _losses[(problems,)](
-        scores, s.y, s.label_step, s.upper, s.a, s.left, loss, mass, n, **row_blocks(n)
+        s.working, scores, s.y, s.label_step, s.upper, s.a, s.left, loss, mass, n, **row_blocks(n)
     )
     return loss, mass
 

@@ -1,6 +1,7 @@
 """Triton kernels: Cholesky factors of many small matrices, and systems with them.
 
-One program works on one matrix, in float64. Imported only where a kernel is about to run.
+One program works on one matrix, in float64; for a problem that is answered it returns at once and
+writes nothing. Imported only where a kernel is about to run.
 """
 
 from __future__ import annotations
@@ -43,22 +44,26 @@ def _factor_one(packed, penalty, factor, definite, q, damped, Q: tl.constexpr): 
 
 
 @triton.jit
-def _factor(packed, penalty, factor, definite, q, Q: tl.constexpr):  # type: ignore[no-untyped-def]
-    _factor_one(packed, penalty, factor, definite, q, tl.full((), 1.0, tl.float64), Q)
+def _factor(working, packed, penalty, factor, definite, q, Q: tl.constexpr):  # type: ignore[no-untyped-def]
+    if tl.load(working + tl.program_id(0)) > 0:
+        _factor_one(packed, penalty, factor, definite, q, tl.full((), 1.0, tl.float64), Q)
 
 
 @triton.jit
 def _factor_damped(  # type: ignore[no-untyped-def]
-    packed, penalty, factor, definite, q, DAMPING: tl.constexpr, Q: tl.constexpr
+    working, packed, penalty, factor, definite, q, DAMPING: tl.constexpr, Q: tl.constexpr
 ):
-    if tl.load(definite + tl.program_id(0)) == 0:
+    problem = tl.program_id(0)
+    if (tl.load(working + problem) > 0) & (tl.load(definite + problem) == 0):
         damped = 1.0 + q.to(tl.float64) * DAMPING
         _factor_one(packed, penalty, factor, definite, q, damped, Q)
 
 
 @triton.jit
-def _solve(right, factor, penalty, w, solution, q, Q: tl.constexpr):  # type: ignore[no-untyped-def]
+def _solve(working, right, factor, penalty, w, solution, q, Q: tl.constexpr):  # type: ignore[no-untyped-def]
     problem = tl.program_id(0).to(tl.int64)
+    if tl.load(working + problem) == 0:
+        return
     lane = tl.arange(0, Q)
     inside = lane < q
     at = problem * q + lane
@@ -86,7 +91,7 @@ def _solve(right, factor, penalty, w, solution, q, Q: tl.constexpr):  # type: ig
     tl.store(solution + at, x, mask=inside)
 
 
-def factored(packed: Tensor, penalty: Tensor, damping: float) -> Tensor:
+def factored(packed: Tensor, penalty: Tensor, working: Tensor, damping: float) -> Tensor:
     """Launch what `bootprob_gpu.normal_matrices.factored` describes."""
     k, q = penalty.shape
     factor = packed.new_empty(k, q, q)  # columns are neighbours in memory, as torch has it
@@ -94,16 +99,17 @@ def factored(packed: Tensor, penalty: Tensor, damping: float) -> Tensor:
     Q = max(16, triton.next_power_of_2(q))
     # Few enough entries of the matrix in each thread's registers.
     options = {"Q": Q, "num_warps": {16: 1, 32: 1, 64: 4, 128: 16}[Q]}
-    _factor[(k,)](packed, penalty, factor, definite, q, **options)
-    _factor_damped[(k,)](packed, penalty, factor, definite, q, DAMPING=damping, **options)
+    given = working, packed, penalty, factor, definite, q
+    _factor[(k,)](*given, **options)
+    _factor_damped[(k,)](*given, DAMPING=damping, **options)
     return factor.mT
 
 
-def solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor) -> Tensor:
+def solved(right: Tensor, factor: Tensor, penalty: Tensor, w: Tensor, working: Tensor) -> Tensor:
     """Launch what `bootprob_gpu.normal_matrices.solved` describes."""
     k, q = right.shape
     solution = torch.empty_like(right)
     Q = max(32, triton.next_power_of_2(q))
     columns = factor.mT.contiguous()
-    _solve[(k,)](right, columns, penalty, w, solution, q, Q=Q, num_warps=max(1, Q // 128))
+    _solve[(k,)](working, right, columns, penalty, w, solution, q, Q=Q, num_warps=max(1, Q // 128))
     return solution

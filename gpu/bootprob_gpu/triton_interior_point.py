@@ -1,7 +1,8 @@
 """Triton kernels: the steps of the interior point, row by row of all problems.
 
 One program works on one problem, row block by row block, in float64; sums and maxima are taken in
-a fixed order, so reruns agree bit by bit. What each computes is said, and done in plain torch, in
+a fixed order, so reruns agree bit by bit. For a problem that is answered it returns at once and
+writes nothing. What each computes is said, and done in plain torch, in
 `bootprob_gpu.interior_point_passes`. Imported only where a kernel is about to run.
 """
 
@@ -70,9 +71,11 @@ def _second(iteration, best_iteration, problem, PLAIN_AFTER: tl.constexpr):  # t
 
 @triton.jit
 def _weigh(  # type: ignore[no-untyped-def]
-    upper, a, t, xi, y, y_step, theta, right, mu, n, BLOCK: tl.constexpr
+    working, upper, a, t, xi, y, y_step, theta, right, mu, n, BLOCK: tl.constexpr
 ):
     problem = tl.program_id(0).to(tl.int64)
+    if tl.load(working + problem) == 0:
+        return
     first = problem * n
     y += problem * y_step
     lane = tl.arange(0, BLOCK)
@@ -95,10 +98,12 @@ def _weigh(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _correct(  # type: ignore[no-untyped-def]
-    change, upper, a, t, xi, y, y_step, mu, iteration, best_iteration, right, level, n,
+    working, change, upper, a, t, xi, y, y_step, mu, iteration, best_iteration, right, level, n,
     PLAIN_AFTER: tl.constexpr, PLAIN_CENTRING: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     problem = tl.program_id(0).to(tl.int64)
+    if tl.load(working + problem) == 0:
+        return
     first = problem * n
     y += problem * y_step
     lane = tl.arange(0, BLOCK)
@@ -171,10 +176,13 @@ def _corrector(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _move(  # type: ignore[no-untyped-def]
-    dw, w, upper, a, t, xi, y, y_step, predicted, change, level, iteration, best_iteration, reach,
-    n, q, PLAIN_AFTER: tl.constexpr, REACHES: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr,
+    working, dw, w, upper, a, t, xi, y, y_step, predicted, change, level, iteration,
+    best_iteration, reach, n, q,
+    PLAIN_AFTER: tl.constexpr, REACHES: tl.constexpr, Q: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     problem = tl.program_id(0).to(tl.int64)
+    if tl.load(working + problem) == 0:
+        return
     first = problem * n
     y += problem * y_step
     lane = tl.arange(0, BLOCK)
@@ -226,8 +234,9 @@ def weigh(theta: Tensor, right: Tensor, s: State) -> Tensor:
     problems, n = theta.shape
     mu = theta.new_empty(problems)
     _weigh[(problems,)](
-        s.upper, s.a, s.t, s.xi, s.y, s.label_step, theta, right, mu, n, **row_blocks(n)
-    )
+        s.working, s.upper, s.a, s.t, s.xi, s.y, s.label_step, theta, right, mu, n,
+        **row_blocks(n),
+    )  # fmt: skip
     return mu
 
 
@@ -236,8 +245,9 @@ def correct(change: Tensor, right: Tensor, s: State, mu: Tensor) -> Tensor:
     problems, n = change.shape
     level = torch.empty_like(mu)
     _correct[(problems,)](
-        change, s.upper, s.a, s.t, s.xi, s.y, s.label_step, mu, s.iteration, s.best_iteration,
-        right, level, n, PLAIN_AFTER=PLAIN_AFTER, PLAIN_CENTRING=PLAIN_CENTRING, **row_blocks(n),
+        s.working, change, s.upper, s.a, s.t, s.xi, s.y, s.label_step, mu, s.iteration,
+        s.best_iteration, right, level, n, PLAIN_AFTER=PLAIN_AFTER, PLAIN_CENTRING=PLAIN_CENTRING,
+        **row_blocks(n),
     )  # fmt: skip
     return level
 
@@ -246,7 +256,7 @@ def move(dw: Tensor, s: State, predicted: Tensor, change: Tensor, level: Tensor)
     """Launch `bootprob_gpu.interior_point_passes.move`."""
     (problems, q), n = dw.shape, change.shape[1]
     _move[(problems,)](
-        dw, s.w, s.upper, s.a, s.t, s.xi, s.y, s.label_step, predicted, change, level,
+        s.working, dw, s.w, s.upper, s.a, s.t, s.xi, s.y, s.label_step, predicted, change, level,
         s.iteration, s.best_iteration, s.reach, n, q, PLAIN_AFTER=PLAIN_AFTER, REACHES=len(s.reach),
         Q=max(32, triton.next_power_of_2(q)), **row_blocks(n),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ class Cuda:
         self.begin_error: Exception | None = None
         self.end_error: Exception | None = None
         self.allocating: list[tuple[int, int]] = []  # pools
+        self.used: list[tuple[int, int]] = []  # pool of each capture begun
         self.pools = 0
 
     def graph_pool_handle(self) -> tuple[int, int]:
@@ -55,6 +57,7 @@ class Cuda:
         assert capture_error_mode == "thread_local"
         self.log.append("begin")
         self.allocating.append(pool)
+        self.used.append(pool)
         if self.begin_error is not None:
             raise self.begin_error
         self.capturing = True
@@ -68,6 +71,9 @@ class Cuda:
 
     def replay(self) -> None:
         self.log.append("replay")
+
+    def pool(self) -> tuple[int, int]:
+        return self.used[0]
 
 
 @pytest.fixture
@@ -223,6 +229,48 @@ def test_a_graph_that_there_is_goes_on(cuda):
     triton_choice._broken.add("Cholesky factor")
     step()
     assert work(cuda)[-2:] == ["replay", "replay"]
+
+
+def test_a_step_that_is_renewed_is_run_and_captured_anew_in_the_same_memory(cuda, monkeypatch):
+    class Graph:
+        def __getattr__(self, name: str) -> object:
+            return getattr(cuda, name)
+
+    graphs = []
+
+    def made() -> Graph:
+        graph = Graph()
+        graphs.append(weakref.ref(graph))
+        return graph
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", made)
+    step = replayed(cuda)
+    for _ in range(3):
+        for _ in range(3):
+            step()
+        step.renew()
+    assert work(cuda) == 3 * ["run", "begin", "recorded", "end", "replay", "replay"]
+    assert cuda.used == 3 * [(0, 1)]
+    # With a graph, torch would give up workspaces that the next one uses.
+    assert all(graph() is not None for graph in graphs)
+    del step
+    assert all(graph() is None for graph in graphs)
+
+
+def test_a_step_that_did_not_fit_is_tried_again_once_renewed(cuda):
+    cuda.begin_error = torch.OutOfMemoryError("CUDA out of memory")
+    step = replayed(cuda)
+    for _ in range(3):
+        step()
+    assert "replay" not in cuda.log
+    cuda.begin_error = None
+    step.renew()
+    for _ in range(2):
+        step()
+    assert work(cuda)[-5:] == ["run", "begin", "recorded", "end", "replay"]
+    # The pool of a capture that failed has gone.
+    assert cuda.used == [(0, 1), (0, 2)]
+    assert cuda.allocating == []
 
 
 @pytest.mark.parametrize(

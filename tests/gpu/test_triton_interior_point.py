@@ -229,13 +229,14 @@ def test_cholesky_factors_and_solutions(rng, q):
     matrices = NormalMatrices(X1, 10**6)
     penalty = torch.tensor(rng.random((3, q)))
     packed = matrices(theta)
-    expected, found = both(lambda: factored(packed, penalty, matrices.unpack))
+    working = torch.ones(3, dtype=torch.int64)
+    expected, found = both(lambda: factored(packed, penalty, matrices.unpack, working))
     assert_close(found, expected)
     H = (X1.T * theta[:, None]) @ X1 + torch.diag_embed(penalty)
     assert_close(found @ found.mT, H)
     right, w = torch.tensor(rng.normal(size=(2, 3, q)))
     for factor in (expected, found):
-        for dw in both(lambda: solved(right, factor, penalty, w)):  # noqa: B023
+        for dw in both(lambda: solved(right, factor, penalty, w, working)):  # noqa: B023
             assert_close((H @ dw.unsqueeze(-1)).squeeze(-1) + penalty * w, right)
 
 
@@ -247,7 +248,8 @@ def test_an_indefinite_matrix_is_damped_and_no_other(rng):
     packed = matrices(torch.tensor(rng.random((3, 30))))
     packed[1] = 3.0
     penalty = torch.zeros(3, q, dtype=torch.float64)
-    for factor in both(lambda: factored(packed, penalty, matrices.unpack)):
+    working = torch.ones(3, dtype=torch.int64)
+    for factor in both(lambda: factored(packed, penalty, matrices.unpack, working)):
         H = packed[:, matrices.unpack].view(3, q, q)
         H[1].diagonal().mul_(1 + q * 1e-12)
         assert (factor[1].diagonal() > 0).all()
@@ -261,12 +263,79 @@ def test_a_matrix_that_stays_indefinite_spoils_no_solution(rng):
     packed[0] = -1.0  # of a matrix of minus ones
     packed[1, [0, 2, 5, 9, 14]] += 20.0
     unpack = NormalMatrices(torch.ones(1, q, dtype=torch.float64), 10**6).unpack
-    penalty = torch.zeros(2, q, dtype=torch.float64)
+    penalty, working = torch.zeros(2, q, dtype=torch.float64), torch.ones(2, dtype=torch.int64)
     right = torch.tensor(rng.normal(size=(2, q)))
     with triton_kernels("always"):
-        dw = solved(right, factored(packed, penalty, unpack), penalty, right)
+        dw = solved(right, factored(packed, penalty, unpack, working), penalty, right, working)
     assert torch.isfinite(dw).all()
     assert_close((packed[1:, unpack].view(1, q, q) @ dw[1:, :, None]).squeeze(-1), right[1:])
+
+
+def assert_skipped(run, problems: int, rng: np.random.Generator) -> None:
+    """`run` takes 1 or 0 for each problem, and returns pairs: tensors as they were, and are.
+
+    Those at work come out to the last bit as they do where all are at work; nothing else changes.
+    """
+    working = torch.tensor(rng.permutation(np.arange(problems) % 2))
+    with triton_kernels("always"):
+        everyone, some = run(torch.ones_like(working)), run(working)
+    for (_, all_after), (before, after) in zip(everyone, some, strict=True):
+        assert torch.equal(after[working > 0], all_after[working > 0])
+        np.testing.assert_array_equal(after[working == 0].cpu(), before[working == 0].cpu())
+        assert not torch.equal(all_after, before)
+
+
+@pytest.mark.parametrize("name", ["losses", "judge", "weigh", "correct", "move"])
+def test_a_pass_leaves_answered_problems_as_they_are(rng, name):
+    problems = 6
+    drawn = draw(rng, (problems, 70, 5), 1.0)
+    drawn.state.best_iteration.fill_(int(drawn.state.iteration))  # not given up
+    mu = weigh((s := drawn.copy()).left, s.spare, s)
+    level = correct(drawn.scores, s.left, s, mu)
+    loss, mass = mu + 1.0, mu + 2.0
+
+    def run(working: Tensor) -> list[tuple[Tensor, Tensor]]:
+        s = drawn.copy()
+        s.working.copy_(working)
+        before = {f.name: getattr(s, f.name).clone() for f in fields(State)}
+        fresh: tuple[Tensor, ...] = ()
+        if name == "losses":
+            changed, fresh = ["left"], losses(drawn.scores, s)
+        elif name == "judge":
+            changed = ["primal", "dual", "best_w", "best_gap", "n_iter"]
+            judge(drawn.small, s, loss, mass)
+        elif name == "weigh":
+            changed, fresh = ["left", "spare"], (weigh(s.left, s.spare, s),)
+        elif name == "correct":
+            changed, fresh = ["left"], (correct(drawn.change, s.left, s, mu),)
+        else:
+            changed = ["w", "a", "t", "xi"]
+            move(drawn.small, s, drawn.scores, drawn.change, level)
+        poison = [torch.full_like(each, torch.nan) for each in fresh]
+        return [(before[each], getattr(s, each)) for each in changed] + list(
+            zip(poison, fresh, strict=True)
+        )
+
+    drawn.state.iteration += 1  # so that `n_iter` changes
+    assert_skipped(run, problems, rng)
+
+
+def test_answered_problems_are_neither_factored_nor_solved(rng):
+    """Also where the matrix is indefinite, for it is of numbers left over."""
+    problems, q = 6, 5
+    X1 = torch.tensor(rng.normal(size=(30, q)))
+    packed = NormalMatrices(X1, 10**6)(torch.tensor(rng.random((problems, 30))))
+    packed[:2] = 3.0  # of a matrix of ones
+    penalty = torch.zeros(problems, q, dtype=torch.float64)
+    right, w = torch.tensor(rng.normal(size=(2, problems, q)))
+    unpack = torch.empty(0, dtype=torch.int64)  # the kernel needs none
+
+    def run(working: Tensor) -> list[tuple[Tensor, Tensor]]:
+        factor = factored(packed, penalty, unpack, working)
+        dw = solved(right, factor, penalty, w, working)
+        return [(torch.full_like(each, torch.nan), each) for each in (factor, dw)]
+
+    assert_skipped(run, problems, rng)
 
 
 @pytest.mark.parametrize("own_labels", [False, True])
