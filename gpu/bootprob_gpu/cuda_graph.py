@@ -58,6 +58,7 @@ class Replayed:
         # Those before it, which share its memory. Kept, because torch gives the workspaces of
         # cuBLAS on this stream back with any graph, also those that another one uses.
         self._past: list[torch.cuda.CUDAGraph] = []
+        self._pool: torch.cuda.graphs._POOL_HANDLE | None = None
         self._ready = False
         # Memory that torch has cached, of which a step may make use, is closed to a capture.
         self._fits = True
@@ -111,7 +112,7 @@ class Replayed:
 
     def _recorded(self) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
-        pool = self._past[0].pool() if self._past else torch.cuda.graph_pool_handle()
+        pool = torch.cuda.graph_pool_handle() if self._pool is None else self._pool
         # Without `torch.cuda.graph`, which would first give all cached memory back.
         with _one_capture, torch.cuda.stream(self._stream):
             try:
@@ -123,6 +124,7 @@ class Replayed:
             except BaseException:
                 _leave(pool, self._stream.device)
                 raise
+        self._pool = pool
         return graph
 
 

@@ -72,9 +72,6 @@ class Cuda:
     def replay(self) -> None:
         self.log.append("replay")
 
-    def pool(self) -> tuple[int, int]:
-        return self.used[0]
-
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
