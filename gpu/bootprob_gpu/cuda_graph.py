@@ -58,7 +58,7 @@ class Replayed:
         # Those before it, which share its memory. Kept, because torch gives the workspaces of
         # cuBLAS on this stream back with any graph, also those that another one uses.
         self._past: list[torch.cuda.CUDAGraph] = []
-        self._pool: torch.cuda.graphs._POOL_HANDLE | None = None
+        self._pool: torch.cuda._POOL_HANDLE | None = None
         self._ready = False
         # Memory that torch has cached, of which a step may make use, is closed to a capture.
         self._fits = True
