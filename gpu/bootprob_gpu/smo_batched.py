@@ -14,11 +14,12 @@ from bootprob_gpu.smo_batched_objectives import Objectives, objectives
 from bootprob_gpu.smo_batched_warm_start import bounds, still_optimal, stretch, widen
 from bootprob_gpu.smo_batched_working_set import State, advance, labels_of, times_gram
 
-__all__ = ["smo_batched", "violation"]
+__all__ = ["REFUTED", "smo_batched", "violation"]
 
 _CHECK_EVERY = 32  # iterations between evaluations of the duality gaps
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradients are computed anew
 _PATIENCE = 512  # checks without a larger dual objective before a problem is given up
+REFUTED = 16  # ends found with a rounded Gram matrix that the exact one does not confirm
 
 
 def smo_batched(
@@ -29,13 +30,17 @@ def smo_batched(
     tol: float,
     max_iter: int,
     kkt_tol: float | None = None,
+    exact: Tensor | None = None,
+    matrix: Tensor | None = None,
+    rows: Tensor | None = None,
+    order: Tensor | None = None,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Train P paths of R support vector machines each.
 
     Parameters
     ----------
-    K : Tensor, shape (G, n, n)
-        Gram matrices, float32 or float64; path number k goes with number ``k % G``.
+    K : Tensor, shape (G, ≥ n, ≥ n)
+        Gram matrices, float32 or float64.
     y : Tensor of float64, shape (n,) or (P, n)
         Labels, −1 or +1; of all paths, or of each its own.
     upper : Tensor of float64, shape (P, R, n)
@@ -47,6 +52,8 @@ def smo_batched(
     kkt_tol : float, optional
         A model is done also when its violation of the optimality conditions (see `violation`) is
         at most this.
+    exact, matrix, rows, order
+        As for `bootprob_gpu.triton_smo.smo_fused`; here all paths begin at once.
 
     Returns
     -------
@@ -61,8 +68,16 @@ def smo_batched(
     certificate = Certificate.empty(P, R, device=upper.device)
     s, g = upper.new_zeros(P, n), y.expand(P, n).clone()
     everyone = torch.arange(P, device=y.device)
-    matrix = everyone % len(K)
-    diagonal = K.diagonal(dim1=1, dim2=2).to(s.dtype)[matrix]
+    matrix = everyone % len(K) if matrix is None else matrix.to(torch.int64)
+    allowed = max_iter if exact is None else REFUTED
+    exact = K if exact is None else exact
+    if rows is None:
+        K, exact = K[:, :n, :n], exact[:, :n, :n]
+        diagonal = K.diagonal(dim1=1, dim2=2)[matrix]
+    else:
+        rows = rows.to(torch.int64)
+        diagonal = K.diagonal(dim1=1, dim2=2)[matrix[:, None], rows]
+    diagonal = diagonal.to(s.dtype)
     solved, before = torch.zeros(P, dtype=torch.bool, device=y.device), upper.new_zeros(P, n)
     for r in range(R):
         box = upper[:, r]
@@ -77,22 +92,24 @@ def smo_batched(
         )
         dual_coef[:, r] = s
         best, idle = upper.new_full((P,), -torch.inf), torch.zeros_like(everyone)
-        state = State(everyone, matrix, diagonal, s, g, lo, hi, best, idle)
+        refuted = torch.zeros_like(everyone)
+        state = State(everyone, matrix, rows, diagonal, s, g, lo, hi, best, idle, refuted)
         state.keep(~single)
         iteration = 0
         while len(state.path):
             if iteration % _REFRESH_EVERY == 0 and iteration:
-                state.g = labels_of(y, state.path) - times_gram(K, state.matrix, state.s)
+                state.g = labels_of(y, state.path) - times_gram(exact, state.matrix, state.s, state.rows)
             leaving = _certify(
-                K, y, state, dual_coef, intercept, certificate, r, iteration, tol, kkt_tol, max_iter
-            )
+                exact, y, state, dual_coef, intercept, certificate, r, iteration, tol, kkt_tol,
+                max_iter, allowed,
+            )  # fmt: skip
             if leaving.any():
                 state.keep(~leaving)
             for _ in range(_CHECK_EVERY if len(state.path) else 0):
                 advance(K, state)
             iteration += _CHECK_EVERY
         s = dual_coef[:, r].clone()
-        g = y - times_gram(K, matrix, s)
+        g = y - times_gram(exact, matrix, s, rows)
         dual_coef[single, r] = 0
         solved = torch.where(single, solved, certificate.status[:, r] == Status.CONVERGED)
         before = torch.where(single[:, None], before, box)
@@ -130,6 +147,7 @@ def _certify(
     tol: float,
     kkt_tol: float | None,
     max_iter: int,
+    allowed: int,
 ) -> Tensor:
     """Evaluate the objectives, write down what is finished, return which problems are.
 
@@ -140,15 +158,17 @@ def _certify(
     better = found.dual > state.best
     state.idle = torch.where(better, 0, state.idle + 1)
     state.best = torch.maximum(state.best, found.dual)
-    given_up = (state.idle > _PATIENCE) | (iteration >= max_iter)
+    given_up = (state.idle > _PATIENCE) | (iteration >= max_iter) | (state.refuted > allowed)
     leaving = _done(found, tol, kkt_tol) | given_up | (found.violation <= 0)
     # At iteration 0 it is the solution for the C before that leaves, and is to stay the same.
     leaving |= widen(y, state, found, tol, ~leaving | (iteration > 0))
     if leaving.any():
-        fresh = times_gram(K, state.matrix[leaving], state.s[leaving])
+        some = None if state.rows is None else state.rows[leaving]
+        fresh = times_gram(K, state.matrix[leaving], state.s[leaving], some)
         state.g[leaving] = labels_of(y, leaving) - fresh
         found = objectives(y, state)
         converged = leaving & _done(found, tol, kkt_tol)
+        state.refuted += leaving
         leaving = converged | given_up | (leaving & (found.violation <= 0))
         path = state.path[leaving]
         dual_coef[path, r] = state.s[leaving]

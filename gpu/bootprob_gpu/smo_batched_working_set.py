@@ -19,6 +19,7 @@ class State:
 
     path: Tensor
     matrix: Tensor  # which Gram matrix
+    rows: Tensor | None  # which of its rows; None: all
     diagonal: Tensor  # of that
     s: Tensor  # signed dual variables y a
     g: Tensor  # gradient y − K s
@@ -26,11 +27,13 @@ class State:
     hi: Tensor
     best: Tensor  # largest dual objective so far
     idle: Tensor  # checks since then
+    refuted: Tensor  # ends that the exact Gram matrix did not confirm
 
     def keep(self, kept: Tensor) -> None:
         """Drop the other problems."""
         for name, value in vars(self).items():
-            setattr(self, name, value[kept])
+            if value is not None:
+                setattr(self, name, value[kept])
 
 
 def labels_of(y: Tensor, paths: Tensor) -> Tensor:
@@ -43,14 +46,14 @@ def advance(K: Tensor, state: State) -> None:
     s, g, lo, hi = state.s, state.g, state.lo, state.hi
     rows = torch.arange(len(s), device=s.device)
     g_max, i = torch.where(s < hi, g, -torch.inf).max(dim=1)
-    K_i = K[state.matrix, i].to(s.dtype)
+    K_i = _gram_rows(K, state, i)
     fall = torch.where(s > lo, g_max[:, None] - g, 0.0).clamp_min_(0.0)
     # An optimal problem has no variable to raise (g_max = −∞) or no fall: its step is 0.
     fall = torch.where(torch.isfinite(g_max)[:, None], fall, 0.0)
     K_ii = state.diagonal[rows, i]
     curvature = (K_ii[:, None] + state.diagonal - 2 * K_i).clamp_min_(_MIN_CURVATURE)
     j = (fall * fall / curvature).argmax(dim=1)
-    K_j = K[state.matrix, j].to(s.dtype)
+    K_j = _gram_rows(K, state, j)
     room_i, room_j = (hi - s)[rows, i], (s - lo)[rows, j]
     step = torch.minimum(fall[rows, j] / curvature[rows, j], torch.minimum(room_i, room_j))
     s[rows, i] = torch.where(step == room_i, hi[rows, i], s[rows, i] + step)
@@ -58,8 +61,19 @@ def advance(K: Tensor, state: State) -> None:
     g.sub_(step[:, None] * (K_i - K_j))
 
 
-def times_gram(K: Tensor, matrix: Tensor, s: Tensor) -> Tensor:
-    """``K s`` for each problem, shape (problems, n), in float64."""
+def _gram_rows(K: Tensor, state: State, i: Tensor) -> Tensor:
+    """Row i of the Gram matrix of each problem, shape (problems, n), in float64."""
+    if state.rows is None:
+        return K[state.matrix, i].to(state.s.dtype)
+    places = state.rows.gather(1, i[:, None])
+    return K[state.matrix[:, None], places, state.rows].to(state.s.dtype)
+
+
+def times_gram(K: Tensor, matrix: Tensor, s: Tensor, rows: Tensor | None = None) -> Tensor:
+    """``K s`` for each problem, shape (problems, n), in float64; see `State.rows`."""
+    if rows is not None:
+        everywhere = s.new_zeros(len(s), K.shape[1]).scatter_(1, rows, s)
+        return times_gram(K, matrix, everywhere).gather(1, rows)
     if K.dtype == s.dtype and torch.equal(matrix, torch.arange(len(K), device=K.device)):
         return torch.bmm(K, s.unsqueeze(-1)).squeeze(-1)
     products = torch.empty_like(s)

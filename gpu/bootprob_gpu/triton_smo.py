@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.smo_batched import smo_batched
+from bootprob_gpu.smo_batched import REFUTED, smo_batched
 from bootprob_gpu.triton_choice import with_twin
 
 __all__ = ["smo_fused"]
 
 IN_REGISTERS = 2048  # rows whose state the registers of one program hold
 TILE = 1024  # rows taken at a time beyond
+_NO_END = 2**31 - 1
 
 
 @with_twin(smo_batched, name="smo")
@@ -28,14 +29,18 @@ def smo_fused(
     tol: float,
     max_iter: int,
     kkt_tol: float | None = None,
+    exact: Tensor | None = None,
+    matrix: Tensor | None = None,
+    rows: Tensor | None = None,
+    order: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Train P paths of R support vector machines each.
 
     Parameters
     ----------
-    K : Tensor, shape (G, n, n)
-        Symmetric Gram matrices, float32 or float64; path number k goes with number ``k % G``. The
-        models are float64 either way; only which pair moves next is decided in float32.
+    K : Tensor, shape (G, ≥ n, ≥ n)
+        Symmetric Gram matrices, float32 or float64. The models are float64 either way; only which
+        pair moves next is decided in float32.
     y : Tensor of float64, shape (n,) or (P, n)
         Labels, −1 or +1; of all paths, or of each its own.
     upper : Tensor of float64, shape (P, R, n)
@@ -47,6 +52,17 @@ def smo_fused(
     kkt_tol : float or None, default None
         A model is also called converged when its largest violation of the optimality conditions
         (libsvm's stopping rule) is at most this. None: the gap decides alone.
+    exact : Tensor of float64, shape (G, ≥ n, ≥ n), or None, default None
+        What `K` is rounded from: models end, and are judged, by gradients that are computed with
+        these. A model whose end these did not confirm a number of times is left as
+        `Status.STALLED`. None: `K`.
+    matrix : Tensor of int, shape (P,), or None, default None
+        Which Gram matrix a path goes with. None: path number k goes with number ``k % G``.
+    rows : Tensor of int, shape (P, n), or None, default None
+        Which rows and columns of its matrix are those of a path. None: the first n.
+    order : Tensor of int, shape (P,), or None, default None
+        Paths in the order in which they are begun: the longest first, or the last ones to end
+        leave the device idle. None: those of one matrix stand together.
 
     Returns
     -------
@@ -55,7 +71,10 @@ def smo_fused(
     certificate : Certificate
         With tensors of shape (P, R).
     """
-    return launch(K, y, upper, tol=tol, max_iter=max_iter, kkt_tol=kkt_tol)
+    return launch(
+        K, y, upper, tol=tol, max_iter=max_iter, kkt_tol=kkt_tol, exact=exact, matrix=matrix,
+        rows=rows, order=order,
+    )  # fmt: skip
 
 
 def launch(
@@ -66,6 +85,10 @@ def launch(
     tol: float,
     max_iter: int,
     kkt_tol: float | None = None,
+    exact: Tensor | None = None,
+    matrix: Tensor | None = None,
+    rows: Tensor | None = None,
+    order: Tensor | None = None,
     block: int | None = None,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Launch the kernel; see `smo_fused`.
@@ -80,21 +103,29 @@ def launch(
     from bootprob_gpu.triton_smo_tiles import path_in_tiles
 
     P, R, n = upper.shape
-    G = len(K)
-    K, y, upper = K.contiguous(), y.contiguous(), upper.contiguous()
+    y, upper = y.contiguous(), upper.contiguous()
+    claims = _NO_END if exact is None else REFUTED
+    exact = K if exact is None else exact
+    K, exact = (each if each.stride(2) == 1 else each.contiguous() for each in (K, exact))
     diagonal = K.diagonal(dim1=1, dim2=2).contiguous()
     limits = upper.new_full((2,), tol)
     limits[1] = -torch.inf if kkt_tol is None else kkt_tol
     dual_coef = torch.empty_like(upper)
     intercept, primal, dual, gap = (upper.new_empty(P, R) for _ in range(4))
     n_iter, status = (torch.empty(P, R, dtype=torch.int64, device=K.device) for _ in range(2))
+    if matrix is None:
+        matrix = torch.arange(P, device=K.device) % len(K)
+    if order is None:
+        order = torch.argsort(matrix, stable=True)
+    paths, matrices = order.to(torch.int32), matrix.to(torch.int32)
+    gathered = rows is not None
+    places = paths if rows is None else rows.to(torch.int32).contiguous()
     if block is None:
         block = shape_of(n)["BLOCK"] if n <= IN_REGISTERS else TILE
-    # Neighbouring programs share a matrix where paths do.
-    replicates, step = (P // G, G) if P % G == 0 else (P, 1)
     arguments = (
-        K, diagonal, y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal, dual,
-        gap, n_iter, status, n, R, G, max_iter, replicates, step,
+        paths, matrices, places, K, *K.stride()[:2], exact, *exact.stride()[:2], diagonal,
+        diagonal.shape[1], y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal,
+        dual, gap, n_iter, status, n, R, max_iter, claims, gathered,
     )  # fmt: skip
     if n <= block:
         path_in_registers[(P,)](*arguments, **shape_of(block))

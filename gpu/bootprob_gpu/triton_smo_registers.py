@@ -19,7 +19,8 @@ from bootprob_gpu.triton_smo_rules import (
     certify,
     gain,
     middle,
-    path_number,
+    place_of,
+    places_of,
     record,
     remaining,
     snapped,
@@ -31,7 +32,9 @@ __all__ = ["path_in_registers", "shape_of"]
 
 
 @triton.jit
-def _gradient(K, y, s, n, lane, inside, ROWS: tl.constexpr):  # type: ignore[no-untyped-def]
+def _gradient(  # type: ignore[no-untyped-def]
+    K, width, rows, y, s, n, lane, places, inside, ROWS: tl.constexpr, GATHERED: tl.constexpr
+):
     """``y − K s`` for `s` in memory, `ROWS` rows of K on their way at a time."""
     g = tl.load(y + lane, mask=inside, other=0.0)
     k = tl.full((), 0, tl.int32)
@@ -39,33 +42,36 @@ def _gradient(K, y, s, n, lane, inside, ROWS: tl.constexpr):  # type: ignore[no-
         for ahead in tl.static_range(ROWS):
             row = k + ahead
             weight = tl.load(s + row, mask=row < n, other=0.0)
-            K_row = K + row.to(tl.int64) * n
+            K_row = K + place_of(rows, tl.minimum(row, n - 1), GATHERED).to(tl.int64) * width
             columns = tl.where(weight != 0.0, n, 0)  # rows that count for nothing are not read
-            g -= weight * tl.load(K_row + lane, mask=lane < columns, other=0.0)
+            g -= weight * tl.load(K_row + places, mask=lane < columns, other=0.0)
         k += ROWS
     return g
 
 
 @triton.jit
 def _advance(  # type: ignore[no-untyped-def]
-    K, diagonal, s, g, lo, hi, n, lane, inside, steps, kkt_tol, BLOCK: tl.constexpr
-):
+    K, width, rows, diagonal, s, g, lo, hi, lane, places, inside, steps, kkt_tol,
+    BLOCK: tl.constexpr, GATHERED: tl.constexpr,
+):  # fmt: skip
     """At most `steps` pairs moved; returns s, g, how many were, and the gain of the last."""
     moved = tl.full((), 0, tl.int32)
     found = tl.full((), 0.0, tl.float32)
     left = steps
     while left > 0:
         g_max, i = tl.max(tl.where(s < hi, g, -FAR), axis=0, return_indices=True)
-        row_i = K + i.to(tl.int64) * n
-        K_i = tl.load(row_i + lane, mask=inside, other=0.0).to(tl.float64)
-        K_ii = tl.load(row_i + i).to(tl.float64)
+        place = place_of(rows, i, GATHERED)
+        row_i = K + place.to(tl.int64) * width
+        K_i = tl.load(row_i + places, mask=inside, other=0.0).to(tl.float64)
+        K_ii = tl.load(row_i + place).to(tl.float64)
         newton, gains = gain(g_max, g, s, lo, K_ii, diagonal, K_i)
         # Numbers from 0 on are ordered as their bits, and integers are reduced in hardware.
         key = gains.to(tl.int32, bitcast=True)
         largest = tl.max(key, axis=0)
         j = tl.min(tl.where(key == largest, lane, BLOCK), axis=0)
         found = largest.to(tl.float32, bitcast=True)
-        K_j = tl.load(K + j.to(tl.int64) * n + lane, mask=inside, other=0.0).to(tl.float64)
+        row_j = K + place_of(rows, j, GATHERED).to(tl.int64) * width
+        K_j = tl.load(row_j + places, mask=inside, other=0.0).to(tl.float64)
         # One reduction, while K_j is on its way, finds the step that both rows have room for.
         grows = lane == i
         falls = lane == j
@@ -116,19 +122,24 @@ def _judge(y, s, g, lo, hi, lane, inside, tol, kkt_tol):  # type: ignore[no-unty
     return certify(norm, mass, loss_between, loss_mean, between, mean, g_max - g_min, tol, kkt_tol)
 
 
-@triton.jit(do_not_specialize=["R", "G", "max_iter", "replicates", "step"])
+@triton.jit(do_not_specialize=["R", "max_iter", "claims"])
 def path_in_registers(  # type: ignore[no-untyped-def]
-    Ks, diagonals, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps,
-    n_iters, statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+    paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
+    diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
+    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, BLOCK: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
-    path = path_number(replicates, step)
-    matrix = path % G
-    K = Ks + matrix * n * n
+    path = tl.load(paths + tl.program_id(0)).to(tl.int64)
+    matrix = tl.load(matrices + path).to(tl.int64)
+    K = Ks + matrix * K_step
+    exact = exacts + matrix * exact_step
     y += path * y_step
+    rows += path * n
     lane = tl.arange(0, BLOCK)
     inside = lane < n
-    diagonal = tl.load(diagonals + matrix * n + lane, mask=inside, other=0.0)
+    places = places_of(rows, lane, inside, GATHERED)
+    diagonal = tl.load(diagonals + matrix * diagonal_step + places, mask=inside, other=0.0)
     tol = tl.load(limits)
     kkt_tol = tl.load(limits + 1)
     s = tl.zeros([BLOCK], tl.float64)
@@ -160,18 +171,22 @@ def path_in_registers(  # type: ignore[no-untyped-def]
         fresh_it = tl.full((), 0, tl.int32)
         fresh = tl.full((), 1, tl.int32)  # the gradient holds no rounding of updates
         blocked = tl.full((), 0, tl.int32)  # what is left of the violation is rounding
+        refuted = tl.full((), 0, tl.int32)  # ends that a fresh gradient did not confirm
         while working != 0:
             primal, dual, b, solved = _judge(y, s, g, lo, hi, lane, inside, tol, kkt_tol)
             best_it = tl.where(dual > best, it, best_it)
             best = tl.maximum(best, dual)
             spent = it >= max_iter
-            final = solved | spent | (it - best_it > PATIENCE) | (blocked != 0)
+            final = solved | spent | (it - best_it > PATIENCE) | (blocked != 0) | (refuted > claims)
             if (fresh == 0) & (final | (it - fresh_it >= REFRESH_EVERY)):
                 # What the rounding of updates made look solved goes on.
                 tl.store(dual_coef + lane, s, mask=inside)
                 tl.debug_barrier()
-                g = _gradient(K, y, dual_coef, n, lane, inside, ROWS)
+                g = _gradient(
+                    exact, exact_width, rows, y, dual_coef, n, lane, places, inside, ROWS, GATHERED
+                )
                 tl.debug_barrier()
+                refuted += final.to(tl.int32)
                 fresh = tl.full((), 1, tl.int32)
                 fresh_it = it
                 blocked = tl.full((), 0, tl.int32)
@@ -181,8 +196,8 @@ def path_in_registers(  # type: ignore[no-untyped-def]
             else:
                 steps = tl.minimum(max_iter - it, CHECK_EVERY).to(tl.int32)
                 s, g, moved, found = _advance(
-                    K, diagonal, s, g, lo, hi, n, lane, inside, steps, tl.maximum(kkt_tol, 0.0),
-                    BLOCK,
+                    K, width, rows, diagonal, s, g, lo, hi, lane, places, inside, steps,
+                    tl.maximum(kkt_tol, 0.0), BLOCK, GATHERED,
                 )  # fmt: skip
                 it += moved
                 fresh = tl.where(moved > 0, 0, fresh)

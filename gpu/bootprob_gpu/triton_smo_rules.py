@@ -13,7 +13,7 @@ from bootprob_gpu.certificate import Status
 
 __all__ = [
     "CHECK_EVERY", "CONVERGED", "FAR", "PATIENCE", "REFRESH_EVERY", "SINGLE_CLASS", "box",
-    "certify", "gain", "middle", "path_number", "record", "remaining", "snapped",
+    "certify", "gain", "middle", "place_of", "places_of", "record", "remaining", "snapped",
     "stretch", "verdict",
 ]  # fmt: skip
 
@@ -31,10 +31,21 @@ SINGLE_CLASS = tl.constexpr(int(Status.SINGLE_CLASS))
 
 
 @triton.jit
-def path_number(replicates, step):  # type: ignore[no-untyped-def]
-    """Which path this program works on: those of one matrix stand together."""
-    program = tl.program_id(0).to(tl.int64)
-    return (program % replicates) * step + program // replicates
+def place_of(rows, i, GATHERED: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where row i of a path stands in its Gram matrix, as a row and as a column."""
+    place = i
+    if GATHERED:
+        place = tl.load(rows + i)
+    return place
+
+
+@triton.jit
+def places_of(rows, lane, inside, GATHERED: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Where a block of rows of a path stands in its Gram matrix."""
+    places = lane
+    if GATHERED:
+        places = tl.load(rows + lane, mask=inside, other=0)
+    return places
 
 
 @triton.jit

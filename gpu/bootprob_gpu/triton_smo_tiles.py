@@ -16,7 +16,6 @@ from bootprob_gpu.triton_smo_rules import (
     PATIENCE,
     REFRESH_EVERY,
     SINGLE_CLASS,
-    path_number,
     record,
     verdict,
 )  # fmt: skip
@@ -27,17 +26,20 @@ from bootprob_gpu.triton_smo_tiles_working_set import advance, renew
 __all__ = ["path_in_tiles"]
 
 
-@triton.jit(do_not_specialize=["R", "G", "max_iter", "replicates", "step"])
+@triton.jit(do_not_specialize=["R", "max_iter", "claims"])
 def path_in_tiles(  # type: ignore[no-untyped-def]
-    gradients, Ks, diagonals, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals,
-    gaps, n_iters, statuses, n, R, G, max_iter, replicates, step, BLOCK: tl.constexpr,
+    gradients, paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
+    diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
+    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
-    path = path_number(replicates, step)
-    matrix = path % G
-    K = Ks + matrix * n * n
+    path = tl.load(paths + tl.program_id(0)).to(tl.int64)
+    matrix = tl.load(matrices + path).to(tl.int64)
+    K = Ks + matrix * K_step
+    exact = exacts + matrix * exact_step
     y += path * y_step
-    diagonal = diagonals + matrix * n
+    rows += path * n
+    diagonal = diagonals + matrix * diagonal_step
     g = gradients + path * n  # y − K s: the gradient of the dual
     tol = tl.load(limits)
     kkt_tol = tl.load(limits + 1)
@@ -63,15 +65,17 @@ def path_in_tiles(  # type: ignore[no-untyped-def]
         fresh_it = tl.full((), 0, tl.int32)
         fresh = tl.full((), 1, tl.int32)  # the gradient holds no rounding of updates
         blocked = tl.full((), 0, tl.int32)  # what is left of the violation is rounding
+        refuted = tl.full((), 0, tl.int32)  # ends that a fresh gradient did not confirm
         while working != 0:
             primal, dual, b, solved, touching = judge(y, u, s, g, n, tol, kkt_tol, BLOCK)
             best_it = tl.where(dual > best, it, best_it)
             best = tl.maximum(best, dual)
             spent = it >= max_iter
-            final = solved | spent | (it - best_it > PATIENCE) | (blocked != 0)
+            final = solved | spent | (it - best_it > PATIENCE) | (blocked != 0) | (refuted > claims)
             if (fresh == 0) & (final | (it - fresh_it >= REFRESH_EVERY)):
                 # What the rounding of updates made look solved goes on.
-                renew(K, y, s, g, n, BLOCK)
+                renew(exact, exact_width, rows, y, s, g, n, BLOCK, GATHERED)
+                refuted += final.to(tl.int32)
                 fresh = tl.full((), 1, tl.int32)
                 fresh_it = it
                 blocked = tl.full((), 0, tl.int32)
@@ -81,8 +85,9 @@ def path_in_tiles(  # type: ignore[no-untyped-def]
             else:
                 steps = tl.minimum(max_iter - it, CHECK_EVERY).to(tl.int32)
                 moved, found = advance(
-                    K, diagonal, y, u, s, g, n, steps, tl.maximum(kkt_tol, 0.0), BLOCK
-                )
+                    K, width, rows, diagonal, y, u, s, g, n, steps, tl.maximum(kkt_tol, 0.0), BLOCK,
+                    GATHERED,
+                )  # fmt: skip
                 it += moved
                 fresh = tl.where(moved > 0, 0, fresh)
                 blocked = (found <= 0.0).to(tl.int32)

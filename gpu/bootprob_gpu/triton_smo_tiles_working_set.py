@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from bootprob_gpu.triton_smo_rules import FAR, box, gain, remaining
+from bootprob_gpu.triton_smo_rules import FAR, box, gain, place_of, places_of, remaining
 
 __all__ = ["advance", "renew"]
 
@@ -22,21 +22,25 @@ def _first_of_largest(value, index):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def renew(K, y, s, g, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def renew(  # type: ignore[no-untyped-def]
+    K, width, rows, y, s, g, n, BLOCK: tl.constexpr, GATHERED: tl.constexpr
+):
     """Write ``y − K s`` to `g`."""
     start = tl.full((), 0, tl.int32)
     while start < n:
         lane = start + tl.arange(0, BLOCK)
         inside = lane < n
+        places = places_of(rows, lane, inside, GATHERED)
         value = tl.load(y + lane, mask=inside, other=0.0)
         k = tl.full((), 0, tl.int32)
         while k < n:
             for ahead in tl.static_range(4):
                 row = k + ahead
                 weight = tl.load(s + row, mask=row < n, other=0.0)
-                K_row = K + row.to(tl.int64) * n
+                place = place_of(rows, tl.minimum(row, n - 1), GATHERED)
+                K_row = K + place.to(tl.int64) * width
                 columns = tl.where(weight != 0.0, n, 0)  # rows that count for nothing are not read
-                value -= weight * tl.load(K_row + lane, mask=lane < columns, other=0.0)
+                value -= weight * tl.load(K_row + places, mask=lane < columns, other=0.0)
             k += 4
         tl.store(g + lane, value, mask=inside)
         start += BLOCK
@@ -44,7 +48,9 @@ def renew(K, y, s, g, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _update(K_i, K_j, step, y, u, s, g, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _update(  # type: ignore[no-untyped-def]
+    K_i, K_j, rows, step, y, u, s, g, n, BLOCK: tl.constexpr, GATHERED: tl.constexpr
+):
     """Move the gradient after ``s_i += step, s_j −= step``; the largest that may grow."""
     largest = tl.full([BLOCK], -FAR, tl.float64)
     index = tl.zeros([BLOCK], tl.int32)
@@ -52,8 +58,9 @@ def _update(K_i, K_j, step, y, u, s, g, n, BLOCK: tl.constexpr):  # type: ignore
     while start < n:
         lane = start + tl.arange(0, BLOCK)
         inside = lane < n
-        difference = tl.load(K_i + lane, mask=inside, other=0.0).to(tl.float64) - tl.load(
-            K_j + lane, mask=inside, other=0.0
+        places = places_of(rows, lane, inside, GATHERED)
+        difference = tl.load(K_i + places, mask=inside, other=0.0).to(tl.float64) - tl.load(
+            K_j + places, mask=inside, other=0.0
         ).to(tl.float64)
         value = tl.load(g + lane, mask=inside, other=0.0) - step * difference
         tl.store(g + lane, value, mask=inside)
@@ -69,7 +76,9 @@ def _update(K_i, K_j, step, y, u, s, g, n, BLOCK: tl.constexpr):  # type: ignore
 
 
 @triton.jit
-def _partner(K_i, K_ii, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _partner(  # type: ignore[no-untyped-def]
+    K_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr, GATHERED: tl.constexpr
+):
     """The row that, paired with i, raises the dual objective most by a Newton step."""
     largest = tl.zeros([BLOCK], tl.float32)
     index = tl.zeros([BLOCK], tl.int32)
@@ -77,6 +86,7 @@ def _partner(K_i, K_ii, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr):  
     while start < n:
         lane = start + tl.arange(0, BLOCK)
         inside = lane < n
+        places = places_of(rows, lane, inside, GATHERED)
         label = tl.load(y + lane, mask=inside, other=0.0)
         lo, _ = box(tl.load(u + lane, mask=inside, other=0.0), label)
         _, gains = gain(
@@ -85,8 +95,8 @@ def _partner(K_i, K_ii, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr):  
             tl.load(s + lane, mask=inside, other=0.0),
             lo,
             K_ii,
-            tl.load(diagonals + lane, mask=inside, other=0.0).to(tl.float64),
-            tl.load(K_i + lane, mask=inside, other=0.0).to(tl.float64),
+            tl.load(diagonals + places, mask=inside, other=0.0).to(tl.float64),
+            tl.load(K_i + places, mask=inside, other=0.0).to(tl.float64),
         )
         larger = gains > largest
         largest = tl.where(larger, gains, largest)
@@ -97,8 +107,9 @@ def _partner(K_i, K_ii, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr):  
 
 @triton.jit
 def advance(  # type: ignore[no-untyped-def]
-    K, diagonals, y, u, s, g, n, steps, kkt_tol, BLOCK: tl.constexpr
-):
+    K, width, rows, diagonals, y, u, s, g, n, steps, kkt_tol, BLOCK: tl.constexpr,
+    GATHERED: tl.constexpr,
+):  # fmt: skip
     """At most `steps` pairs moved; returns how many were, and the gain of the last."""
     moved = tl.full((), 0, tl.int32)
     found = tl.full((), 0.0, tl.float32)
@@ -107,17 +118,19 @@ def advance(  # type: ignore[no-untyped-def]
     row_j = row_i
     left = steps
     while left > 0:
-        g_max, i = _update(row_i, row_j, step, y, u, s, g, n, BLOCK)
-        row_i = K + i.to(tl.int64) * n
-        K_ii = tl.load(diagonals + i).to(tl.float64)
-        found, j = _partner(row_i, K_ii, diagonals, g_max, y, u, s, g, n, BLOCK)
-        row_j = K + j.to(tl.int64) * n
+        g_max, i = _update(row_i, row_j, rows, step, y, u, s, g, n, BLOCK, GATHERED)
+        place_i = place_of(rows, i, GATHERED)
+        row_i = K + place_i.to(tl.int64) * width
+        K_ii = tl.load(diagonals + place_i).to(tl.float64)
+        found, j = _partner(row_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK, GATHERED)
+        place_j = place_of(rows, j, GATHERED)
+        row_j = K + place_j.to(tl.int64) * width
         s_i = tl.load(s + i)
         s_j = tl.load(s + j)
         _, hi = box(tl.load(u + i), tl.load(y + i))
         lo, _ = box(tl.load(u + j), tl.load(y + j))
-        K_jj = tl.load(diagonals + j).to(tl.float64)
-        K_ij = tl.load(row_i + j).to(tl.float64)
+        K_jj = tl.load(diagonals + place_j).to(tl.float64)
+        K_ij = tl.load(row_i + place_j).to(tl.float64)
         newton, _ = gain(g_max, tl.load(g + j), s_j, lo, K_ii, K_jj, K_ij)
         step = tl.minimum(newton.to(tl.float64), tl.minimum(hi - s_i, s_j - lo))
         # All threads have read s before one of them writes it, and may read it afterwards.
@@ -130,5 +143,5 @@ def advance(  # type: ignore[no-untyped-def]
         moved += (found > 0.0).to(tl.int32)
         step = tl.where(found > 0.0, step, 0.0)
         left = remaining(left, found, kkt_tol, step)
-    _update(row_i, row_j, step, y, u, s, g, n, BLOCK)
+    _update(row_i, row_j, rows, step, y, u, s, g, n, BLOCK, GATHERED)
     return moved, found
