@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob_gpu.problem import Problem
 
-__all__ = ["labels_on", "upper_on"]
+__all__ = ["labels_on", "upper_on", "weighted_rows"]
 
 
-def upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
+def upper_on(
+    device: torch.device, problem: Problem, items: slice, rows: Tensor | None = None
+) -> Tensor:
     """Box bounds of some replicates, shape (b, R, n), in memory of their own.
 
     Parameters
@@ -19,11 +23,18 @@ def upper_on(device: torch.device, problem: Problem, items: slice) -> Tensor:
     problem : Problem
     items : slice
         The replicates.
+    rows : Tensor of int64, shape (b, m), optional
+        The rows wanted of each replicate, (b, R, m); default all.
     """
     if problem.upper is not None:
-        return torch.tensor(problem.upper_of(items), device=device)
+        upper = torch.tensor(problem.upper_of(items), device=device)
+        if rows is None:
+            return upper
+        return upper.gather(2, rows[:, None].expand(-1, upper.shape[1], -1))
     # The rule is applied on the device: a copy of its result takes longer than many a solve.
     mass = torch.from_numpy(problem.counts[items] * problem.row_weight).to(device)
+    if rows is not None:
+        mass = mass.gather(1, rows)
     return torch.from_numpy(problem.C_per_model).to(device)[:, None] * mass[:, None]
 
 
@@ -41,3 +52,17 @@ def labels_on(device: torch.device, problem: Problem, items: slice, repeats: int
     """
     labels = torch.tensor(problem.y_of(items), device=device)
     return labels if problem.shares_labels else labels.repeat_interleave(repeats, dim=0)
+
+
+def weighted_rows(problem: Problem, items: slice) -> NDArray[np.bool_]:
+    """Which rows carry weight in any model of some replicates, shape (b, n).
+
+    Parameters
+    ----------
+    problem : Problem
+    items : slice
+        The replicates.
+    """
+    if problem.upper is not None:
+        return np.any(np.asarray(problem.upper[items]) > 0, axis=1)
+    return (problem.counts[items] > 0) & (problem.row_weight > 0)

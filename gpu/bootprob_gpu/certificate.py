@@ -86,6 +86,11 @@ class Certificate:
         """The same certificates in another shape."""
         return Certificate(*(getattr(self, f.name).reshape(shape) for f in fields(self)))
 
+    def put(self, rows: Tensor, those: Certificate) -> None:
+        """Replace some rows by others."""
+        for f in fields(self):
+            getattr(self, f.name)[rows] = getattr(those, f.name)
+
     def take(self, replicates: slice) -> Certificate:
         """Those of some replicates."""
         return Certificate(*(getattr(self, f.name)[replicates] for f in fields(self)))

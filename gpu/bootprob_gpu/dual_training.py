@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
@@ -12,23 +11,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob_gpu.box_bounds import labels_on, upper_on
-from bootprob_gpu.certificate import Certificate, Status, relative_gap
+from bootprob_gpu.batched_dual import BatchedPaths
+from bootprob_gpu.box_bounds import upper_on
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.paths import one_core_each, workers
 from bootprob_gpu.problem import Problem
-from bootprob_gpu.smo_batched import smo_batched, violation
+from bootprob_gpu.smo_batched import smo_batched
 from bootprob_gpu.triton_smo import smo_fused
 
 __all__ = ["train_dual"]
 
-# K (G, n, n), y (n,) or (P, n), upper (P, R, n) → dual_coef, intercept, certificate: `smo_batched`.
-Solve = Callable[..., tuple[Tensor, Tensor, Certificate]]
-
 _BOX_ARRAYS = 10  # tensors of shape (R, n) that a replicate and who reads its scores hold
-_PATH_ARRAYS = 24  # tensors of shape (n,) that a path of a batch holds besides
 _CPU_MODELS = 256  # models in a block for each thread of compiled SMO
 _CPU_REPLICATES = 4  # replicates in a block for each thread, whatever the number of models
 _GPU_PATHS = 2048  # paths in a block that are done before progress could be seen
@@ -57,47 +52,41 @@ def train_dual(
     center = torch.from_numpy(np.partition(problem.X, middle, axis=0)[middle]).to(device)
     centered = X - center
 
-    def gram_of(scale: Tensor) -> Tensor:
-        """Gram matrices in float64, shape (b or 1, grid, n, n)."""
-        rows = centered / scale.unsqueeze(-2)
-        return cross_gram(rows, rows, gamma)
-
-    shared = None
+    shared = None  # shape (grid, n, n)
     if problem.shares_scale:
+        rows = centered / scale
         on_cpu = device.type == "cpu"
-        shared = _gram_on_cores(centered / scale, gamma) if on_cpu else gram_of(scale[None])
-    rounded = None if shared is None or dtype == torch.float64 else shared.to(dtype)
+        shared = _gram_on_cores(rows, gamma) if on_cpu else cross_gram(rows, rows, gamma)
     limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
-    compiled = None
+    compiled = batched = None
     if solver == "smo-compiled":
         from bootprob_gpu.dual_compiled import CompiledPaths  # numba: slow to load
 
-        own = None if shared is None else shared[0].numpy()
+        own = None if shared is None else shared.numpy()
         compiled = CompiledPaths(centered.numpy(), problem.gamma, own)
-    batched: Solve = smo_fused if solver == "smo-fused" else smo_batched
+    else:
+        batched = BatchedPaths(
+            problem,
+            centered,
+            scale,
+            gamma,
+            shared,
+            # Kernels between 0 and 1 lose little by rounding; products may be of any size.
+            rounded=dtype == torch.float32 or (device.type == "cuda" and gamma is not None),
+            solve=smo_fused if solver == "smo-fused" else smo_batched,
+        )
 
     def work(items: slice) -> FittedBatch:
-        upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
-        shape = (len(upper), R)
         own_scale = scale[None] if problem.shares_scale else scale[items]
         if compiled is not None:
+            upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
             dual_coef, intercept, certificate, scores = compiled.solve(
                 problem.y_of(items), upper.numpy(), own_scale.numpy(), **limits
             )
         else:
-            gram = gram_of(own_scale) if shared is None else shared
-            y = labels_on(device, problem, items, grid)
-            if y.ndim > 1:
-                y = y.unflatten(0, upper.shape[:2])
-            solve = partial(_solve, batched)
-            if dtype == torch.float64:
-                dual_coef, intercept, certificate = solve(gram, y, upper, **limits)
-                scores = _through(gram, dual_coef) + intercept.unsqueeze(-1)
-            else:
-                narrow = gram.to(dtype) if rounded is None else rounded
-                dual_coef, intercept, certificate, scores = _solve_rounded(
-                    solve, gram, narrow, y, upper, **limits
-                )
+            assert batched is not None
+            dual_coef, intercept, certificate, scores = batched.solve(items, **limits)
+        shape = (len(dual_coef), R)
         if compiled is not None and gamma is None:
             intercept, scores = _linear_intercept_and_scores(
                 centered,
@@ -135,15 +124,12 @@ def train_dual(
         largest = workers() * max(_CPU_REPLICATES, ceil(_CPU_MODELS / R))
         bytes_per_replicate += compiled.bytes_per_replicate
     else:
-        bytes_per_replicate += 8.0 * grid * (_PATH_ARRAYS * n + 2 * _own_labels(problem))
+        assert batched is not None
+        bytes_per_replicate += batched.bytes_per_replicate
         if device.type == "cpu":
             largest = _CPU_REPLICATES * workers()
         else:
             largest = max(visible_block(problem.n_replicates, R), ceil(_GPU_PATHS / grid))
-        if shared is None:
-            bytes_per_replicate += 8.0 * ((2 + 2 * grid) * n * n + 2 * n * p)
-            if dtype != torch.float64:
-                bytes_per_replicate += dtype.itemsize * grid * n * n
     for _, block in chunked(
         problem.n_replicates,
         work,
@@ -164,23 +150,14 @@ def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
     return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
-def _through(gram: Tensor, dual_coef: Tensor) -> Tensor:
-    """``dual_coef @ gram``, shape (b, grid, per_path, n); broadcasting would copy a shared gram."""
-    if len(gram) > 1:
-        return dual_coef @ gram
-    b, _, per_path, _ = dual_coef.shape
-    products = dual_coef.transpose(0, 1).flatten(1, 2) @ gram[0]
-    return products.unflatten(1, (b, per_path)).transpose(0, 1)
-
-
 def _gram_on_cores(rows: Tensor, gamma: Tensor | None) -> Tensor:
-    """Gram matrices, shape (1, grid, n, n), the same to the last bit on any number of cores."""
+    """Gram matrices, shape (grid, n, n), the same to the last bit on any number of cores."""
     n = len(rows)
-    gram = rows.new_empty(1, 1 if gamma is None else len(gamma), n, n)
+    gram = rows.new_empty(1 if gamma is None else len(gamma), n, n)
 
     def work(k: int) -> None:
         part = slice(k * _GRAM_ROWS, (k + 1) * _GRAM_ROWS)
-        gram[0, :, part] = cross_gram(rows[part].clone(), rows, gamma)
+        gram[:, part] = cross_gram(rows[part].clone(), rows, gamma)
 
     one_core_each(work, ceil(n / _GRAM_ROWS))
     return gram
@@ -226,82 +203,3 @@ def _linear_intercept_and_scores(
 
     one_core_each(work, len(dual_coef))
     return moved, found
-
-
-def _solve(
-    batched: Solve,
-    gram: Tensor,
-    y: Tensor,
-    upper: Tensor,
-    *,
-    tol: float,
-    kkt_tol: float | None,
-    max_iter: int,
-) -> tuple[Tensor, Tensor, Certificate]:
-    # `y` is (n,) or (b, grid, n). Path b · grid + g goes with matrix g where the replicates share
-    # them, else with its own.
-    dual_coef, intercept, certificate = batched(
-        gram.flatten(0, 1),
-        y if y.ndim == 1 else y.flatten(0, 1),
-        upper.flatten(0, 1),
-        tol=tol,
-        kkt_tol=kkt_tol,
-        max_iter=max_iter,
-    )
-    shape = upper.shape[:-1]
-    return dual_coef.view(upper.shape), intercept.view(shape), certificate.view(*shape)
-
-
-def _solve_rounded(
-    solve: Solve,
-    gram: Tensor,
-    rounded: Tensor,
-    y: Tensor,
-    upper: Tensor,
-    *,
-    tol: float,
-    kkt_tol: float | None,
-    max_iter: int,
-) -> tuple[Tensor, Tensor, Certificate, Tensor]:
-    """Solve with Gram matrices in a lower precision, and judge by those in full precision.
-
-    Replicates with a model that the rounding left unsolved are solved again without it.
-    """
-    of_models = y if y.ndim == 1 else y.unsqueeze(2)  # beside (b, grid, R, n)
-
-    def judged(dual_coef: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        products = _through(gram, dual_coef)
-        scores = products + b.unsqueeze(-1)
-        norm = (dual_coef * products).sum(-1)
-        primal = 0.5 * norm + (upper * (1 - of_models * scores).clamp_min(0)).sum(-1)
-        dual = (of_models * dual_coef).sum(-1) - 0.5 * norm
-        reached = relative_gap(primal, dual).abs() <= tol
-        if kkt_tol is not None:
-            reached |= violation(of_models, upper, dual_coef, of_models - products) <= kkt_tol
-        return scores, primal, dual, reached
-
-    # A little further than asked for: the rounding takes its share of the gap.
-    half = None if kkt_tol is None else kkt_tol / 2
-    dual_coef, intercept, found = solve(
-        rounded, y, upper, tol=tol / 2, kkt_tol=half, max_iter=max_iter
-    )
-    scores, primal, dual, reached = judged(dual_coef, intercept)
-    status, n_iter = found.status, found.n_iter
-    lost = ((status == Status.CONVERGED) & ~reached).flatten(1).any(1)
-    if lost.any():
-        again = gram if len(gram) == 1 else gram[lost]
-        dual_coef[lost], intercept[lost], found = solve(
-            again,
-            y if y.ndim == 1 else y[lost],
-            upper[lost],
-            tol=tol,
-            kkt_tol=kkt_tol,
-            max_iter=max_iter,
-        )
-        scores, primal, dual, reached = judged(dual_coef, intercept)
-        status[lost] = found.status
-        n_iter[lost] += found.n_iter
-    reached &= status != Status.SINGLE_CLASS
-    status = torch.where(reached, int(Status.CONVERGED), status)
-    gap = relative_gap(primal, dual)
-    return dual_coef, intercept, Certificate(primal, dual, gap, n_iter, status), scores

@@ -33,7 +33,7 @@ def smo_batched(
     exact: Tensor | None = None,
     matrix: Tensor | None = None,
     rows: Tensor | None = None,
-    order: Tensor | None = None,  # noqa: ARG001
+    order: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Train P paths of R support vector machines each.
 
@@ -98,7 +98,9 @@ def smo_batched(
         iteration = 0
         while len(state.path):
             if iteration % _REFRESH_EVERY == 0 and iteration:
-                state.g = labels_of(y, state.path) - times_gram(exact, state.matrix, state.s, state.rows)
+                state.g = labels_of(y, state.path) - times_gram(
+                    exact, state.matrix, state.s, state.rows
+                )
             leaving = _certify(
                 exact, y, state, dual_coef, intercept, certificate, r, iteration, tol, kkt_tol,
                 max_iter, allowed,

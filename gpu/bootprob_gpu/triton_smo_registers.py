@@ -12,6 +12,7 @@ from bootprob_gpu.triton_smo_rules import (
     CHECK_EVERY,
     CONVERGED,
     FAR,
+    NUMBERS,
     PATIENCE,
     REFRESH_EVERY,
     SINGLE_CLASS,
@@ -122,7 +123,7 @@ def _judge(y, s, g, lo, hi, lane, inside, tol, kkt_tol):  # type: ignore[no-unty
     return certify(norm, mass, loss_between, loss_mean, between, mean, g_max - g_min, tol, kkt_tol)
 
 
-@triton.jit(do_not_specialize=["R", "max_iter", "claims"])
+@triton.jit(do_not_specialize=NUMBERS)
 def path_in_registers(  # type: ignore[no-untyped-def]
     paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
     diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,

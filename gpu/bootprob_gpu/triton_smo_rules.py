@@ -12,8 +12,8 @@ import triton.language as tl
 from bootprob_gpu.certificate import Status
 
 __all__ = [
-    "CHECK_EVERY", "CONVERGED", "FAR", "PATIENCE", "REFRESH_EVERY", "SINGLE_CLASS", "box",
-    "certify", "gain", "middle", "place_of", "places_of", "record", "remaining", "snapped",
+    "CHECK_EVERY", "CONVERGED", "FAR", "NUMBERS", "PATIENCE", "REFRESH_EVERY", "SINGLE_CLASS",
+    "box", "certify", "gain", "middle", "place_of", "places_of", "record", "remaining", "snapped",
     "stretch", "verdict",
 ]  # fmt: skip
 
@@ -28,6 +28,12 @@ CONVERGED = tl.constexpr(int(Status.CONVERGED))
 _MAX_ITER = tl.constexpr(int(Status.MAX_ITER))
 _STALLED = tl.constexpr(int(Status.STALLED))
 SINGLE_CLASS = tl.constexpr(int(Status.SINGLE_CLASS))
+# Of none of them Triton is to know that it is a multiple of 16: it would give a thread neighbouring
+# rows, which costs registers, and where rows are gathered four times the transactions.
+NUMBERS = (
+    "K_step", "width", "exact_step", "exact_width", "diagonal_step", "y_step", "n", "R", "max_iter",
+    "claims",
+)  # fmt: skip
 
 
 @triton.jit

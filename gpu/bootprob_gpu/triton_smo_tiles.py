@@ -13,6 +13,7 @@ from bootprob_gpu.triton_smo_rules import (
     CHECK_EVERY,
     CONVERGED,
     FAR,
+    NUMBERS,
     PATIENCE,
     REFRESH_EVERY,
     SINGLE_CLASS,
@@ -26,7 +27,7 @@ from bootprob_gpu.triton_smo_tiles_working_set import advance, renew
 __all__ = ["path_in_tiles"]
 
 
-@triton.jit(do_not_specialize=["R", "max_iter", "claims"])
+@triton.jit(do_not_specialize=NUMBERS)
 def path_in_tiles(  # type: ignore[no-untyped-def]
     gradients, paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
     diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
