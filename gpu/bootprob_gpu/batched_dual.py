@@ -177,15 +177,16 @@ class BatchedPaths:
         max_iter: int,
     ) -> tuple[Tensor, Tensor, Certificate]:
         """Solve all paths; those that stall with rounded matrices, again with exact ones."""
-        limits = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
+        options = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
+        options["unit_diagonal"] = self.gamma is not None
         P, grid = len(upper), self.grid
         order = None
         if self._hardest is not None:
             order = (torch.arange(0, P, grid, device=upper.device) + self._hardest[:, None]).ravel()
         if rounded is None:
-            return self._solve(exact, y, upper, matrix=matrix, rows=rows, order=order, **limits)
+            return self._solve(exact, y, upper, matrix=matrix, rows=rows, order=order, **options)
         dual_coef, intercept, certificate = self._solve(
-            rounded, y, upper, exact=exact, matrix=matrix, rows=rows, order=order, **limits
+            rounded, y, upper, exact=exact, matrix=matrix, rows=rows, order=order, **options
         )
         lost = (certificate.status == Status.STALLED).any(1).nonzero().squeeze(1)
         if len(lost):
@@ -196,7 +197,7 @@ class BatchedPaths:
                 upper[lost],
                 matrix=matrix[lost],
                 rows=None if rows is None else rows[lost],
-                **limits,
+                **options,
             )
             certificate.put(lost, again)
             certificate.n_iter[lost] += before

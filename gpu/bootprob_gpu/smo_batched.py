@@ -34,6 +34,7 @@ def smo_batched(
     matrix: Tensor | None = None,
     rows: Tensor | None = None,
     order: Tensor | None = None,
+    unit_diagonal: bool = False,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Train P paths of R support vector machines each.
 
@@ -52,8 +53,9 @@ def smo_batched(
     kkt_tol : float, optional
         A model is done also when its violation of the optimality conditions (see `violation`) is
         at most this.
-    exact, matrix, rows, order
-        As for `bootprob_gpu.triton_smo.smo_fused`; here all paths begin at once.
+    exact, matrix, rows, order, unit_diagonal
+        As for `bootprob_gpu.triton_smo.smo_fused`; here all paths begin at once, and diagonals are
+        read.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from bootprob_gpu.triton_choice import with_twin
 __all__ = ["smo_fused"]
 
 IN_REGISTERS = 2048  # rows whose state the registers of one program hold
+GATHERED_IN_REGISTERS = 512  # of float64 matrices through an index; beyond, registers are spilled
 TILE = 1024  # rows taken at a time beyond
 _NO_END = 2**31 - 1
 
@@ -33,6 +34,7 @@ def smo_fused(
     matrix: Tensor | None = None,
     rows: Tensor | None = None,
     order: Tensor | None = None,
+    unit_diagonal: bool = False,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Train P paths of R support vector machines each.
 
@@ -63,6 +65,8 @@ def smo_fused(
     order : Tensor of int, shape (P,), or None, default None
         Paths in the order in which they are begun: the longest first, or the last ones to end
         leave the device idle. None: those of one matrix stand together.
+    unit_diagonal : bool, default False
+        The diagonals are 1 up to rounding, and need not be read.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def smo_fused(
     """
     return launch(
         K, y, upper, tol=tol, max_iter=max_iter, kkt_tol=kkt_tol, exact=exact, matrix=matrix,
-        rows=rows, order=order,
+        rows=rows, order=order, unit_diagonal=unit_diagonal,
     )  # fmt: skip
 
 
@@ -89,6 +93,7 @@ def launch(
     matrix: Tensor | None = None,
     rows: Tensor | None = None,
     order: Tensor | None = None,
+    unit_diagonal: bool = False,
     block: int | None = None,
 ) -> tuple[Tensor, Tensor, Certificate]:
     """Launch the kernel; see `smo_fused`.
@@ -120,15 +125,18 @@ def launch(
     paths, matrices = order.to(torch.int32), matrix.to(torch.int32)
     gathered = rows is not None
     places = paths if rows is None else rows.to(torch.int32).contiguous()
+    rounded = K.dtype == torch.float32
     if block is None:
-        block = shape_of(n)["BLOCK"] if n <= IN_REGISTERS else TILE
+        most = IN_REGISTERS if rounded or not gathered else GATHERED_IN_REGISTERS
+        block = shape_of(n)["BLOCK"] if n <= most else min(TILE, most)
     arguments = (
         paths, matrices, places, K, *K.stride()[:2], exact, *exact.stride()[:2], diagonal,
         diagonal.shape[1], y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal,
         dual, gap, n_iter, status, n, R, max_iter, claims, gathered,
+        unit_diagonal,
     )  # fmt: skip
     if n <= block:
-        path_in_registers[(P,)](*arguments, **shape_of(block))
+        path_in_registers[(P,)](*arguments, **shape_of(block, rounded=rounded, unit=unit_diagonal))
     else:
         gradient = upper.new_empty(P, n)
         path_in_tiles[(P,)](

@@ -53,7 +53,7 @@ def _gradient(  # type: ignore[no-untyped-def]
 @triton.jit
 def _advance(  # type: ignore[no-untyped-def]
     K, width, rows, diagonal, s, g, lo, hi, lane, places, inside, steps, kkt_tol,
-    BLOCK: tl.constexpr, GATHERED: tl.constexpr,
+    BLOCK: tl.constexpr, GATHERED: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     """At most `steps` pairs moved; returns s, g, how many were, and the gain of the last."""
     moved = tl.full((), 0, tl.int32)
@@ -64,7 +64,9 @@ def _advance(  # type: ignore[no-untyped-def]
         place = place_of(rows, i, GATHERED)
         row_i = K + place.to(tl.int64) * width
         K_i = tl.load(row_i + places, mask=inside, other=0.0).to(tl.float64)
-        K_ii = tl.load(row_i + place).to(tl.float64)
+        K_ii = tl.full((), 1.0, tl.float64)
+        if not UNIT:
+            K_ii = tl.load(row_i + place).to(tl.float64)
         newton, gains = gain(g_max, g, s, lo, K_ii, diagonal, K_i)
         # Numbers from 0 on are ordered as their bits, and integers are reduced in hardware.
         key = gains.to(tl.int32, bitcast=True)
@@ -127,8 +129,8 @@ def _judge(y, s, g, lo, hi, lane, inside, tol, kkt_tol):  # type: ignore[no-unty
 def path_in_registers(  # type: ignore[no-untyped-def]
     paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
     diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
-    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, BLOCK: tl.constexpr,
-    ROWS: tl.constexpr,
+    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, UNIT: tl.constexpr,
+    BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
     path = tl.load(paths + tl.program_id(0)).to(tl.int64)
@@ -140,7 +142,9 @@ def path_in_registers(  # type: ignore[no-untyped-def]
     lane = tl.arange(0, BLOCK)
     inside = lane < n
     places = places_of(rows, lane, inside, GATHERED)
-    diagonal = tl.load(diagonals + matrix * diagonal_step + places, mask=inside, other=0.0)
+    diagonal = tl.full((), 1.0, tl.float64)
+    if not UNIT:
+        diagonal = tl.load(diagonals + matrix * diagonal_step + places, mask=inside, other=0.0)
     tol = tl.load(limits)
     kkt_tol = tl.load(limits + 1)
     s = tl.zeros([BLOCK], tl.float64)
@@ -198,7 +202,7 @@ def path_in_registers(  # type: ignore[no-untyped-def]
                 steps = tl.minimum(max_iter - it, CHECK_EVERY).to(tl.int32)
                 s, g, moved, found = _advance(
                     K, width, rows, diagonal, s, g, lo, hi, lane, places, inside, steps,
-                    tl.maximum(kkt_tol, 0.0), BLOCK, GATHERED,
+                    tl.maximum(kkt_tol, 0.0), BLOCK, GATHERED, UNIT,
                 )  # fmt: skip
                 it += moved
                 fresh = tl.where(moved > 0, 0, fresh)
@@ -210,14 +214,26 @@ def path_in_registers(  # type: ignore[no-untyped-def]
         r += 1
 
 
-def shape_of(n: int) -> dict[str, int]:
+def shape_of(n: int, *, rounded: bool = True, unit: bool = True) -> dict[str, int]:
     """Block for n rows, rows of K on their way at a time, and warps.
 
     Four or eight rows to a thread: the fewer the warps, the smaller the share of the reductions,
-    and the more paths a multiprocessor works on while others wait for memory.
+    and the more paths a multiprocessor works on while others wait for memory. More rows of K on
+    their way cost registers, and with them a third of the paths; chosen so that no register is
+    spilled on compute capabilities 8.0, 9.0 and 10.0.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    rounded, unit : bool, default True
+        Whether K is float32, and whether its diagonal need not be kept.
     """
     block = max(16, triton.next_power_of_2(n))
     warps = block // 128 if block <= 512 else block // 256
+    if not (rounded or unit) and block <= 512:
+        warps *= 2
     return {
-        "BLOCK": block, "ROWS": 8 if block <= 512 else 4, "num_warps": min(8, max(1, warps))
+        "BLOCK": block, "ROWS": 4 if rounded and block <= 128 else 2,
+        "num_warps": min(8, max(1, warps)),
     }  # fmt: skip

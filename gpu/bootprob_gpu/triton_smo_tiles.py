@@ -31,7 +31,8 @@ __all__ = ["path_in_tiles"]
 def path_in_tiles(  # type: ignore[no-untyped-def]
     gradients, paths, matrices, rows, Ks, K_step, width, exacts, exact_step, exact_width, diagonals,
     diagonal_step, y, y_step, uppers, limits, dual_coefs, intercepts, primals, duals, gaps, n_iters,
-    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, BLOCK: tl.constexpr,
+    statuses, n, R, max_iter, claims, GATHERED: tl.constexpr, UNIT: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The R models of one path, each started from the one before; see `smo_fused`."""
     path = tl.load(paths + tl.program_id(0)).to(tl.int64)
@@ -87,7 +88,7 @@ def path_in_tiles(  # type: ignore[no-untyped-def]
                 steps = tl.minimum(max_iter - it, CHECK_EVERY).to(tl.int32)
                 moved, found = advance(
                     K, width, rows, diagonal, y, u, s, g, n, steps, tl.maximum(kkt_tol, 0.0), BLOCK,
-                    GATHERED,
+                    GATHERED, UNIT,
                 )  # fmt: skip
                 it += moved
                 fresh = tl.where(moved > 0, 0, fresh)

@@ -77,8 +77,9 @@ def _update(  # type: ignore[no-untyped-def]
 
 @triton.jit
 def _partner(  # type: ignore[no-untyped-def]
-    K_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr, GATHERED: tl.constexpr
-):
+    K_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK: tl.constexpr, GATHERED: tl.constexpr,
+    UNIT: tl.constexpr,
+):  # fmt: skip
     """The row that, paired with i, raises the dual objective most by a Newton step."""
     largest = tl.zeros([BLOCK], tl.float32)
     index = tl.zeros([BLOCK], tl.int32)
@@ -89,13 +90,16 @@ def _partner(  # type: ignore[no-untyped-def]
         places = places_of(rows, lane, inside, GATHERED)
         label = tl.load(y + lane, mask=inside, other=0.0)
         lo, _ = box(tl.load(u + lane, mask=inside, other=0.0), label)
+        diagonal = tl.full((), 1.0, tl.float64)
+        if not UNIT:
+            diagonal = tl.load(diagonals + places, mask=inside, other=0.0).to(tl.float64)
         _, gains = gain(
             g_max,
             tl.load(g + lane, mask=inside, other=0.0),
             tl.load(s + lane, mask=inside, other=0.0),
             lo,
             K_ii,
-            tl.load(diagonals + places, mask=inside, other=0.0).to(tl.float64),
+            diagonal,
             tl.load(K_i + places, mask=inside, other=0.0).to(tl.float64),
         )
         larger = gains > largest
@@ -108,7 +112,7 @@ def _partner(  # type: ignore[no-untyped-def]
 @triton.jit
 def advance(  # type: ignore[no-untyped-def]
     K, width, rows, diagonals, y, u, s, g, n, steps, kkt_tol, BLOCK: tl.constexpr,
-    GATHERED: tl.constexpr,
+    GATHERED: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
     """At most `steps` pairs moved; returns how many were, and the gain of the last."""
     moved = tl.full((), 0, tl.int32)
@@ -122,7 +126,9 @@ def advance(  # type: ignore[no-untyped-def]
         place_i = place_of(rows, i, GATHERED)
         row_i = K + place_i.to(tl.int64) * width
         K_ii = tl.load(diagonals + place_i).to(tl.float64)
-        found, j = _partner(row_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK, GATHERED)
+        found, j = _partner(
+            row_i, K_ii, rows, diagonals, g_max, y, u, s, g, n, BLOCK, GATHERED, UNIT
+        )
         place_j = place_of(rows, j, GATHERED)
         row_j = K + place_j.to(tl.int64) * width
         s_i = tl.load(s + i)
