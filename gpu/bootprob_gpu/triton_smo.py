@@ -127,8 +127,8 @@ def launch(
     places = paths if rows is None else rows.to(torch.int32).contiguous()
     rounded = K.dtype == torch.float32
     if block is None:
-        most = IN_REGISTERS if rounded or not gathered else GATHERED_IN_REGISTERS
-        block = shape_of(n)["BLOCK"] if n <= most else min(TILE, most)
+        limit = GATHERED_IN_REGISTERS if gathered and not rounded else max(IN_REGISTERS, TILE)
+        block = shape_of(n)["BLOCK"] if n <= min(IN_REGISTERS, limit) else min(TILE, limit)
     arguments = (
         paths, matrices, places, K, *K.stride()[:2], exact, *exact.stride()[:2], diagonal,
         diagonal.shape[1], y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal,

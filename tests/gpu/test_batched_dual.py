@@ -77,7 +77,7 @@ def test_certificates_are_true_by_all_rows_in_float64(rng, rounded, own_scale, o
 @pytest.mark.parametrize("rounded", [False, True])
 def test_models_are_those_of_libsvm(rng, rounded):
     problem = draw(rng, B=1, C=[1.0, 100.0], gamma=[0.2])
-    dual_coef, intercept, certificate, scores = paths(problem, rounded=rounded).solve(
+    _, _, certificate, scores = paths(problem, rounded=rounded).solve(
         slice(0, 1), tol=1e-7, kkt_tol=None, max_iter=200_000
     )
     Z, counts = problem.X / problem.scale[0], problem.counts[0]

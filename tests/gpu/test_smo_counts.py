@@ -15,7 +15,7 @@ from bootprob_gpu.triton_smo import launch
 
 pytest.importorskip("triton")
 sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-import smo_counts  # noqa: E402
+import smo_counts
 
 
 @pytest.mark.parametrize("rounded", [False, True])
