@@ -14,10 +14,12 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
+from pretended_cuda import Driver, pretended_cuda
 from problems import BATCH, REGULAR, UGLY, Case
 from truth import Machine, Truth, cvxpy
 
-from bootprob_gpu import FittedBatch, Problem, Solver, fit
+from bootprob_gpu import FittedBatch, Problem, Solver, fit, side_streams, triton_choice
+from bootprob_gpu.cuda_graph import Replayed
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,19 @@ def _one_thread() -> Iterator[None]:
 def kernel_device() -> torch.device:
     """Where Triton kernels are tested: compiled on a GPU, else interpreted on the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.fixture
+def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
+    """A CUDA device on the host's memory, for an engine that has not seen one yet."""
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    pytest.importorskip("triton")
+    monkeypatch.setattr(Replayed, "_capturable", True)
+    monkeypatch.setattr(triton_choice, "_broken", set())
+    monkeypatch.setattr(side_streams._of_thread, "streams", {}, raising=False)
+    with pretended_cuda() as device:
+        yield device
 
 
 @pytest.fixture(params=BACKENDS, ids=str)

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from pretended_cuda.kernels import loop_bounds
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import InputError, Problem, fit, models_in_use, row_stream, scorers, votes
@@ -104,20 +106,12 @@ def test_votes_differ_only_where_a_score_is_rounding(rng, dtype):
 @pytest.fixture
 def where(monkeypatch, kernel_device):
     """Where kernels run, compiled or interpreted, into outputs that are full of garbage."""
-    if kernel_device.type == "cpu":
-        interpreter = pytest.importorskip("triton.runtime.interpreter")
-        patch = interpreter._patch_lang_tensor
-
-        def patched(tensor, scope):
-            # Loop bounds are arrays of one number, which numpy 2.4 refuses to take for a number.
-            patch(tensor, scope)
-            scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-        monkeypatch.setattr(interpreter, "_patch_lang_tensor", patched)
+    pytest.importorskip("triton")
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *a, **k: empty(*a, **k).fill_(-12345))
-    with triton_kernels("always"):
-        yield kernel_device
+    with loop_bounds() if kernel_device.type == "cpu" else nullcontext():
+        with triton_kernels("always"):
+            yield kernel_device
 
 
 def twin_counts(given):
