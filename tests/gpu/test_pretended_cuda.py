@@ -244,10 +244,10 @@ def test_a_replay_reads_what_was_captured_and_not_what_took_its_place():
 
 
 def test_a_graph_whose_operands_are_gone_is_not_replayed():
-    x, total = on_device(1, 2), on_device(0, 0)
-    graph = captured(lambda: total.add_(x))
+    operands, total = [on_device(1, 2)], on_device(0, 0)
+    graph = captured(lambda: total.add_(operands[0]))
     graph.replay()
-    del x
+    operands.clear()
     with pytest.raises(AssertionError, match="operands are gone"):
         graph.replay()
 

@@ -109,9 +109,9 @@ def where(monkeypatch, kernel_device):
     pytest.importorskip("triton")
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *a, **k: empty(*a, **k).fill_(-12345))
-    with loop_bounds() if kernel_device.type == "cpu" else nullcontext():
-        with triton_kernels("always"):
-            yield kernel_device
+    bounds = loop_bounds() if kernel_device.type == "cpu" else nullcontext()
+    with bounds, triton_kernels("always"):
+        yield kernel_device
 
 
 def twin_counts(given):

@@ -58,7 +58,7 @@ def moved(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tens
 
 
 def copy(target: Tensor, source: Tensor, non_blocking: bool) -> None:
-    """Copy between host and device; of pageable memory, or if not told otherwise, the host waits."""
+    """Copy between host and device; the host waits, unless told not to and its memory is pinned."""
     to_device = isinstance(target, CudaTensor)
     host, on_device = (source, target) if to_device else (target, source)
     inner, way = on_device.inner, "to the device" if to_device else "to the host"
