@@ -33,6 +33,7 @@ from bootprob_gpu.triton_choice import triton_kernels
 CUDA = torch.device("cuda")
 RBF: dict[str, Any] = {"kernel": "rbf", "gamma": [0.3, 1.0]}
 SINGLE: dict[str, Any] = {"dtype": torch.float32}
+LOOSE: dict[str, Any] = {"tol": 1e-4}  # kernels are interpreted, and every iteration takes time
 
 
 class Job(NamedTuple):
@@ -45,7 +46,7 @@ class Job(NamedTuple):
     """Module, name and value of constants that choose a branch."""
 
 
-def drawn(rng, *, n=10, p=2, B=2, C=(0.1, 1.0), own_labels=False, own_scale=False, **changes):
+def drawn(rng, *, n=8, p=2, B=2, C=(0.1, 1.0), own_labels=False, own_scale=False, **changes):
     """A tiny problem in which all replicates have both classes."""
     X = rng.normal(size=(n, p))
     y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1, -1)
@@ -65,7 +66,7 @@ def some(**changes) -> Callable[[np.random.Generator], Problem]:
 
 def own_bounds(rng) -> Problem:
     given = drawn(rng)
-    upper = rng.exponential(size=(2, 2, 10)) * (rng.random((2, 2, 10)) < 0.8)
+    upper = rng.exponential(size=(2, 2, 8)) * (rng.random((2, 2, 8)) < 0.8)
     upper[..., :2] += 0.1
     return Problem(given.X, given.y, given.counts, given.C, upper=upper)
 
@@ -78,7 +79,7 @@ def one_class_missing(rng) -> Problem:
 
 
 def weighted(rng) -> Problem:
-    weight = rng.uniform(0.5, 2.0, size=10)
+    weight = rng.uniform(0.5, 2.0, size=8)
     weight[-1] = 0.0
     return drawn(rng, row_weight=weight)
 
@@ -89,28 +90,30 @@ few_bytes = {"memory_limit": 1}  # one replicate at a time
 
 JOBS = {
     "linear": Job(some()),
-    "linear, own labels": Job(some(own_labels=True), {"tol": 1e-4}),
-    "linear, own scale": Job(some(own_scale=True), {"tol": 1e-4}),
-    "linear, bounds": Job(own_bounds, {"tol": 1e-4}),
-    "linear, weights": Job(weighted, {"tol": 1e-4}),
-    "linear, one class": Job(one_class_missing, {"tol": 1e-4}),
-    "linear, blocks": Job(some(), {"tol": 1e-3, **few_bytes}),
-    "linear, kernel by kernel": Job(some(), {"tol": 1e-4}, settings=no_graph),
+    "linear, own labels": Job(some(own_labels=True), LOOSE),
+    "linear, own scale": Job(some(own_scale=True), LOOSE),
+    "linear, bounds": Job(own_bounds, LOOSE),
+    "linear, weights": Job(weighted, LOOSE),
+    "linear, one class": Job(one_class_missing, LOOSE),
+    "linear, blocks": Job(some(), LOOSE | few_bytes),
+    "linear, kernel by kernel": Job(some(), LOOSE, settings=no_graph),
     "linear, plain torch": Job(some(own_scale=True), kernels="never"),
     "linear, own labels, plain torch": Job(some(own_labels=True), kernels="never"),
-    "linear, scored in float32": Job(some(), {"tol": 1e-3, **SINGLE}),
+    "linear, scored in float32": Job(some(), LOOSE | SINGLE),
     "linear, SMO": Job(some(), {"solver": "smo-fused", "tol": 1e-3}),
-    "linear, more columns than rows": Job(some(p=13), {"tol": 1e-4}),
+    "linear, more columns than rows": Job(some(p=13), LOOSE),
     "linear, more columns, float32": Job(some(p=13, own_scale=True), SINGLE),
     "rbf": Job(some(**RBF)),
-    "rbf, own scale": Job(some(**RBF, own_scale=True)),
-    "rbf, own labels": Job(some(**RBF, own_labels=True)),
+    "rbf, own scale": Job(some(**RBF, own_scale=True), LOOSE),
+    "rbf, own labels": Job(some(**RBF, own_labels=True), LOOSE),
     "rbf, float32": Job(some(**RBF), SINGLE),
     "rbf, own scale and labels, float32": Job(some(**RBF, own_scale=True, own_labels=True), SINGLE),
     "rbf, KKT": Job(some(**RBF), {"kkt_tol": 1e-2, "tol": 1e-6, **SINGLE}),
-    "rbf, blocks": Job(some(**RBF, own_scale=True), few_bytes),
-    "rbf, tiles": Job(some(**RBF), settings=tiles),
-    "rbf, tiles, own labels": Job(some(**RBF, own_labels=True, own_scale=True), settings=tiles),
+    "rbf, blocks": Job(some(**RBF, own_scale=True), LOOSE | few_bytes),
+    "rbf, tiles": Job(some(**RBF), LOOSE, settings=tiles),
+    "rbf, tiles, own labels": Job(
+        some(**RBF, own_labels=True, own_scale=True), LOOSE, settings=tiles
+    ),
     "rbf, plain torch": Job(some(**RBF, own_scale=True), kernels="never"),
     "rbf, plain torch, float32": Job(some(**RBF), SINGLE, kernels="never"),
 }
@@ -240,30 +243,30 @@ def test_the_branches_are_those_of_a_gpu(rng, pretended_gpu, monkeypatch, name, 
 
 
 def test_blocks_come_with_the_scores_of_their_training_rows(rng, pretended_gpu):
-    problem = drawn(rng, B=3, own_scale=True, **RBF)
-    blocks = list(iter_fit(problem, device="cuda", memory_limit=1))
+    problem = drawn(rng, B=3, C=[0.3], own_scale=True, **RBF)
+    blocks = list(iter_fit(problem, device="cuda", tol=1e-4, memory_limit=1))
     assert [block.replicates for block in blocks] == [slice(b, b + 1) for b in range(3)]
     for block in blocks:
         assert all(each.is_cuda for each in tensors(block).values())
         (own,) = (each for _, each in on_cpu(block).scores(torch.from_numpy(problem.X)))
         torch.testing.assert_close(block.train_scores.cpu(), own, rtol=1e-9, atol=1e-9)
-    whole = fit(problem, device="cuda")
+    whole = fit(problem, device="cuda", tol=1e-4)
     joined = FittedBatch.concatenate(blocks)
-    torch.testing.assert_close(joined.primal.cpu(), whole.primal.cpu(), rtol=1e-6, atol=0)
+    torch.testing.assert_close(joined.primal.cpu(), whole.primal.cpu(), rtol=1e-4, atol=0)
 
 
 def test_shards_are_what_they_are_in_the_whole(rng, pretended_gpu):
-    problem = drawn(rng, B=3)
-    whole = on_cpu(fit(problem, device="cuda", tol=1e-4))
+    problem = drawn(rng, B=3, C=[0.3])
+    whole = on_cpu(fit(problem, device="cuda", tol=1e-2))
     for b in (slice(0, 2), slice(2, 3)):
-        part = on_cpu(fit(problem.take(b), device="cuda", tol=1e-4))
+        part = on_cpu(fit(problem.take(b), device="cuda", tol=1e-2))
         torch.testing.assert_close(part.coef, whole.coef[b], rtol=1e-7, atol=1e-9)
         torch.testing.assert_close(part.take(slice(0, 1)).primal, whole.take(b).primal[:1])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_derivatives(rng, pretended_gpu, kernel):
-    problem = drawn(rng, own_scale=True, **(RBF if kernel == "rbf" else {}))
+    problem = drawn(rng, C=[0.3], own_scale=True, **(RBF if kernel == "rbf" else {}))
     every = slice(0, problem.n_replicates)
     given = problem.X, problem.y, problem.upper_of(every), problem.scale, rng.normal(size=(3, 2))
     new = torch.from_numpy(given[-1])
@@ -303,7 +306,7 @@ def test_rows_travel_while_others_are_scored(rng, pretended_gpu, dtype):
 
 
 def test_scorers_serve_many_blocks_of_rows(rng, pretended_gpu):
-    found = fit(drawn(rng, own_scale=True, **RBF), device="cuda")
+    found = fit(drawn(rng, own_scale=True, **RBF), device="cuda", tol=1e-2)
     here, rows = on_cpu(found), torch.from_numpy(rng.normal(size=(40, 2)))
     weights = torch.full((4,), 0.25, dtype=torch.float64)
     votes, scores = Votes(found, weights), ReplicateScores(found, weights)
