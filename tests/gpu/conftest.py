@@ -173,14 +173,19 @@ def kernel_device() -> torch.device:
 
 
 @pytest.fixture
-def pretended_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    """A CUDA device on the host's memory, for an engine that has not seen one yet."""
+def no_gpu_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that has not seen a GPU yet, where there is none: one may be pretended."""
     if torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
     pytest.importorskip("triton")
     monkeypatch.setattr(Replayed, "_capturable", True)
     monkeypatch.setattr(triton_choice, "_broken", set())
     monkeypatch.setattr(side_streams._of_thread, "streams", {}, raising=False)
+
+
+@pytest.fixture
+def pretended_gpu(no_gpu_seen: None) -> Iterator[Driver]:
+    """A CUDA device on the host's memory."""
     with pretended_cuda() as device:
         yield device
 
