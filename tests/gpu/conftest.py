@@ -22,6 +22,9 @@ from bootprob_gpu import FittedBatch, Problem, Solver, fit, side_streams, triton
 from bootprob_gpu.cuda_graph import Replayed
 
 
+collect_ignore = ["bare"]  # it takes packages away from whoever imports it
+
+
 @dataclass(frozen=True)
 class Backend:
     """A solver on a device in a precision, for a kernel; new ones are a line in `BACKENDS`."""
