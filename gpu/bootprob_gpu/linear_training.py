@@ -20,7 +20,7 @@ from bootprob_gpu.paths import PathCertificates, one_core_each, solve_paths, wor
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.unit_columns import unit_columns
 
-__all__ = ["train_linear"]
+__all__ = ["gpu_block", "train_linear"]
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +31,11 @@ _GPU_CELLS = 2**24  # problems × rows in a block that are done before progress 
 _BLOCK_NUMBERS = 2**24  # box bounds and scores in a block of compiled paths, if that is enough
 _CPU_BATCH = 1024  # problems in a batch that suit a CPU's caches
 _PATH_ARRAYS = 20  # arrays of shape (n,) that a compiled path holds besides its rows
+
+
+def gpu_block(n_replicates: int, n_models: int, n_rows: int) -> int:
+    """Most replicates of a block on a GPU, where memory does not say less."""
+    return max(visible_block(n_replicates, n_models), _GPU_CELLS // (n_models * n_rows))
 
 
 def train_linear(
@@ -67,7 +72,7 @@ def train_linear(
         if device.type == "cpu":
             largest = max(1, _CPU_BATCH // R)
         else:
-            largest = max(visible_block(problem.n_replicates, R), _GPU_CELLS // (R * n))
+            largest = gpu_block(problem.n_replicates, R, n)
         arrays = _BATCH_ARRAYS if problem.shares_labels else _BATCH_ARRAYS + 1
         bytes_per_replicate = 8.0 * R * (arrays * n + _MATRICES * (p + 1) ** 2)
 

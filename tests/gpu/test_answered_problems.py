@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +16,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import FittedBatch, Problem, answered_problems, fit, interior_point
 from bootprob_gpu.answered_problems import LateCount, leave
-from bootprob_gpu.certificate import Status
-from bootprob_gpu.interior_point_state import State
+from bootprob_gpu.certificate import Certificate, Status
+from bootprob_gpu.interior_point_state import State, start
+from bootprob_gpu.normal_matrices import NormalMatrices
 from bootprob_gpu.triton_choice import triton_kernels
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
+
+import interior_point_counts as counts
 
 aten = torch.ops.aten
 
@@ -137,6 +145,18 @@ def steps(monkeypatch: pytest.MonkeyPatch, stream: _Stream) -> list[_Steps]:
     return _Steps.made
 
 
+class Operations(TorchDispatchMode):
+    """Counts the operations of torch by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count[func.overloadpacket.__name__] += 1
+        return func(*args, **(kwargs or {}))
+
+
 class RowByRow(TorchDispatchMode):
     """Matrix products a row at a time, as libraries need not make them: their bits may hang on how
     many rows there are."""
@@ -225,3 +245,72 @@ def test_with_kernels_neither(rng, replayed, monkeypatch, request, sizes):
     assert [each.renewed > 0 for each in steps[-1:]] == [len(set(shrunk)) > 1] * replayed
     # One step more where the count is late: the device is busy while the host waits.
     assert len(shrunk) == n_iter.max() + replayed
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_counts_without_a_gpu_are_those_of_a_run(rng, replayed, monkeypatch, request, sizes):
+    if replayed:
+        request.getfixturevalue("steps")
+    monkeypatch.setattr(answered_problems, "_RECAPTURED_CELLS", 0)
+    X, y = overlapping(rng, n=60, p=3)
+    C = 10.0 ** np.arange(-4, 3)
+    problem = Problem(**case(rng, X, y, 12, C=C).arguments("linear"))
+    n_iter = fit(problem, solver="interior-point").n_iter.flatten().numpy()
+    counted = counts.executed(n_iter, 60, replayed=replayed)
+    assert counted.products == sum(sizes)
+    assert counted.steps == len(sizes) == n_iter.max() + replayed
+    assert counted.left == len(set(sizes)) - 1
+    assert counted.kernels == counted.needed == n_iter.sum()
+    # Every step of a graph is a launch, but for those that are run or captured.
+    assert counted.captures <= replayed * (1 + counted.left)
+
+
+def test_a_step_launches_and_moves_what_is_counted(rng, monkeypatch):
+    interpreter = pytest.importorskip("triton.runtime.interpreter")
+    launches: list[str] = []
+    numbers: list[int] = []
+    n, q, problems = 300, 4, 3
+
+    run = interpreter.GridExecutor.__call__
+    load, store = (
+        getattr(interpreter.InterpreterBuilder, f"create_masked_{each}")
+        for each in ("load", "store")
+    )
+
+    def launched(self, *args, **kwargs):
+        launches.append(self.fn.__name__)
+        return run(self, *args, **kwargs)
+
+    def loaded(self, pointers, mask, *others):
+        numbers.append(int(mask.data.sum()))
+        return load(self, pointers, mask, *others)
+
+    def stored(self, pointers, value, mask, *others):
+        numbers.append(int(mask.data.sum()))
+        return store(self, pointers, value, mask, *others)
+
+    X, y = overlapping(rng, n=n, p=q - 1)
+    X1 = torch.from_numpy(np.column_stack([X, np.ones(n)]))
+    state = start(
+        torch.from_numpy(y),
+        torch.ones(problems, n, dtype=torch.float64),
+        torch.ones(problems, q - 1, dtype=torch.float64),
+        torch.zeros(problems, q, dtype=torch.float64),
+        Certificate.empty(problems, device="cpu"),
+        1e-7,
+    )
+    normal = NormalMatrices(X1, 10**6)
+    interior_point._certify(X1, state)
+    monkeypatch.setattr(interpreter.GridExecutor, "__call__", launched)
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_masked_load", loaded)
+    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_masked_store", stored)
+    with triton_kernels("always"), Operations() as operations:
+        interior_point._advance(X1, state, normal)
+        interior_point._certify(X1, state)
+    products, counter = operations.count["mm"], operations.count["add_"]
+    assert (products, len(launches), counter) == (7, 9, 1)
+    assert products + len(launches) + counter == counts.STEP_LAUNCHES
+    # Labels, which all problems share, and numbers of a problem, are all that is not counted.
+    labels = 8 * n
+    left = sum(numbers) / problems - counts.kernel_bytes(n, q) / 8 - labels
+    assert 0 <= left <= 40 * q
