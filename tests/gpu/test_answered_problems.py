@@ -18,7 +18,7 @@ from bootprob_gpu import FittedBatch, Problem, answered_problems, fit, interior_
 from bootprob_gpu.answered_problems import LateCount, leave
 from bootprob_gpu.certificate import Certificate, Status
 from bootprob_gpu.interior_point_state import State, start
-from bootprob_gpu.normal_matrices import NormalMatrices
+from bootprob_gpu.normal_matrices import NormalMatrices, factored
 from bootprob_gpu.triton_choice import triton_kernels
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
@@ -245,6 +245,19 @@ def test_with_kernels_neither(rng, replayed, monkeypatch, request, sizes):
     assert [each.renewed > 0 for each in steps[-1:]] == [len(set(shrunk)) > 1] * replayed
     # One step more where the count is late: the device is busy while the host waits.
     assert len(shrunk) == n_iter.max() + replayed
+
+
+def test_what_is_left_of_answered_problems_sets_off_no_second_factorisation(rng):
+    """In plain torch, which factors the larger matrices on a GPU too."""
+    X1 = torch.from_numpy(rng.normal(size=(30, 4)))
+    normal = NormalMatrices(X1, 10**6)
+    packed = normal(torch.from_numpy(rng.random((3, 30))))
+    packed[1] = -1.0
+    penalty = torch.ones(3, 4, dtype=torch.float64)
+    for working, times in (([1, 0, 1], 1), ([1, 1, 1], 2)):
+        with triton_kernels("never"), Operations() as operations:
+            factored(packed, penalty, normal.unpack, torch.tensor(working))
+        assert operations.count["linalg_cholesky_ex"] == times
 
 
 @pytest.mark.parametrize("replayed", [False, True])
