@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from dataclasses import fields
@@ -26,6 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
 import interior_point_counts as counts
 
 aten = torch.ops.aten
+interpreted = pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") != "1", reason="kernels are not interpreted here"
+)
 
 
 def test_half_have_to_be_answered_before_a_graph_is_captured_anew():
@@ -228,16 +232,18 @@ def test_who_has_left_makes_no_difference(rng, name, replayed, monkeypatch, requ
         both((REGULAR | UGLY)[name](rng), monkeypatch, sizes, max_iter=60)
 
 
+@interpreted
 @pytest.mark.parametrize("replayed", [False, True])
 def test_with_kernels_neither(rng, replayed, monkeypatch, request, sizes):
     """Kernels skip those who are answered and stay; the twins do not."""
     pytest.importorskip("triton")
     steps = request.getfixturevalue("steps") if replayed else []
-    X, y = overlapping(rng, n=20, p=2)
+    X, y = overlapping(rng, n=14, p=2)
     C = np.array([1e-4, 1.0, 1e4])
-    few = case(rng, X, y, C=C, counts=np.stack([np.ones(20, int), 3 * (y > 0)]).astype(int))
+    samples = np.stack([np.ones(len(y)), 3 * (y > 0)]).astype(int)
+    few = case(rng, X, y, C=C, counts=samples)
     with triton_kernels("always"):
-        whole, shrunk = both(few, monkeypatch, sizes, tol=1e-5)
+        whole, shrunk = both(few, monkeypatch, sizes, tol=1e-3)
     assert whole.status.tolist() == [[Status.CONVERGED] * 3, [Status.SINGLE_CLASS] * 3]
     n_iter = whole.n_iter[0]
     if n_iter.unique().numel() > 1:
@@ -278,6 +284,7 @@ def test_counts_without_a_gpu_are_those_of_a_run(rng, replayed, monkeypatch, req
     assert counted.captures <= replayed * (1 + counted.left)
 
 
+@interpreted
 def test_a_step_launches_and_moves_what_is_counted(rng, monkeypatch):
     interpreter = pytest.importorskip("triton.runtime.interpreter")
     launches: list[str] = []
