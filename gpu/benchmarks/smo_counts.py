@@ -1,6 +1,6 @@
 """What the SMO kernel of RBF models would do on a GPU, counted on a CPU.
 
-    python gpu/benchmarks/smo_counts.py [--replicates 500] [--out FILE]
+    python gpu/benchmarks/smo_counts.py [--replicates 48] [--out FILE]
 
 The walk of `bootprob_gpu.triton_smo_registers` in numba, pair by pair: iterations, rows of Gram
 matrices read, gradients computed anew, and how the paths fill a GPU. Before: all rows, float64,
@@ -33,6 +33,7 @@ Floats = NDArray[np.float64]
 
 OUT = Path(__file__).parents[2] / "docs" / "results" / "smo_counts.json"
 MULTIPROCESSORS = 132  # of an H100
+REPLICATES = 500  # of the job whose schedule is made from paths of those that were walked
 SECTOR = 32  # bytes that memory is read by
 CLAIMS = 16  # `bootprob_gpu.smo_batched.REFUTED`
 _FAR, _SNAP, _TINY = 2.0**100, 1e-14, np.float32(1e-12)
@@ -260,7 +261,7 @@ def schedules(n_iter: NDArray[np.int64], gamma: Floats, places: int, block: int)
     Parameters
     ----------
     n_iter : array of int, shape (B, G)
-        Lengths of the paths.
+        Lengths of the paths, replicate by replicate.
     gamma : array, shape (G,)
     places : int
         Paths at work at the same time.
@@ -312,19 +313,16 @@ def counted(name: str, replicates: int) -> dict[str, object]:
             "GB of Gram matrices, a launch": matrices / 1e9,
             "largest gap": found.largest_gap,
             "given up": found.given_up,
-            "schedule": {
-                str(p): schedules(found.n_iter, own.gamma, p * MULTIPROCESSORS, block)
-                for p in (2, places)
-            },
+            "paths on a multiprocessor": places,
+            "schedule": schedules(found.n_iter[job], own.gamma, places * MULTIPROCESSORS, block),
         }
 
-    launch, m = min(block, replicates), int(after.sizes.max())
+    job = np.random.default_rng(0).integers(replicates, size=REPLICATES)
+    launch, m = block, int(after.sizes.max())
     rows_32 = terabytes(2.0 * after.n_iter * width * 4 + after.renewed * width * 8)
     rows_gathered = terabytes((2.0 * shared.n_iter + 2 * shared.renewed) * gathered)
     rows_copied = terabytes(2.0 * shared.n_iter * width * 4 + 2 * shared.renewed * gathered)
-    places = (
-        3 if m <= 512 else 2
-    )  # as many registers let work on a multiprocessor, compiled for 9.0
+    places = 3 if m <= 512 else 2  # on a multiprocessor, by the registers compiled for 9.0
     return {
         "table": source.title,
         "replicates": replicates,
@@ -341,7 +339,7 @@ def counted(name: str, replicates: int) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicates", type=int, default=500)
+    parser.add_argument("--replicates", type=int, default=48)
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     found = [counted(name, options.replicates) for name in ("Wisconsin", GERMAN)]

@@ -75,8 +75,9 @@ def fit(
     device : str or torch.device, default "cpu"
         Where to train.
     dtype : torch.dtype, default torch.float64
-        Precision of later scoring, and of the Gram matrices except in "smo-compiled"; the
-        solvers' own arithmetic and the certificates are float64.
+        Precision of later scoring, and of the Gram matrices that "smo-batched" and "smo-fused"
+        iterate with (on CUDA those of RBF kernels are float32 either way). The solvers' own
+        arithmetic is float64, and so are the matrices by which models end and are certified.
     memory_limit : int, optional
         Bytes that a block may use; default half of the free memory.
 
