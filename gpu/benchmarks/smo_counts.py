@@ -278,7 +278,9 @@ def schedules(n_iter: NDArray[np.int64], gamma: Floats, places: int, block: int)
         "by number": sum(makespan(each.ravel(), places) for each in blocks),
         "hardest γ first": sum(makespan(each[:, rank].T.ravel(), places) for each, rank in ours),
         "longest path first": sum(makespan(-np.sort(-each.ravel()), places) for each in blocks),
-        "no shorter than": sum(max(int(each.max()), -(-each.sum() // places)) for each in blocks),
+        "no shorter than": sum(
+            max(int(each.max()), -(-int(each.sum()) // places)) for each in blocks
+        ),
     }
 
 

@@ -61,9 +61,7 @@ class BatchedPaths:
         self.rounded, self._solve = rounded, solve
         self.grid = 1 if gamma is None else len(gamma)
         # The same for all blocks: what a replicate gets does not depend on its block.
-        self.size = max(
-            int(weighted_rows(problem, slice(b, b + 1)).sum()) for b in range(problem.n_replicates)
-        )
+        self.size = max(1, _most_rows(problem))
         self._shared = shared
         self._shared_rounded = shared.float() if shared is not None and rounded else None
         self._hardest = _middle_first(gamma) if gamma is not None else None
@@ -202,6 +200,14 @@ class BatchedPaths:
             certificate.put(lost, again)
             certificate.n_iter[lost] += before
         return dual_coef, intercept, certificate
+
+
+def _most_rows(problem: Problem) -> int:
+    """Most rows of weight that a replicate has."""
+    B = problem.n_replicates
+    step = B if problem.upper is None else 1  # explicit bounds may be larger than memory
+    blocks = (weighted_rows(problem, slice(b, b + step)) for b in range(0, B, step))
+    return max(int(block.sum(axis=1).max()) for block in blocks)
 
 
 def _middle_first(gamma: Tensor) -> Tensor:

@@ -140,6 +140,18 @@ def test_one_row_of_weight_in_each_class(rng):
     assert (scores[1] == 1.0).all()
 
 
+@pytest.mark.parametrize("own_scale", [False, True])
+def test_no_row_of_weight_at_all(rng, own_scale):
+    problem = draw(rng, own_scale=own_scale)
+    empty = Problem(problem.X, problem.y, 0 * problem.counts, problem.C, kernel="rbf",
+                    gamma=problem.gamma, scale=problem.scale)  # fmt: skip
+    _, _, certificate, scores = paths(empty, rounded=True).solve(
+        slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=1000
+    )
+    assert (certificate.status == Status.SINGLE_CLASS).all()
+    assert (scores == 0).all()
+
+
 def test_paths_that_stall_are_solved_again_with_exact_matrices(rng):
     problem = draw(rng, own_scale=False)
     asked = []
