@@ -35,6 +35,7 @@ OUT = Path(__file__).parents[2] / "docs" / "results" / "smo_counts.json"
 MULTIPROCESSORS = 132  # of an H100
 REPLICATES = 500  # of the job whose schedule is made from paths of those that were walked
 SECTOR = 32  # bytes that memory is read by
+GPU_PATHS = 8192  # of a launch, if there are: `bootprob_gpu.dual_training._GPU_PATHS`
 CLAIMS = 16  # `bootprob_gpu.smo_batched.REFUTED`
 _FAR, _SNAP, _TINY = 2.0**100, 1e-14, np.float32(1e-12)
 _CHECK_EVERY, _REFRESH_EVERY, _PATIENCE = 64, 64 * 64, 256 * 64
@@ -293,7 +294,6 @@ def counted(name: str, replicates: int) -> dict[str, object]:
     before, after = walks(own, rounded=False), walks(own, rounded=True)
     shared = walks(one, rounded=True)
     n, G = before.n, len(own.gamma)
-    block = -(-2048 // G)  # `bootprob_gpu.dual_training._GPU_PATHS`
     width = after.sizes[:, None].astype(float)
     copies = shared.sizes * (shared.sectors * SECTOR + shared.sizes * 4.0)
     gathered = shared.sectors[:, None] * float(SECTOR)
@@ -301,7 +301,10 @@ def counted(name: str, replicates: int) -> dict[str, object]:
     def terabytes(count: NDArray[np.float64] | float) -> float:
         return float(np.sum(count)) / 1e12
 
-    def summary(found: Walks, rows_read: float, matrices: float, places: int) -> dict[str, object]:
+    def summary(
+        found: Walks, rows_read: float, matrices: float, places: int, launched: int
+    ) -> dict[str, object]:
+        block = -(-launched // G)
         return {
             "models": found.n_iter.size * len(own.C),
             "iterations of a model": float(found.n_iter.mean() / len(own.C)),
@@ -312,15 +315,16 @@ def counted(name: str, replicates: int) -> dict[str, object]:
             "different rows of a path": float(found.touched.mean()),
             "rows renewed of a model": float(found.renewed.mean() / len(own.C)),
             "TB of kernel rows": rows_read,
-            "GB of Gram matrices, a launch": matrices / 1e9,
+            "MB of Gram matrices": matrices / 1e6,
             "largest gap": found.largest_gap,
             "given up": found.given_up,
             "paths on a multiprocessor": places,
+            "paths of a launch": launched,
             "schedule": schedules(found.n_iter[job], own.gamma, places * MULTIPROCESSORS, block),
         }
 
     job = np.random.default_rng(0).integers(replicates, size=REPLICATES)
-    launch, m = block, int(after.sizes.max())
+    m = int(after.sizes.max())
     rows_32 = terabytes(2.0 * after.n_iter * width * 4 + after.renewed * width * 8)
     rows_gathered = terabytes((2.0 * shared.n_iter + 2 * shared.renewed) * gathered)
     rows_copied = terabytes(2.0 * shared.n_iter * width * 4 + 2 * shared.renewed * gathered)
@@ -330,12 +334,12 @@ def counted(name: str, replicates: int) -> dict[str, object]:
         "replicates": replicates,
         "before": summary(
             before, terabytes((2.0 * before.n_iter + before.renewed) * n * 8.0),
-            launch * 8.0 * G * n * n, 2,
+            8.0 * G * n * n, 2, 2048,
         ),
-        "after": summary(after, rows_32, launch * G * (8.0 * m * n + 4.0 * m * m), places),
-        "after, one scale": summary(shared, rows_gathered, 12.0 * G * n * n, places),
+        "after": summary(after, rows_32, G * (8.0 * m * n + 4.0 * m * m), places, GPU_PATHS),
+        "after, one scale": summary(shared, rows_gathered, 12.0 * G * n * n, places, GPU_PATHS),
         "copies in place of gathering, TB": rows_copied + terabytes(copies * G),
-        "copies in place of gathering, GB a launch": launch * G * 4.0 * m * m / 1e9,
+        "copies in place of gathering, MB a replicate": G * 4.0 * m * m / 1e6,
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ __all__ = ["train_dual"]
 _BOX_ARRAYS = 10  # tensors of shape (R, n) that a replicate and who reads its scores hold
 _CPU_MODELS = 256  # models in a block for each thread of compiled SMO
 _CPU_REPLICATES = 4  # replicates in a block for each thread, whatever the number of models
-_GPU_PATHS = 2048  # paths in a block that are done before progress could be seen
+_GPU_PATHS = 8192  # paths in a block that are done before progress could be seen
 _GRAM_ROWS = 256  # of a shared Gram matrix that a core makes at a time
 
 
