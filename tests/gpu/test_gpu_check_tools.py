@@ -1,0 +1,307 @@
+"""NVIDIA's tools in `make gpu-check`: what they print is read, and what they could not do is said.
+
+The samples are laid out as the tools' manuals show them; no GPU is needed.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from gpu_check import CHECK, inside, only, run, written
+
+CLEAN = """========= COMPUTE-SANITIZER
+A line of the program itself
+========= ERROR SUMMARY: 0 errors
+"""
+OVERRUN = """========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 8 bytes
+=========     at _move+0x4f0 in triton_interior_point.py:181
+=========     by thread (37,0,0) in block (2,0,0)
+=========     Address 0x7f5a00c01258 is out of bounds
+=========     and is 89 bytes after the nearest allocation at 0x7f5a00c00000 of size 4,608 bytes
+=========
+A line of the program itself
+========= Invalid __global__ read of size 8 bytes
+=========     at _move+0x4f0 in triton_interior_point.py:181
+=========     by thread (38,0,0) in block (2,0,0)
+=========     Address 0x7f5a00c01260 is out of bounds
+=========     and is 97 bytes after the nearest allocation at 0x7f5a00c00000 of size 4,608 bytes
+=========
+========= Program hit cudaErrorLaunchFailure (error 719) due to "unspecified launch failure" on \
+CUDA API call to cudaDeviceSynchronize.
+=========
+========= ERROR SUMMARY: 3 errors
+"""
+RACE = """========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at path_in_tiles+0x1b20 in \
+triton_smo_tiles.py:88
+=========     and Read access at path_in_tiles+0x1c80 in triton_smo_tiles.py:91 [248 hazards]
+=========     and Read access at path_in_tiles+0x1d00 in triton_smo_tiles.py:92 [16 hazards]
+=========
+========= Warning: Race reported between Write access at 0x50 in _votes
+=========     and Write access at 0x90 in _votes [4 hazards]
+=========
+========= RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)
+"""
+NO_RACE = """========= COMPUTE-SANITIZER
+========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)
+"""
+DIVERGENT = """========= COMPUTE-SANITIZER
+========= Barrier error detected. Divergent thread(s) in warp.
+=========     at _factor+0xb0 in triton_cholesky.py:38
+=========     by thread (19,0,0) in block (0,0,0)
+=========
+========= ERROR SUMMARY: 1 error
+"""
+# Of version 2025.3.1 on a machine without a GPU.
+NO_DEVICE = """========= COMPUTE-SANITIZER
+========= Error: Target application terminated before first instrumented API call
+========= Error: couldn't find exit code.
+"""
+CUT_OFF = "========= COMPUTE-SANITIZER\n"
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, dict]:
+    samples = {
+        "clean": CLEAN, "overrun": OVERRUN, "race": RACE, "no race": NO_RACE,
+        "divergent": DIVERGENT, "no device": NO_DEVICE, "cut off": CUT_OFF,
+    }  # fmt: skip
+    done = inside(f"""
+import json
+from dataclasses import asdict
+from sanitizer import parse
+samples = json.loads({json.dumps(samples)!r})
+print(json.dumps({{name: asdict(parse(each)) for name, each in samples.items()}}))
+""")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_clean_report(reports):
+    for name in ("clean", "no race"):
+        assert reports[name] == {
+            "errors": 0, "warnings": 0, "findings": [], "kernels": {}, "broken": [],
+        }  # fmt: skip
+
+
+def test_findings_are_told_by_kernel(reports):
+    report = reports["overrun"]
+    assert report["errors"] == 3
+    assert report["kernels"] == {"_move": 2, "null": 1}
+    assert report["findings"][0] == "Invalid __global__ read of size 8 bytes [at _move]"
+    assert len(report["findings"]) == 3
+    assert reports["divergent"]["errors"] == 1
+    assert reports["divergent"]["kernels"] == {"_factor": 1}
+
+
+def test_races_are_errors_and_warnings(reports):
+    report = reports["race"]
+    assert (report["errors"], report["warnings"]) == (1, 1)
+    assert report["kernels"] == {"path_in_tiles": 1, "_votes": 1}
+    assert len(report["findings"]) == 2
+
+
+def test_a_tool_that_could_not_work_found_nothing_out(reports):
+    assert reports["no device"]["errors"] is None
+    assert "before first instrumented API call" in reports["no device"]["broken"][0]
+    assert reports["cut off"]["errors"] is None
+
+
+# --- the part, with a program of the tool's name -------------------------------------------------
+
+
+def tool(folder: Path, name: str, script: str) -> dict[str, str]:
+    """A program on PATH that prints what the real one would, instead of watching a GPU."""
+    folder.mkdir()
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def prints(text: str) -> str:
+    return f"cat <<'END'\n{text}END\n"
+
+
+def sanitized(tmp_path: Path, memcheck: str, racecheck: str, synccheck: str) -> tuple[dict, int]:
+    script = f"""
+case "$*" in
+*"--tool memcheck"*) {memcheck} ;;
+*"--tool racecheck"*) {racecheck} ;;
+*"--tool synccheck"*) {synccheck} ;;
+esac"""
+    variables = tool(tmp_path / "bin", "compute-sanitizer", script)
+    done = run(CHECK, tmp_path / "out", *only("compute-sanitizer"), **variables)
+    return written(tmp_path / "out"), done.returncode
+
+
+def test_a_sanitizer_that_finds_nothing(tmp_path):
+    result, status = sanitized(tmp_path, prints(CLEAN), prints(NO_RACE), prints(CLEAN))
+    part = result["parts"]["compute-sanitizer"]
+    assert (status, part["status"], result["verdict"]) == (0, "passed", "nothing failed")
+    assert {promise["promise"] for promise in part["promises"]} == {
+        f"{name} finds nothing" for name in ("memcheck", "racecheck", "synccheck")
+    }
+
+
+def test_what_a_sanitizer_finds_is_a_failure(tmp_path):
+    result, status = sanitized(tmp_path, prints(OVERRUN), prints(RACE), prints(CLEAN))
+    part = result["parts"]["compute-sanitizer"]
+    assert (status, part["status"]) == (1, "failed")
+    broken = {each["promise"]: each["found"] for each in part["promises"] if not each["holds"]}
+    assert broken == {"memcheck finds nothing": 3, "racecheck finds nothing": 2}
+    assert part["measured"]["racecheck"]["findings by kernel"] == {"path_in_tiles": 1, "_votes": 1}
+
+
+def test_a_sanitizer_that_could_not_work_makes_the_verdict_incomplete(tmp_path):
+    nowhere = f"{prints(NO_DEVICE)} exit 255"
+    result, status = sanitized(tmp_path, nowhere, prints(NO_RACE), prints(CLEAN))
+    part = result["parts"]["compute-sanitizer"]
+    assert (status, part["status"]) == (3, "incomplete")
+    assert part["why"].startswith("memcheck: Target application terminated before first")
+    assert result["verdict"].startswith("incomplete: ")
+    assert part["measured"]["racecheck"]["errors"] == 0
+
+
+def test_a_program_that_fails_under_the_sanitizer_was_not_checked(tmp_path):
+    result, status = sanitized(tmp_path, f"{prints(CLEAN)} exit 1", prints(NO_RACE), prints(CLEAN))
+    assert status == 3
+    assert "exit status 1" in result["parts"]["compute-sanitizer"]["why"]
+
+
+def test_what_is_launched_under_a_sanitizer_launches_kernels(tmp_path):
+    """The command behind the tool's options, run by itself."""
+    script = 'while [ "${1#-}" != "$1" ]; do shift 2; done; exec "$@"'
+    variables = tool(tmp_path / "bin", "compute-sanitizer", f'echo "$@" >&2\n{script}')
+    done = run(CHECK, tmp_path / "out", *only("compute-sanitizer"), **variables)
+    part = written(tmp_path / "out")["parts"]["compute-sanitizer"]
+    assert done.returncode == 3
+    for found in part["measured"].values():  # the launches end well, and there is no summary
+        assert found["exit status"] == 0, found["last lines"]
+        assert found["could not be done"] == "it wrote no summary"
+
+
+# --- Nsight Compute ------------------------------------------------------------------------------
+
+HEADER = (
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
+    '"Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"'
+)
+
+
+def row(launch: int, kernel: str, metric: str, unit: str, value: str) -> str:
+    return (
+        f'"{launch}","1234","python3.12","127.0.0.1","{kernel}","1","7","(128, 1, 1)",'
+        f'"(5500, 1, 1)","0","9.0","Command line profiler metrics","{metric}","{unit}","{value}"'
+    )
+
+
+COUNTERS = "\n".join(
+    [
+        '==PROF== Connected to process 1234 (/usr/bin/python3.12)',
+        '==PROF== Profiling "_factor" - 0: 0%....50%....100% - 8 passes',
+        "A line of the program itself",
+        "==PROF== Disconnected from process 1234",
+        HEADER,
+        row(0, "_factor", "gpu__time_duration.sum", "ns", "1,234,567"),
+        row(0, "_factor", "launch__registers_per_thread", "register/thread", "168"),
+        row(1, "_factor", "gpu__time_duration.sum", "ns", "1,200,000.5"),
+        row(1, "_factor", "launch__registers_per_thread", "register/thread", "168"),
+        row(2, "path_in_registers", "gpu__time_duration.sum", "ns", "n/a"),
+        "",
+    ]
+)  # fmt: skip
+FORBIDDEN = """==PROF== Connected to process 1234 (/usr/bin/python3.12)
+==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance \
+Counters on the target device 0.
+==PROF== Disconnected from process 1234
+==WARNING== No kernels were profiled.
+"""
+
+
+def test_counters_are_read_launch_by_launch():
+    done = inside(f"""
+import json
+from nsight_compute import parse
+print(json.dumps(parse({COUNTERS!r})))
+""")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "_factor": {
+            "grid": "(5500, 1, 1)", "block": "(128, 1, 1)", "launches": 2,
+            "metrics": {
+                "gpu__time_duration.sum": {"unit": "ns", "values": [1234567.0, 1200000.5]},
+                "launch__registers_per_thread": {
+                    "unit": "register/thread", "values": [168.0, 168.0],
+                },
+            },
+        },
+        "path_in_registers": {
+            "grid": "(5500, 1, 1)", "block": "(128, 1, 1)", "launches": 1,
+            "metrics": {"gpu__time_duration.sum": {"unit": "ns", "values": ["n/a"]}},
+        },
+    }  # fmt: skip
+
+
+def test_the_heaviest_kernels_are_those_with_the_most_time_over_all_jobs():
+    done = inside("""
+from nsight_compute import heaviest
+def job(seconds, **shares):
+    kernels = [{"name": name, "share": share, "calls": 1} for name, share in shares.items()]
+    return {"device busy, seconds": seconds, "kernels": kernels}
+shares = {
+    "a": job(1.0, _factor=0.5, _move=0.2, gemm=0.3),
+    "b": job(10.0, path_in_registers=0.9, _move=0.1),
+    "c": job(0.1, _votes=1.0, _solve=0.0, _judge=0.0, _weigh=0.0),
+}
+ours = {"_factor", "_move", "_votes", "path_in_registers", "_solve", "_judge", "_weigh"}
+print(*heaviest(shares, ours))
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[:4] == ["path_in_registers", "_move", "_factor", "_votes"]
+    assert len(done.stdout.split()) == 5
+
+
+def profiled(tmp_path: Path, script: str) -> tuple[dict, int]:
+    variables = tool(tmp_path / "bin", "ncu", script)
+    done = run(CHECK, tmp_path / "out", *only("Nsight Compute"), **variables)
+    return written(tmp_path / "out"), done.returncode
+
+
+def test_counters_that_may_not_be_read_make_the_verdict_incomplete(tmp_path):
+    result, status = profiled(tmp_path, f"{prints(FORBIDDEN)} exit 1")
+    part = result["parts"]["Nsight Compute"]
+    assert (status, part["status"]) == (3, "incomplete")
+    assert part["why"].startswith("ncu: ERR_NVGPUCTRPERM")
+
+
+def test_counters_are_recorded(tmp_path):
+    result, status = profiled(tmp_path, prints(COUNTERS))
+    part = result["parts"]["Nsight Compute"]
+    assert (status, part["status"]) == (0, "passed")
+    assert set(part["measured"]) == {"_factor", "path_in_registers"}
+
+
+def test_kernels_are_known_by_their_names():
+    done = inside("from tools import kernel_functions; print(*kernel_functions())")
+    assert done.returncode == 0, done.stderr
+    names = set(done.stdout.split())
+    assert {"_factor", "_votes", "_move", "path_in_registers", "path_in_tiles"} <= names
+
+
+def test_a_tool_is_found_in_a_carried_package(tmp_path):
+    """As the package nvidia-cuda-sanitizer-api has it."""
+    program = tmp_path / "nvidia" / "cu13" / "bin" / "a-tool-of-nvidia"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    script = f"""
+import os
+os.environ["PYTHONPATH"] = {str(tmp_path)!r}
+from tools import find_tool
+print(find_tool("a-tool-of-nvidia"))
+"""
+    assert inside(script).stdout.strip() == "None"  # it cannot be run
+    program.chmod(0o755)
+    assert inside(script).stdout.strip() == str(program)
