@@ -435,6 +435,49 @@ def test_the_newest_result_of_a_gpu_is_shown(tmp_path):
     assert "`k` 50 %" in text
 
 
+def test_the_two_commands_of_a_check_are_shown_as_one(tmp_path):
+    first = gpu_result(
+        "2026-03-01T00:00:00+00:00", format=2, command="first", verdict="nothing failed"
+    )
+    counters = {"gpu__time_duration.sum": {"unit": "ns", "values": [3e6, 1e6, 2e6]}}
+    estimator = {"first fit, s": 2.5, "least, s": 0.25, "predict_proba, s": 0.125}
+    first["parts"]["estimator times"] = {
+        "status": "passed", "measured": {"Wisconsin, linear": estimator},
+    }  # fmt: skip
+    promises = [{"promise": f"promise {k}", "holds": True} for k in range(9)]
+    first["parts"]["each kernel against its twin"] = {"status": "passed", "promises": promises}
+    second = {
+        **first, "command": "second", "started": "2026-03-01T00:10:00+00:00",
+        "verdict": "incomplete: tuning (skipped: there is no gpu/tuning)",
+        "parts": {
+            "Nsight Compute": {"status": "passed", "measured": {
+                "_factor": {"metrics": counters, "launches": 3},
+            }},
+            "tuning": {"status": "skipped", "why": "there is no gpu/tuning"},
+        },
+    }  # fmt: skip
+    other = {**second, "source": {**second["source"], "sha256": "1"}}
+    single = {**first, "command": "only ceilings", "started": "2026-04-01T00:00:00+00:00"}
+    text = write(
+        tmp_path,
+        measured(),
+        {"c.json": first, "c-second.json": second, "d-second.json": other, "e.json": single},
+    )
+    other["started"] = "2026-02-01T00:00:00+00:00"
+    assert "d-second.json" in text  # the newest, of other code: it stands alone
+    assert "c.json" not in text
+    assert "The first command was not run." in text
+    (tmp_path / "gpu" / "d-second.json").write_text(json.dumps(other))
+    text = main(tmp_path / "docs", tmp_path / "gpu").read_text(encoding="utf-8")
+    assert "[c.json](../gpu/results/c.json) and [c-second.json]" in text
+    assert "Verdict of the first command: nothing failed." in text
+    assert "Verdict of the second command: incomplete: tuning (skipped" in text
+    assert "holds: 9 promises (each kernel against its twin)" in text
+    assert "- `_factor`: time 2e+06 ns" in text
+    assert "| Wisconsin, linear | 2.50 | 0.250 | 0.125 |" in text
+    assert "e.json" not in text
+
+
 def test_a_rehearsal_is_no_result(tmp_path):
     (tmp_path / "r.json").write_text(json.dumps(gpu_result("2026-01-01", rehearsal=True)))
     assert newest(tmp_path) is None

@@ -3,9 +3,9 @@
     make gpu-wheels        archives in build/gpu-wheels, and how large all is that is carried
 
 Wheels for Python 3.12 on x86-64 Linux, of the versions in constraints.txt, unpacked and packed
-again by xz: Numba's compiler alone is 57 MiB as a wheel and 39 so. `surroundings` takes from them
-what the machine lacks. The exit status is 1 if the tree, these archives and the kernels compiled
-ahead of time are more than 64 MiB together.
+again by xz: Numba's compiler alone is 57 MiB as a wheel and 38 so. `surroundings` takes from them
+what the machine lacks. With them goes what `make gpu-compile` has compiled, for one architecture.
+The exit status is 1 if the tree and these archives are more than 64 MiB together.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from kernel_cache import pack_kernels
 from plan import ROOT
-from surroundings import CARRIED
+from surroundings import CARRIED, KERNELS
 
 __all__ = ["pack", "pinned", "size_of_tree"]
 
@@ -36,19 +37,22 @@ _PACKAGES = (
     "cvxpy", "clarabel", "qdldl", "cffi", "pycparser",
     "numba", "llvmlite",
 )  # fmt: skip
-# For compute-sanitizer, which comes with CUDA's toolkit and not with its driver.
-_TOOLS = {"nvidia-cuda-sanitizer-api": "13.0.85"}
-_LEFT_OUT = re.compile(r"(^|/)(tests?|include)/|\.(pyi|h|pxd)$")
+# For compute-sanitizer, which comes with CUDA's toolkit and not with its driver; packages of the
+# toolkits that torch 2.11 is made with lack a program that it starts.
+_TOOLS = {"nvidia-cuda-sanitizer-api": "13.5.25"}
+_COMPILED = ROOT / "build" / "gpu-compile" / "triton"  # by `make gpu-compile`
+_LEFT_OUT = re.compile(r"(^|/)(tests?|include|compute-sanitizer/docs|x86)/|\.(pyi|h|pxd)$")
 
 
 def main() -> int:
     """Gather, and say what is carried; the exit status."""
     parser = argparse.ArgumentParser(prog="gpu/check/gather.py", description=__doc__)
     parser.add_argument("--without", action="append", default=[], metavar="PACKAGE")
-    without = parser.parse_args().without
+    parser.add_argument("--arch", type=int, default=90, help="compute capability (default 90)")
+    options = parser.parse_args()
     CARRIED.mkdir(parents=True, exist_ok=True)
     versions = pinned((ROOT / "constraints.txt").read_text(encoding="utf-8"), _PACKAGES) | _TOOLS
-    wanted = {name: number for name, number in versions.items() if name not in without}
+    wanted = {name: number for name, number in versions.items() if name not in options.without}
     kept = set()
     for name, number in wanted.items():
         stem = f"{name.replace('-', '_')}-{number}"
@@ -57,6 +61,9 @@ def main() -> int:
         if archive is None:
             archive = _gathered(name, number)
         kept.add(archive)
+    kernels = CARRIED / f"{KERNELS}{options.arch}.tar.xz"
+    if pack_kernels(_COMPILED, kernels, options.arch):
+        kept.add(kernels)
     for path in CARRIED.glob("*.tar.xz"):
         if path not in kept:
             path.unlink()
@@ -146,8 +153,6 @@ def size_of_tree(root: Path = ROOT) -> int:
 
 def _said(archives: set[Path]) -> int:
     lines = {path.name: path.stat().st_size for path in sorted(archives)}
-    kernels = ROOT / "build" / "gpu-kernels"
-    lines["build/gpu-kernels"] = sum(p.stat().st_size for p in kernels.rglob("*") if p.is_file())
     lines["files of the tree"] = size_of_tree()
     total = sum(lines.values())
     for name, size in lines.items():

@@ -38,7 +38,7 @@ class ResultFile:
         folder.mkdir(parents=True, exist_ok=True)
         device = re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
         stem = f"{device}-{content['started'][:10]}-{content['source']['commit'][:7]}"
-        if content["command"] == "second":
+        if content.get("command") == "second":
             stem += "-second"
         self.path, again = folder / f"{stem}.json", 1
         while self.path.exists():  # an earlier run of the same day stays

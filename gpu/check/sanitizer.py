@@ -29,6 +29,7 @@ _WHERE = re.compile(r"\bat (?:0x[0-9a-f]+ in )?(?P<kernel>[A-Za-z_]\w*)")
 _BROKEN = (
     "Target application terminated before first instrumented API call",
     "couldn't find exit code",
+    "process didn't terminate successfully",
     "Unable to",
     "Failed to initialize",
     "Device not supported",
@@ -100,7 +101,7 @@ def run(record: Record) -> None:
                 found |= {"could not be done": why, "last lines": said.splitlines()[-12:]}
                 unknown.append(f"{name}: {why}")
             record.measured(name, found)
-            if report.errors is not None and not report.broken:
+            if report.errors is not None and (report.errors or not report.broken):
                 found_any = report.errors + report.warnings
                 record.promise(f"{name} finds nothing", found_any == 0, found=found_any)
     if unknown:

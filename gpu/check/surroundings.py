@@ -9,14 +9,18 @@ import tarfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from kernel_cache import unpack_kernels
 from plan import ROOT
 
-__all__ = ["CARRIED", "environment", "fits_here"]
+__all__ = ["CARRIED", "KERNELS", "environment", "fits_here"]
 
 CARRIED = ROOT / "build" / "gpu-wheels"
 """Archives of `make gpu-wheels`: ``<package>-<version>-<tag>.tar.xz``."""
 
-_KERNELS = ROOT / "build" / "gpu-kernels"
+KERNELS = "kernels-sm"
+"""Beginning of the name of an archive of compiled kernels there."""
+
+_CACHE = ROOT / "build" / "gpu-kernels"
 
 
 def environment(unpacked: Path, carried: Path = CARRIED) -> tuple[dict[str, str], dict[str, str]]:
@@ -32,15 +36,19 @@ def environment(unpacked: Path, carried: Path = CARRIED) -> tuple[dict[str, str]
     Returns
     -------
     dict
-        Variables of the environment. Compiled Triton kernels are kept in build/gpu-kernels, which
-        can be carried too, unless TRITON_CACHE_DIR says otherwise.
+        Variables of the environment. Kernels that Triton compiles are kept in build/gpu-kernels
+        unless TRITON_CACHE_DIR says otherwise; those that were carried join them.
     dict
         What became of each archive, by the package's name: "1.2.3", used; or why it is not.
     """
     variables = {**os.environ}
-    variables.setdefault("TRITON_CACHE_DIR", str(_KERNELS))
+    cache = Path(variables.setdefault("TRITON_CACHE_DIR", str(_CACHE)))
     said, folders = {}, []
     for archive in sorted(carried.glob("*.tar.xz")):
+        if archive.name.startswith(KERNELS):
+            new = unpack_kernels(archive, cache)
+            said[archive.name.removesuffix(".tar.xz")] = f"{new} kernels put into Triton's cache"
+            continue
         name, number, tag = archive.name.removesuffix(".tar.xz").split("-")
         installed = _installed(name)
         if installed is not None:

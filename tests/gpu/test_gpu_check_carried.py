@@ -113,3 +113,53 @@ def test_the_size_of_what_git_does_not_ignore():
     assert done.returncode == 0, done.stderr
     size, limit = map(int, done.stdout.split())
     assert 10**6 < size < limit == 64 * 2**20
+
+
+COMPILE = """
+import sys, torch, triton
+sys.path[:0] = [TESTS]
+from compile_for_h200 import compiled_kernels
+from bootprob_gpu.normal_matrices import solved
+from bootprob_gpu.triton_choice import triton_kernels
+q = 5
+with triton_kernels("always"), compiled_kernels() as kernels:
+    solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double())
+((_, kernel),) = kernels
+print(len(kernel.asm["cubin"]), kernel.metadata.num_warps)
+"""
+NO_ASSEMBLER = """
+from triton.backends.nvidia.compiler import CUDABackend
+def make_cubin(*args, **kwargs):
+    raise AssertionError("compiled again")
+CUDABackend.make_cubin = make_cubin
+"""
+
+
+def test_carried_kernels_are_not_compiled_again(tmp_path):
+    """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
+    pytest.importorskip("triton")
+    tests = str(ROOT / "tests" / "gpu")
+    script = COMPILE.replace("TESTS", repr(tests))
+    here, there, archive = (tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz"))
+    variables = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(here)}
+    first = inside(script, **variables)
+    assert first.returncode == 0, first.stderr
+    moved = inside(f"""
+import shutil
+from pathlib import Path
+from kernel_cache import pack_kernels, unpack_kernels
+here, there, archive = map(Path, {[str(here), str(there), str(archive)]!r})
+print(pack_kernels(here, archive, 80), archive.exists(), pack_kernels(here, archive, 90))
+shutil.rmtree(here)
+print(unpack_kernels(archive, there), unpack_kernels(archive, there))
+""")
+    assert moved.returncode == 0, moved.stderr
+    assert moved.stdout.split() == ["0", "False", "1", "1", "0"]
+    variables["TRITON_CACHE_DIR"] = str(there)
+    second = inside(NO_ASSEMBLER + script, **variables)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == first.stdout
+    # Were it not there, it would have been compiled.
+    variables["TRITON_CACHE_DIR"] = str(tmp_path / "nowhere")
+    third = inside(NO_ASSEMBLER + script, **variables)
+    assert "compiled again" in third.stderr
