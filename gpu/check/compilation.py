@@ -3,72 +3,113 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from jobs import GERMAN, batch, table
-from record import Record
+from record import PartIncompleteError, Record
 
 from bootprob_gpu import FittedBatch, Problem, fit
 from bootprob_gpu.numba_choice import numba_loads
 
 __all__ = ["run"]
 
-T = TypeVar("T")
-
 _FEW = 3  # iterations: enough to launch every kernel
 
 
 def run(record: Record) -> None:
-    """Two replicates of each job for a few iterations, and votes; on the CPU one of each kernel."""
+    """Two replicates of each job for a few iterations, votes, and the kernels by themselves.
+
+    Those in another process, as most cores are idle while one kernel is compiled.
+    """
     before = _files()
-    for name in ("Wisconsin", GERMAN, "adult-like"):
-        source = table(name, record.size(None, 40))
-        problem = batch(source, "linear", 2, n_C=record.size(11, 2))
-        models = _timed(
-            record, f"{source.title}, linear", lambda problem=problem: _train(record, problem)
-        )
-        if name == GERMAN:
-            for dtype in (torch.float32, torch.float64):
-                votes = f"{source.title}, votes, {str(dtype)[6:]}"
-                rows, typed = torch.from_numpy(source.X[:64]), replace(models, dtype=dtype)
-                _timed(record, votes, lambda typed=typed, rows=rows: typed.votes(rows))
-    for name in ("Wisconsin", GERMAN):
-        source = table(name, record.size(None, 40))
-        problem = batch(source, "rbf", 2, n_C=2, n_gamma=2)
-        for dtype in (torch.float64, torch.float32):
-            job = f"{source.title}, RBF, {str(dtype)[6:]}"
-            _timed(record, job, lambda problem=problem, dtype=dtype: _train(record, problem, dtype))
-    if numba_loads():
-        source = table("Wisconsin", 60)
-        for kernel in ("linear", "rbf"):
-            problem = batch(source, kernel, 2, n_C=2, n_gamma=2)
-            _timed(
-                record,
-                f"{kernel}, CPU",
-                lambda problem=problem: fit(problem).votes(torch.from_numpy(source.X)),
-            )
+    with _beside(record) as ended:
+        for name, work in _jobs(record):
+            if record.seconds_left() < 10:
+                raise PartIncompleteError(f"no time for {name} and what follows")
+            _timed(record, name, work)
+        if not ended(record.seconds_left() - 2):
+            raise PartIncompleteError("no time for all kernels by themselves")
     record.measured(
         "compiled kernels of Triton",
         {"files found": before, "files now": _files(), "kept by": "TRITON_CACHE_DIR"},
     )
 
 
+@contextmanager
+def _beside(record: Record) -> Iterator[Callable[[float], bool]]:
+    """Launch every kernel in another process, where they are compiled; yields a wait for it."""
+    if record.device.type != "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
+        yield lambda seconds: True
+        return
+    program = Path(__file__).with_name("each_kernel.py")
+    process = subprocess.Popen([sys.executable, str(program), str(record.device)])
+
+    def ended(seconds: float) -> bool:
+        try:
+            status = process.wait(max(0.0, seconds))
+        except subprocess.TimeoutExpired:
+            return False
+        record.promise("every kernel can be compiled and launched", status == 0, status=status)
+        return True
+
+    try:
+        yield ended
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _jobs(record: Record) -> Iterator[tuple[str, Callable[[], object]]]:
+    for name in ("Wisconsin", GERMAN, "adult-like"):
+        source = table(name, record.size(None, 40))
+        problem = batch(source, "linear", 2, n_C=record.size(11, 2))
+        models: list[FittedBatch] = []
+
+        def train(problem: Problem = problem, models: list[FittedBatch] = models) -> None:
+            models.append(_train(record, problem))
+
+        yield f"{source.title}, linear", train
+        for dtype in (torch.float32, torch.float64) if name == GERMAN else ():
+
+            def vote(source=source, models=models, dtype=dtype) -> None:
+                replace(models[0], dtype=dtype).votes(torch.from_numpy(source.X[:64]))
+
+            yield f"{source.title}, votes, {str(dtype)[6:]}", vote
+    for name in ("Wisconsin", GERMAN):
+        source = table(name, record.size(None, 40))
+        problem = batch(source, "rbf", 2, n_C=2, n_gamma=2)
+        for dtype in (torch.float64, torch.float32):
+            title = f"{source.title}, RBF, {str(dtype)[6:]}"
+            yield title, partial(_train, record, problem, dtype)
+    if numba_loads():
+        source = table("Wisconsin", 60)
+        for kernel in ("linear", "rbf"):
+            problem = batch(source, kernel, 2, n_C=2, n_gamma=2)
+            yield f"{kernel}, CPU", partial(_on_cpu, problem)
+
+
+def _on_cpu(problem: Problem) -> None:
+    fit(problem).votes(torch.from_numpy(problem.X))
+
+
 def _train(record: Record, problem: Problem, dtype: torch.dtype = torch.float64) -> FittedBatch:
     return fit(problem, device=record.device, dtype=dtype, max_iter=_FEW)
 
 
-def _timed(record: Record, name: str, work: Callable[[], T]) -> T:
+def _timed(record: Record, name: str, work: Callable[[], object]) -> None:
     began = time.monotonic()
-    done = work()
+    work()
     if record.device.type == "cuda":
         torch.cuda.synchronize(record.device)
     record.measured(name, {"seconds": round(time.monotonic() - began, 2)})
-    return done
 
 
 def _files() -> int | None:

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from record import Record
+from record import PartIncompleteError, Record
 
 from bootprob_gpu import Certificate, Problem, fit, triton_smo
 from bootprob_gpu.interior_point_state import State
@@ -52,6 +52,8 @@ def run(record: Record) -> None:
 
     with witnessed(witness) as names:
         for title, work in _jobs(record.device, record.tiny):
+            if record.seconds_left() < 5:
+                raise PartIncompleteError(f"no time for {title} and what follows")
             job = title
             work()
     launched = {name for name, _ in seen}

@@ -43,12 +43,12 @@ class Part:
 
 
 PARTS = (
-    Part("compilation", "compilation:run", 60, 5),
+    Part("compilation", "compilation:run", 80, 5),
     Part("each kernel against its twin", "each_kernel:run", 25, 5),
     Part("compute-sanitizer", "sanitizer:run", 60, 15),
-    Part("agreement", "agreement:run", 80, 20),
+    Part("agreement", "agreement:run", 70, 20),
     Part("reruns", "reruns:run", 25, 8),
-    Part("kernel tests", "contract:kernels", 70, 15),
+    Part("kernel tests", "contract:kernels", 65, 15),
     Part("ceilings", "ceilings:run", 15, 5),
     Part("linear training times", "training_times:linear", 25, 8),
     Part("RBF training times", "training_times:rbf", 35, 10),
