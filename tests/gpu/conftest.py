@@ -24,6 +24,8 @@ from bootprob_gpu.cuda_graph import Replayed
 
 collect_ignore = ["bare"]  # it takes packages away from whoever imports it
 
+collect_ignore = ["bare"]  # would make this interpreter a bare one
+
 
 @dataclass(frozen=True)
 class Backend:

@@ -164,3 +164,13 @@ def test_training_scores_go_block_by_block(rng, monkeypatch, kernel):
     monkeypatch.setattr(training, "iter_fit", watched)
     assert fit(problem, memory_limit=1).train_scores is None
     assert alive == [0] * 5
+
+
+def test_free_memory_is_what_psutil_says(monkeypatch, tmp_path):
+    """Read from the system where it has such a file, by psutil elsewhere."""
+    psutil = pytest.importorskip("psutil")
+    for file in (memory._MEMINFO, tmp_path / "nowhere"):
+        monkeypatch.setattr(memory, "_MEMINFO", file)
+        # Other processes come and go between the two.
+        ratio = memory._available_bytes() / psutil.virtual_memory().available
+        assert 0.5 < ratio < 2
