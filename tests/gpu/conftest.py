@@ -20,9 +20,7 @@ from truth import Machine, Truth, cvxpy
 
 from bootprob_gpu import FittedBatch, Problem, Solver, fit, side_streams, triton_choice
 from bootprob_gpu.cuda_graph import Replayed
-
-
-collect_ignore = ["bare"]  # it takes packages away from whoever imports it
+from bootprob_gpu.numba_choice import numba_loads
 
 collect_ignore = ["bare"]  # would make this interpreter a bare one
 
@@ -101,7 +99,8 @@ BACKENDS = [
     replace(each, device=device)
     for device in _DEVICES
     for each in (_SOLVERS if device == "cpu" else _SOLVERS + _CUDA_ONLY)
-    if each.solver in get_args(Solver) and (device == "cpu" or not each.solver.endswith("compiled"))
+    if each.solver in get_args(Solver)
+    and ((device == "cpu" and numba_loads()) or not each.solver.endswith("compiled"))
 ]
 
 

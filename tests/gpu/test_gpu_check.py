@@ -461,6 +461,9 @@ def test_the_first_command_on_a_bare_machine(tmp_path):
     assert statuses.pop("compute-sanitizer") == "skipped"
     assert set(statuses.values()) == {"passed"}, result["parts"]
     assert result["verdict"].startswith("incomplete: compute-sanitizer (skipped")
+    tests = result["parts"]["kernel tests"]["measured"]["tests"]
+    assert set(tests["not run for want of a package"]) == {"numba"}
+    assert all("test_votes.py" in name for name in tests["not run for want of a package"]["numba"])
     by = {job["CPU by"] for job in result["parts"]["agreement"]["measured"].values()}
     assert by == {"plain torch"}
 
@@ -475,6 +478,6 @@ def test_without_cvxpy_only_what_needs_it_is_left_out_by_name(tmp_path):
     assert package == "cvxpy"
     assert all(name.startswith("tests/gpu/test_contract.py::") for name in left_out)
     assert part["status"] == "incomplete"
-    assert part["why"] == f"{len(left_out)} tests need cvxpy"
+    assert part["why"] == f"tests left out for want of cvxpy: {len(left_out)}"
     assert tests["passed"] > 0
     assert tests["failed"] == 0
