@@ -74,7 +74,8 @@ def bootstrap_counts(
     needed = np.where(usable, np.cumsum(present)[codes] - 1, -1)
     counts: NDArray[np.unsignedinteger[Any]] = np.empty((len(replicates), n), dtype=np.uint8)
     redrawn = np.full(len(replicates), -1)
-    if counts.size >= _WORTH_COMPILING and 2 <= n < 2**32 and _compiled_is_numpys():
+    of_one_word = 2 <= n < 2**32 and replicates.stop <= 2**32
+    if counts.size >= _WORTH_COMPILING and of_one_word and _compiled_is_numpys():
         _draw_compiled(entropy, replicates, needed, counts, redrawn)
     for row in np.flatnonzero(redrawn < 0).tolist():
         drawn, redrawn[row] = _draw(entropy, replicates[row], needed)
