@@ -32,7 +32,9 @@ _SHAPES: dict[tuple[torch.dtype, str], dict[str, int]] = {
 }  # fmt: skip
 
 
-@triton.jit
+# Compiled once, not again for one model or for the last rows; and one model as a constant takes so
+# many registers that a program fewer fits onto a multiprocessor.
+@triton.jit(do_not_specialize=["m", "R"])
 def _votes(  # type: ignore[no-untyped-def]
     rows, coef, intercept, counts, m, R, B, K,
     PRECISION: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_B: tl.constexpr, BLOCK_K: tl.constexpr,

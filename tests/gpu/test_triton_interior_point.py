@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -356,53 +352,3 @@ def test_training_with_kernels_is_training_with_twins(rng, kernel_device, own_la
     assert kernel.status.flatten().tolist() == [0, 0, Status.SINGLE_CLASS]
     for name in ("primal", "dual", "coef", "intercept"):
         torch.testing.assert_close(getattr(kernel, name), getattr(twin, name), rtol=1e-9, atol=1e-9)
-
-
-_COMPILE = """
-import re, subprocess, sys
-from pathlib import Path
-import torch, triton
-from compile_for_h200 import compiled_kernels
-from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.interior_point_state import start
-from bootprob_gpu.triton_certificate import judge
-
-tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-file = Path(sys.argv[1]) / "kernel.cubin"
-for q in (31, 512, 600, 2000, 4000):
-    y = torch.tensor([1.0, -1.0], dtype=torch.float64)
-    ones = torch.ones(3, q, dtype=torch.float64)
-    certificate = Certificate.empty(3, device="cpu")
-    s = start(y, torch.ones(3, 2, dtype=torch.float64), ones[:, 1:], ones.clone(), certificate, 1)
-    with compiled_kernels() as compiled:
-        judge(ones, s, ones[:, 0], ones[:, 0])
-    ((_, kernel),) = compiled
-    file.write_bytes(kernel.asm["cubin"])
-    # Every load comes before a barrier that every store comes after.
-    steps = re.findall(r"ld[.]global|st[.]global|bar[.]sync", kernel.asm["ptx"])
-    stored = steps.index("st.global")
-    assert "ld.global" not in steps[stored:], q
-    assert steps[stored - 1] == "bar.sync", q
-    if tool.exists():
-        used = subprocess.run(
-            [tool, "-res-usage", file], capture_output=True, text=True, check=True
-        ).stdout
-        print(q, re.search(r"STACK:([0-9]+)", used)[1])
-"""
-
-
-def test_certificates_of_many_columns_spill_no_register(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    end = subprocess.run(
-        [sys.executable, "-c", _COMPILE, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )
-    assert end.returncode == 0, end.stderr
-    if not end.stdout:
-        pytest.skip("this build of Triton has no tool that reads machine code")
-    stacks = dict(line.split() for line in end.stdout.splitlines())
-    assert stacks == {"31": "0", "512": "0", "600": "0", "2000": "0", "4000": "0"}

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -433,36 +429,3 @@ def test_the_twin_gathers_rows_too(draw, rng, dtype):
     found = smo_batched(drawn.K, y, upper, tol=1e-5, max_iter=20_000, rows=rows)
     assert_honest(small, found, 1e-5)
     assert_same_optimum(found, small.twin(tol=1e-5, max_iter=20_000), 1e-5)
-
-
-COMPILE = """
-import torch
-from compile_for_h200 import SHARED_BYTES, compiled_kernels
-from bootprob_gpu.triton_smo import smo_fused
-from bootprob_gpu.triton_choice import triton_kernels
-
-with compiled_kernels() as compiled, triton_kernels("always"):
-    for n, dtype in (
-        (100, torch.float64), (2048, torch.float32), (3000, torch.float64), (3000, torch.float32),
-    ):
-        K = torch.ones(1, n, n, dtype=dtype)
-        y = torch.ones(n, dtype=torch.float64)
-        upper = torch.ones(2, 3, n, dtype=torch.float64)
-        smo_fused(K, y, upper, tol=1e-3, max_iter=100)
-        if dtype == torch.float64:
-            smo_fused(K, y.repeat(2, 1), upper, tol=1e-3, max_iter=100)
-assert [name for name, _ in compiled] == 3 * ["path_in_registers"] + 3 * ["path_in_tiles"]
-for name, kernel in compiled:
-    assert kernel.metadata.shared <= SHARED_BYTES, (name, kernel.metadata.shared)
-    assert "cubin" in kernel.asm
-"""
-
-
-def test_kernels_compile_for_an_h200(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {"TRITON_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", COMPILE], env=environment, cwd=Path(__file__).parent,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stderr

@@ -1,12 +1,7 @@
 """Votes and weighted scores of new rows: by the definition, by every back end, and pruned."""
 
-import os
-import subprocess
-import sys
-import textwrap
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -152,58 +147,6 @@ def test_twin_takes_rows_in_blocks(rng, monkeypatch):
     monkeypatch.setattr(votes, "_SCORES_AT_ONCE", 50)
     given = whole(rng, 101, 5, 2, 20, torch.float32)
     assert torch.equal(votes._count(*given), by_definition(*given))
-
-
-_COMPILE = """
-    import re, subprocess, sys
-    from pathlib import Path
-    import torch, triton
-    from compile_for_h200 import SHARED_BYTES, compiled_kernels
-    from bootprob_gpu.triton_votes import count_votes
-
-    tool = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-    file = Path(sys.argv[1]) / "kernel.cubin"
-    for dtype, precision, size in (
-        (torch.float32, "ieee", (10_000, 61, 11, 500)),
-        (torch.float32, "ieee", (1, 1, 1, 1)),  # numbers that Triton takes for constants
-        (torch.float32, "tf32x3", (10_000, 61, 11, 500)),
-        (torch.float64, "ieee", (10_000, 61, 11, 500)),
-        (torch.float64, "ieee", (1, 1, 1, 1)),
-    ):
-        m, k, R, B = size
-        rows, coef, intercept = (
-            torch.ones(shape, dtype=dtype) for shape in ((m, k), (R, k, B), (R, B))
-        )
-        with compiled_kernels() as compiled:
-            count_votes(rows, coef, intercept, precision=precision)
-        ((_, kernel),) = compiled
-        assert kernel.metadata.shared <= SHARED_BYTES
-        file.write_bytes(kernel.asm["cubin"])
-        if tool.exists():
-            used = subprocess.run(
-                [tool, "-res-usage", file], capture_output=True, text=True, check=True
-            ).stdout
-            print(*re.search(r"REG:(\\d+) STACK:(\\d+)", used).groups())
-"""
-
-
-def test_kernel_compiles_for_hopper_and_spills_no_register(tmp_path):
-    pytest.importorskip("triton")
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    end = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(_COMPILE), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parent,
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "1"},
-    )
-    assert end.returncode == 0, end.stderr
-    used = [line.split() for line in end.stdout.splitlines()]
-    if not used:
-        pytest.skip("this build of Triton has no tool that reads machine code")
-    assert [stack for _, stack in used] == ["0"] * 5
-    assert int(used[0][0]) <= 170  # registers that leave room for three programs
 
 
 # --- batches of models ---------------------------------------------------------------------------

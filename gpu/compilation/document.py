@@ -1,0 +1,80 @@
+"""The table as docs/gpu.md shows it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PAGE", "with_table"]
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
+_PLACE = re.compile(r"(?<=<!-- make gpu-compile -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def with_table(text: str, table: dict[str, Any]) -> str:
+    """The text of the page with the table, which stands between two comments in it.
+
+    Raises
+    ------
+    ValueError
+        The page has no place for one table.
+    """
+    filled, places = _PLACE.subn(lambda _: f"\n{_table(table)}\n\n", text)
+    if places != 1:
+        raise ValueError(f"The page has {places} places for the table.")
+    return filled
+
+
+def _table(table: dict[str, Any]) -> str:
+    """A line for each kernel and size; the largest numbers of the variants that it stands for."""
+    values = defaultdict(set)
+    for row in table["rows"]:
+        for name, value in row["constants"].items():
+            values[row["kernel"], name].add(value)
+    lines: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
+    for row in table["rows"]:
+        # Not what is the same in all variants, nor numbers that happen to be 1.
+        sizes = ", ".join(
+            f"{name} {value}"
+            for name, value in row["constants"].items()
+            if len(values[row["kernel"], name]) > 1 and name.isupper()
+        )
+        where = (row["kernel"], _types(row), sizes, str(row["warps"]))
+        lines.setdefault(where, defaultdict(list))[row["capability"]].append(row)
+    capabilities = sorted({row["capability"] for row in table["rows"]})
+    head = ["kernel", "numbers", "sizes", "warps", *(f"sm_{each}" for each in capabilities)]
+    shown = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for where, rows in sorted(lines.items(), key=lambda item: _in_order(item[0])):
+        cells = [_cell(rows[capability]) for capability in capabilities]
+        shown.append("| " + " | ".join([f"`{where[0]}`", *where[1:], *cells]) + " |")
+    kernels = len({row["kernel"] for row in table["rows"]})
+    spills = sum(row["spilled"] > 0 for row in table["rows"])
+    count = (
+        f"Triton {table['triton']}: {len(table['rows']):,} variants of {kernels} kernels, "
+        f"{spills} of which spill."
+    )
+    return count + "\n\n" + "\n".join(shown)
+
+
+def _cell(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    registers = max(row["registers"] for row in rows)
+    shared = max(row["shared"] for row in rows) / 1024
+    programs = min(row["programs"] for row in rows)
+    return f"{registers} / {shared:.3g} / {programs}"
+
+
+def _types(row: dict[str, Any]) -> str:
+    """In which precision: what the matrix of SMO, or the rows that are scored, are kept in."""
+    return "fp32" if "fp32" in row["types"] else "fp64"
+
+
+def _in_order(where: tuple[str, ...]) -> tuple[Any, ...]:
+    """Numbers by their size."""
+    return tuple(
+        tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", each))
+        for each in where
+    )
