@@ -21,6 +21,7 @@ from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.cuda_graph import Replayed, can_capture
 from bootprob_gpu.interior_point_passes import correct, judge, losses, move, weigh
 from bootprob_gpu.interior_point_state import State, start
+from bootprob_gpu.launch_shapes import tuned_limit
 from bootprob_gpu.normal_matrices import LARGEST_FACTORED, NormalMatrices, factored, solved
 from bootprob_gpu.triton_choice import kernel_names, use_triton
 
@@ -113,7 +114,8 @@ def _count(working: Tensor) -> int:
 def _is_small(X1: Tensor, state: State) -> bool:
     """Whether launches would take longer than the work that they launch."""
     on_cuda = X1.is_cuda and use_triton(X1.device) and X1.shape[1] <= LARGEST_FACTORED
-    return on_cuda and state.upper.numel() <= _REPLAYED_CELLS
+    limit = tuned_limit(_REPLAYED_CELLS, "replayed_cells", X1.device)
+    return on_cuda and state.upper.numel() <= limit
 
 
 def _certify(X1: Tensor, s: State) -> None:

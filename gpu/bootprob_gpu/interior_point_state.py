@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
+from bootprob_gpu.launch_shapes import tuned_limit
 
 __all__ = ["ROW_ARRAYS", "TWIN_CELLS", "State", "start"]
 
@@ -95,7 +96,8 @@ class State:
     def blocks(self) -> Iterator[slice]:
         """Slices of the problems that keep temporaries of plain torch small."""
         problems, n = self.upper.shape
-        step = max(1, TWIN_CELLS[self.upper.device.type] // n)
+        device = self.upper.device
+        step = max(1, tuned_limit(TWIN_CELLS[device.type], "twin_cells", device) // n)
         return (slice(start, start + step) for start in range(0, problems, step))
 
     def keep_working(self, count: int) -> None:

@@ -14,6 +14,7 @@ from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.interior_point import interior_point
 from bootprob_gpu.interior_point_state import ROW_ARRAYS, TWIN_CELLS
+from bootprob_gpu.launch_shapes import tuned_limit
 from bootprob_gpu.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.normal_matrices import NormalMatrices
 from bootprob_gpu.paths import PathCertificates, one_core_each, solve_paths, workers
@@ -67,7 +68,7 @@ def train_linear(
         available -= normal_matrices.nbytes
         # Temporaries of plain torch are capped, or a share of the batch if that is small.
         share = _TWIN_ARRAYS / (_TWIN_ARRAYS + _BATCH_ARRAYS)
-        cap = 8 * _TWIN_ARRAYS * max(n, TWIN_CELLS[device.type])
+        cap = 8 * _TWIN_ARRAYS * max(n, tuned_limit(TWIN_CELLS[device.type], "twin_cells", device))
         available -= int(min(share * available, cap))
         if device.type == "cpu":
             largest = max(1, _CPU_BATCH // R)

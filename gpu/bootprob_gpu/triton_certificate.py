@@ -14,6 +14,7 @@ from torch import Tensor
 from bootprob_gpu.certificate import Status
 from bootprob_gpu.interior_point_passes import STALL_AFTER
 from bootprob_gpu.interior_point_state import State
+from bootprob_gpu.launch_shapes import tuned_limit, tuned_shape
 
 __all__ = ["judge", "losses", "row_blocks"]
 
@@ -117,8 +118,11 @@ def _judge(  # type: ignore[no-untyped-def]
 
 def row_blocks(n: int) -> dict[str, int]:
     """Rows taken at a time, at most four for each thread; more where rows are many."""
-    block = min(256 if n <= 4096 else 1024, max(64, triton.next_power_of_2(n)))
-    return {"BLOCK": block, "num_warps": min(8, block // 64)}
+    size = "few" if n <= tuned_limit(4096, "many_rows") else "many"
+    default = {"BLOCK": 256, "num_warps": 4} if size == "few" else {"BLOCK": 1024, "num_warps": 8}
+    shape = tuned_shape(default, "rows", size)
+    block = min(shape["BLOCK"], max(64, triton.next_power_of_2(n)))
+    return {"BLOCK": block, "num_warps": max(1, shape["num_warps"] * block // shape["BLOCK"])}
 
 
 def losses(scores: Tensor, s: State) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from bootprob_gpu.launch_shapes import tuned_shape
+
 __all__ = ["factored", "solved"]
 
 
@@ -98,7 +100,8 @@ def factored(packed: Tensor, penalty: Tensor, working: Tensor, damping: float) -
     definite = torch.empty(k, dtype=torch.int32, device=packed.device)
     Q = max(16, triton.next_power_of_2(q))
     # Few enough entries of the matrix in each thread's registers.
-    options = {"Q": Q, "num_warps": {16: 1, 32: 1, 64: 4, 128: 16}[Q]}
+    warps = tuned_shape({"num_warps": {16: 1, 32: 1, 64: 4, 128: 16}[Q]}, "factor", str(Q))
+    options = {"Q": Q, **warps}
     given = working, packed, penalty, factor, definite, q
     _factor[(k,)](*given, **options)
     # Rare, so it may be slower: with 16 warps it spills on compute capability 8.0.

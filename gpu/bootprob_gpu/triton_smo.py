@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
+from bootprob_gpu.launch_shapes import tuned_limit
 from bootprob_gpu.smo_batched import REFUTED, smo_batched
 from bootprob_gpu.triton_choice import with_twin
 
@@ -127,8 +128,12 @@ def launch(
     places = paths if rows is None else rows.to(torch.int32).contiguous()
     rounded = K.dtype == torch.float32
     if block is None:
-        limit = GATHERED_IN_REGISTERS if gathered and not rounded else max(IN_REGISTERS, TILE)
-        block = shape_of(n)["BLOCK"] if n <= min(IN_REGISTERS, limit) else min(TILE, limit)
+        in_registers = tuned_limit(IN_REGISTERS, "smo_in_registers")
+        tile = tuned_limit(TILE, "smo_tile")
+        if gathered and not rounded:
+            in_registers = min(in_registers, GATHERED_IN_REGISTERS)
+            tile = min(tile, GATHERED_IN_REGISTERS)
+        block = shape_of(n)["BLOCK"] if n <= in_registers else tile
     arguments = (
         paths, matrices, places, K, *K.stride()[:2], exact, *exact.stride()[:2], diagonal,
         diagonal.shape[1], y, 0 if y.ndim == 1 else n, upper, limits, dual_coef, intercept, primal,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from bootprob_gpu.launch_shapes import tuned_shape
 from bootprob_gpu.triton_smo_rules import (
     CHECK_EVERY,
     CONVERGED,
@@ -233,7 +234,8 @@ def shape_of(n: int, *, rounded: bool = True, unit: bool = True) -> dict[str, in
     warps = block // 128 if block <= 512 else block // 256
     if not (rounded or unit) and block <= 512:
         warps *= 2
-    return {
+    shape = {
         "BLOCK": block, "ROWS": 4 if rounded and block <= 128 else 2,
         "num_warps": min(8, max(1, warps)),
     }  # fmt: skip
+    return tuned_shape(shape, "smo", str(block)) if rounded and unit else shape

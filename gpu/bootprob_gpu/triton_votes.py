@@ -15,6 +15,8 @@ import triton.language as tl
 from torch import Tensor
 from torch.nn.functional import pad
 
+from bootprob_gpu.launch_shapes import tuned_shape
+
 __all__ = ["count_votes"]
 
 _SHAPES: dict[tuple[torch.dtype, str], dict[str, int]] = {
@@ -95,7 +97,8 @@ def count_votes(
     counts = torch.empty(R, m, dtype=torch.int32, device=rows.device)
     if m == 0 or R == 0:
         return counts
-    shape = _SHAPES[rows.dtype, precision]
+    name = f"{str(rows.dtype).removeprefix('torch.')} {precision}"
+    shape = tuned_shape(_SHAPES[rows.dtype, precision], "votes", name)
     more_columns = -columns % shape["BLOCK_K"]
     more_replicates = -B % shape["BLOCK_B"]
     # Columns of zeros change no score, and replicates that score −1 everywhere add no vote.
