@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -92,6 +92,10 @@ gpu-check: $(if $(PYTHON_GPU),,$(TESTABLE))  ## is the engine right on this GPU,
 
 gpu-wheels: $(INSTALLED)  ## packages to carry to a GPU that nothing can be installed beside
 	$(BIN)/python gpu/check/gather.py
+
+gpu-tune: $(if $(PYTHON_GPU),,$(TESTABLE))  ## the fastest launch shapes of this GPU, into a table that the engine reads
+	$(if $(PYTHON_GPU),PYTHONPATH=.:gpu$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON_GPU),$(BIN)/python) \
+		gpu/tuning $(GPU_TUNE)
 
 gpu-compile: $(TESTABLE)  ## every Triton kernel for three architectures, without a GPU; writes docs/gpu.md
 	OMP_NUM_THREADS=1 $(BIN)/python gpu/compilation
