@@ -16,6 +16,7 @@ from plan import ROOT
 __all__ = ["find_tool", "kernel_functions", "run_tool"]
 
 _JIT = re.compile(r"@triton\.jit(?:\([^)]*\))?\s+def (\w+)")
+_CALLED = re.compile(r"(?<!def )\b(\w+)\(")
 _GRACE = 3.0  # seconds to write down what was found
 # Below the folder of CUDA, of NVIDIA's own installers, and of pip's packages.
 _PLACES = ("bin", "compute-sanitizer", "nsight-compute*", "NsightCompute*", "cu*/bin", "*/bin")
@@ -29,9 +30,8 @@ def find_tool(name: str) -> str | None:
     name : str
         "compute-sanitizer" or "ncu".
     """
-    return shutil.which(name) or next(
-        (str(path) for folder in _folders() for path in (folder / name,) if _can_run(path)), None
-    )
+    paths = (folder / name for folder in _folders())
+    return shutil.which(name) or next((str(path) for path in paths if _can_run(path)), None)
 
 
 def _folders() -> Iterator[Path]:
@@ -52,9 +52,17 @@ def _can_run(path: Path) -> bool:
 
 
 def kernel_functions() -> set[str]:
-    """Names of all functions that Triton compiles; those of the kernels are among them."""
-    sources = (ROOT / "gpu" / "bootprob_gpu").glob("triton_*.py")
-    return {name for path in sources for name in _JIT.findall(path.read_text(encoding="utf-8"))}
+    """Names of the kernels: functions that Triton compiles and that no other one calls."""
+    paths = (ROOT / "gpu" / "bootprob_gpu").glob("triton_*.py")
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    everywhere = {name for text in texts for name in _CALLED.findall(text)}
+    return {
+        name
+        for text in texts
+        for name in _JIT.findall(text)
+        # Modules may have private functions of one name.
+        if name not in (_CALLED.findall(text) if name.startswith("_") else everywhere)
+    }
 
 
 def run_tool(
