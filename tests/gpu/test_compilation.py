@@ -75,6 +75,18 @@ print(*sorted(each.__name__ for each in kernels - called))
     assert set(done.stdout.split()) == {row["kernel"] for row in rows()}
 
 
+def test_the_jobs_are_those_of_gpu_check():
+    done = run("-c", """
+import sys
+from shapes import JOBS
+sys.path.insert(0, sys.argv[1])
+from jobs import table
+
+assert all(table(name).X.shape == shape for name, shape in JOBS.items())
+""", ROOT / "gpu" / "check")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def test_votes_in_float32_leave_room_for_three_programs():
     of_hopper = [
         row for row in rows()
