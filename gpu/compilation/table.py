@@ -14,7 +14,9 @@ from shapes import all_launches
 
 from bootprob.files import replace_when_complete
 
-__all__ = ["TABLE", "Row", "all_variants", "faults", "grown", "read", "write"]
+__all__ = [
+    "ROOT", "TABLE", "Row", "all_variants", "faults", "grown", "read", "row", "title", "write",
+]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
@@ -98,6 +100,7 @@ def grown(old: Iterable[Row], new: Iterable[Row]) -> Iterator[str]:
 
 
 def _identity(row: Row) -> str:
-    """What a row is about, whatever the code of its kernel."""
-    names = ("kernel", "capability", "constants", "types", "not known to be multiples of 16")
-    return json.dumps([row[name] for name in names])
+    """What a row is about, whatever its kernel's code, warps and rows on their way are."""
+    names = ("kernel", "capability", "types", "not known to be multiples of 16")
+    sizes = {name: value for name, value in row["constants"].items() if name != "ROWS"}
+    return json.dumps([sizes, *(row[name] for name in names)])

@@ -156,6 +156,24 @@ def test_wrong_numbers_and_spills_are_seen(tmp_path, changed):
     assert "spills 8 bytes" in said
 
 
+def test_rows_that_grew_are_named():
+    done = run("-c", """
+from table import TABLE, grown, read
+
+rows = read(TABLE)["rows"]
+assert list(grown(rows, rows)) == []
+row = next(row for row in rows if row["registers"] == 80)
+for change, said in (
+    ({"registers": 100}, False), ({"registers": 101}, True),
+    ({"programs": row["programs"] - 1}, True), ({"capability": 75, "registers": 200}, False),
+    ({"key": "another", "options": {"num_warps": 32}, "registers": 160}, True),
+):
+    found = list(grown(rows, [{**row, **change}]))
+    assert len(found) == said, (change, found)
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
 def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named():
     """A path of 300 rows on one warp; a number of rows that is none."""
     done = run("-c", """
