@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune clean
+.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -99,6 +99,9 @@ gpu-tune: $(if $(PYTHON_GPU),,$(TESTABLE))  ## the fastest launch shapes of this
 
 gpu-compile: $(TESTABLE)  ## every Triton kernel for three architectures, without a GPU; writes docs/gpu.md
 	OMP_NUM_THREADS=1 $(BIN)/python gpu/compilation
+
+gpu-roofline: $(TESTABLE)  ## predicted times on an H100 from counts; writes gpu/results/predictions.json and docs/engine.md
+	$(BIN)/python gpu/roofline
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'

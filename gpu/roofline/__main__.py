@@ -1,0 +1,53 @@
+"""What an H100 is predicted to take for the jobs that goals were set for.
+
+    make gpu-roofline                 counts on this machine, some minutes
+    python gpu/roofline --tiny        a few rows and samples, printed and written nowhere
+
+Iterations are counted by training on a CPU; launches, bytes and operations by the rules of the
+engine (`interior_point_counts`, `smo_counts`, `gpu/check/floors.py`); rates are a data sheet's, and
+what no data sheet has is assumed (`hardware.py`). Writes gpu/results/predictions.json and the table
+of docs/engine.md, where a measurement by `make gpu-check` stands beside them once there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+# Counts and floors are those of the benchmarks and of the check, and made there.
+sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("check", "benchmarks"))
+
+from gpu_results import newest
+from hardware import stated
+from plan import ROOT
+from predicted_jobs import predictions
+from prediction_table import rendered, with_table
+
+RESULT = ROOT / "gpu" / "results" / "predictions.json"
+DOCUMENT = ROOT / "docs" / "engine.md"
+
+
+def main() -> None:
+    """Count, predict, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tiny", action="store_true", help="a few rows; nothing is written")
+    tiny = parser.parse_args().tiny
+    content = {"format": 1, "prediction": True, **stated(), "jobs": []}
+    for job in predictions(tiny):
+        content["jobs"].append(job)
+        low, high = job["between, s"]
+        sys.stdout.write(f"{job['job']}: {1e3 * low:.3g} to {1e3 * high:.3g} ms\n")
+        sys.stdout.flush()
+    table = rendered(content, newest())
+    if tiny:
+        sys.stdout.write(table + "\n")
+        return
+    RESULT.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = with_table(DOCUMENT.read_text(encoding="utf-8"), table)
+    DOCUMENT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
