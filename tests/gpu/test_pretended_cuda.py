@@ -1,5 +1,6 @@
 """The pretended CUDA device keeps CUDA's rules: what fails on a GPU fails on it."""
 
+import copy
 import threading
 
 import numpy as np
@@ -136,6 +137,22 @@ def test_threads_have_the_device_too():
     thread.start()
     thread.join()
     assert found[0].is_cuda
+
+
+def test_random_numbers_follow_a_seed():
+    draws = [torch.Generator("cuda").manual_seed(7) for _ in range(2)]
+    one, other = (torch.randn(4, device="cuda", generator=each) for each in draws)
+    assert one.is_cuda
+    assert torch.equal(one, other)
+    assert not torch.equal(one, torch.randn(4, device="cuda", generator=draws[0]))
+
+
+def test_a_copy_in_depth_has_memory_of_its_own():
+    x = on_device(1, 2)
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    first.zero_()
+    assert x.tolist() == [1, 2]
 
 
 def test_it_goes_as_it_came():

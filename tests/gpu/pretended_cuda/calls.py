@@ -19,19 +19,14 @@ _OF_NUMBERS = ("tensor", "as_tensor", "asarray")
 _FRESH = ("empty", "empty_strided")
 
 
+_OfCpu = torch.Generator
+
+
 class Generator:
-    """Stands in for `torch.Generator`, which a build without CUDA has for the CPU only."""
+    """Stands in for `torch.Generator`: those of a CPU serve the device as well."""
 
-    def __init__(self, device: Any = "cpu") -> None:
-        self.device = DEVICE if is_ours(device) else torch.device(device)
-        self.inner = _CpuGenerator()
-
-    def manual_seed(self, seed: int) -> Generator:
-        self.inner.manual_seed(seed)
-        return self
-
-
-_CpuGenerator = torch.Generator
+    def __new__(cls, device: Any = "cpu") -> torch.Generator:
+        return _OfCpu("cpu" if is_ours(device) else device)
 
 
 class Calls(TorchFunctionMode):
@@ -43,8 +38,6 @@ class Calls(TorchFunctionMode):
         host = bool(args) and isinstance(args[0], Tensor) and not isinstance(args[0], CudaTensor)
         if host and name in _OF_HOST:
             return _OF_HOST[name](func, *args, **kwargs)
-        if isinstance(kwargs.get("generator"), Generator):
-            kwargs["generator"] = kwargs["generator"].inner
         if is_ours(kwargs.get("device")):
             return _made(func, name, args, kwargs)
         if kwargs.get("pin_memory"):

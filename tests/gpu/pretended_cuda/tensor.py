@@ -82,6 +82,10 @@ class CudaTensor(torch.Tensor):
     def type_as(self, other: Tensor) -> Tensor:
         return self.to(other)
 
+    def __deepcopy__(self, known: dict[int, Any]) -> CudaTensor:
+        known[id(self)] = copied = self.clone()
+        return copied
+
     def new_tensor(self, data: Any, *, device: Any = None, **kwargs: Any) -> Tensor:
         kwargs.setdefault("dtype", self.dtype)
         return torch.tensor(data, device=DEVICE if device is None else device, **kwargs)
