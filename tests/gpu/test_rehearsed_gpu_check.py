@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gpu_check import CHECK, names_of_parts
+from test_gpu_check import CHECK, ENVIRONMENT, names_of_parts, written
 
+from bootprob.grids import DEFAULT_C
 from bootprob_gpu.triton_choice import triton_kernels
 
 HERE = Path(__file__).parent
@@ -23,6 +25,8 @@ AT_START = os.pathsep.join(map(str, (HERE / "pretended_cuda" / "at_start", HERE)
 # These train as far as a solver goes, again and again, or score many rows, which takes interpreted
 # kernels a minute; what they are about does not hang on kernels.
 IN_PLAIN_TORCH = ("agreement", "reruns", "out of memory", "kernel shares")
+
+SUITE = "contract suite"
 
 
 @pytest.fixture
@@ -53,17 +57,60 @@ def few_rows(check, monkeypatch) -> None:
     monkeypatch.setattr("bootprob.grids.DEFAULT_C", np.array([0.5, 2.0]))
 
 
-@pytest.mark.parametrize("name", names_of_parts())
+@pytest.mark.parametrize("name", [name for name in names_of_parts() if name != SUITE])
 def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
     (part,) = (each for each in check("plan").PARTS if each.name == name)
     monkeypatch.setenv("PYTHONPATH", AT_START)  # of the processes that it starts
+    if name == "out of memory":  # most of it must be in what can be halved
+        monkeypatch.setattr(check("jobs"), "DEFAULT_C", DEFAULT_C)
+    if name == "scoring times":
+        monkeypatch.setattr(check("scoring_times"), "_MOST_RUNS", 1)
+    passes(check, part)
+    if not part.code.startswith("contract:"):  # whose tests are in another process
+        assert pretended_gpu.launches
+
+
+@pytest.mark.parametrize("choice", ["refused", pytest.param(None, marks=pytest.mark.endurance)])
+def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch, choice):
+    """Those problems that are refused; in minutes, all that the rehearsal on a CPU has."""
+    (part,) = (each for each in check("plan").PARTS if each.name == SUITE)
+    monkeypatch.setenv("PYTHONPATH", AT_START)
+    run = check("contract")._run
+    if choice:
+        fewer = ["-k", choice]
+        monkeypatch.setattr(check("contract"), "_run", lambda on, files, _: run(on, files, fewer))
+    passes(check, part)
+
+
+def passes(check, part) -> None:
+    """Do a part here, and hear that every promise holds."""
     channel = io.StringIO()
     module, function = part.code.split(":")
     record = check("record").Record(channel, "cuda:0", True, 10 * part.seconds, {})
-    with triton_kernels("never" if name in IN_PLAIN_TORCH else "auto"):
+    with triton_kernels("never" if part.name in IN_PLAIN_TORCH else "auto"):
         getattr(check(module), function)(record)
     events = [json.loads(line) for line in channel.getvalue().splitlines()]
     assert [each for each in events if each["event"] == "measured"]
     assert [each for each in events if each["event"] == "promise" and not each["holds"]] == []
-    if module != "contract":  # whose tests are in another process
-        assert pretended_gpu.launches
+
+
+def test_a_whole_run_is_written_down(no_gpu_seen, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(CHECK), "--device", "cuda:0", "--tiny", "--only", "ceilings",
+         "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([AT_START, *sys.path])},
+        timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = written(tmp_path)
+    assert result["device"]["name"] == "Pretended CUDA device"
+    assert result["rehearsal"] is True
+    (copies,) = (
+        each
+        for name, each in result["parts"]["ceilings"]["measured"].items()
+        if name.startswith("copy from pinned")
+    )
+    assert copies["clock"] == "CUDA events"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -58,6 +58,7 @@ def pretended_cuda(capacity: int = 2**26) -> Iterator[Driver]:
         # Private names, by which the engine leaves a capture that failed.
         replace(torch._C, _cuda_endAllocateToPool=_nothing, _cuda_releasePool=_nothing)
         replace(torch, Generator=Generator)
+        replace(torch.profiler, profile=_profile)
         replace(threading.Thread, run=run_pretending)
         inside.enter_context(interpreted_kernels())
         inside.enter_context(Calls())
@@ -106,6 +107,15 @@ def _of_torch_cuda(device: Driver) -> dict[str, Any]:
         "max_memory_allocated": lambda which=None: device.peak,
         "reset_peak_memory_stats": reset_peak,
     }
+
+
+_profile_all = torch.profiler.profile
+
+
+def _profile(*, activities: Iterable[Any] = (), **options: Any) -> torch.profiler.profile:
+    """A profile without what the device did, which torch would ask a CUDA library for."""
+    on_host = [each for each in activities if each != torch.profiler.ProfilerActivity.CUDA]
+    return _profile_all(activities=on_host or None, **options)
 
 
 def _context(which: Any) -> AbstractContextManager[None]:
