@@ -70,7 +70,9 @@ def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
         assert pretended_gpu.launches
 
 
-@pytest.mark.parametrize("choice", ["test_two_rows", pytest.param(None, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize(
+    "choice", ["test_two_rows", pytest.param(None, marks=pytest.mark.endurance)]
+)
 def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch, choice):
     """The smallest problems; in some minutes, all that the rehearsal on a CPU has."""
     (part,) = (each for each in check("plan").PARTS if each.name == SUITE)
