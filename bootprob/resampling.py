@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
 from bootprob.seed_sequences import pcg64_seeds
+from bootprob_gpu.numba_choice import numba_loads
 from bootprob_gpu.paths import workers
 
 __all__ = ["bootstrap_counts", "draw_entropy"]
@@ -149,9 +149,7 @@ def _compiled_is_numpys() -> bool:
 
     numpy keeps a generator's stream, but not what its methods make of it (NEP 19).
     """
-    try:
-        import_module("numba")
-    except ImportError:
+    if not numba_loads():
         return False
     needed, entropy, replicates = np.array([0, 1, 0, -1, 1]), [20, 26], range(8)
     counts, redrawn = np.empty((8, 5), dtype=np.uint8), np.empty(8, dtype=np.int64)
