@@ -6,18 +6,23 @@ import logging
 from functools import cache
 from importlib import import_module
 
-__all__ = ["numba_loads"]
+__all__ = ["numba_error", "numba_loads"]
 
 _LOGGER = logging.getLogger("bootprob_gpu")  # shows warnings on standard error by default
 
 
-@cache
 def numba_loads() -> bool:
     """Whether Numba can be imported; a line in the log says once that it cannot.
 
     The package depends on it. Machines lent for their GPU may lack it all the same, or have a NumPy
     that it does not know yet.
     """
+    return numba_error() is None
+
+
+@cache
+def numba_error() -> ImportError | None:
+    """Why it cannot be imported."""
     try:
         import_module("numba")
     except ImportError as error:
@@ -26,5 +31,5 @@ def numba_loads() -> bool:
             "slowly; `pip install numba` mends that.",
             error,
         )
-        return False
-    return True
+        return error
+    return None

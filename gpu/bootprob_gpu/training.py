@@ -13,7 +13,7 @@ import torch
 from bootprob_gpu.dual_training import train_dual
 from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.linear_training import train_linear
-from bootprob_gpu.numba_choice import numba_loads
+from bootprob_gpu.numba_choice import numba_error, numba_loads
 from bootprob_gpu.problem import InputError, Problem
 from bootprob_gpu.triton_choice import use_triton
 
@@ -216,7 +216,8 @@ class Options:
         if solver.endswith("-compiled") and device.type != "cpu":
             raise InputError(f"{solver!r} runs on the CPU only, not on {device}; use 'auto'.")
         if solver.endswith("-compiled") and not numba_loads():
-            raise InputError(f"{solver!r} takes Numba, which cannot be loaded; use 'auto'.")
+            reason = f"{solver!r} takes Numba, which cannot be loaded; use 'auto'."
+            raise InputError(reason) from numba_error()
         if solver == "smo-fused" and not _runs_kernels(device):
             raise InputError(
                 f"'smo-fused' is a Triton kernel, which cannot run on {device} here; use 'auto'."

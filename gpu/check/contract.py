@@ -32,7 +32,12 @@ def kernels(record: Record) -> None:
     files = [file for file in sorted(folder.glob("test_*.py")) if _needs_a_gpu(file)]
     tiny = [folder / "test_triton_choice.py", folder / "test_votes.py"]
     # Loops that Numba compiles are the CPU's: that their tests were left out is no loss here.
-    _run(record, record.size(files, tiny), record.size([], ["-k", "not kernel"]), {"numba"})
+    _run(
+        record,
+        record.size(files, tiny),
+        record.size([], ["-k", "not kernel"]),
+        {"numba", "llvmlite"},
+    )
 
 
 def _needs_a_gpu(file: Path) -> bool:

@@ -72,9 +72,9 @@ def without_numba(monkeypatch):
         raise ImportError("no numba")
 
     monkeypatch.setattr(numba_choice, "import_module", fails)
-    numba_choice.numba_loads.cache_clear()
+    numba_choice.numba_error.cache_clear()
     yield
-    numba_choice.numba_loads.cache_clear()
+    numba_choice.numba_error.cache_clear()
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -89,7 +89,7 @@ def test_without_numba_the_optimum_is_the_same(rng, kernel, without_numba, monke
     plain = fit(problem, tol=1e-7)
     assert choose_solver(problem, torch.device("cpu")) in ("interior-point", "smo-batched")
     monkeypatch.undo()
-    numba_choice.numba_loads.cache_clear()
+    numba_choice.numba_error.cache_clear()
     assert choose_solver(problem, torch.device("cpu")).endswith("-compiled")
     compiled = fit(problem, tol=1e-7)
     # Both duals are lower bounds of one optimum, both primals upper ones.
