@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from test_gpu_check import CHECK, ENVIRONMENT, names_of_parts, written
 
-from bootprob.grids import DEFAULT_C
 from bootprob_gpu.triton_choice import triton_kernels
 
 HERE = Path(__file__).parent
@@ -45,13 +44,19 @@ def check(monkeypatch) -> Any:
 
 
 @pytest.fixture
-def few_rows(check, monkeypatch) -> None:
-    """Kernels are interpreted, program by program: 18 rows, 2 columns, 2 values of C, one of γ."""
+def few_rows(check, monkeypatch, request) -> None:
+    """Kernels are interpreted, program by program: 18 rows, 2 columns, 2 replicates, 2 C, one γ."""
     jobs = check("jobs")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(18, 2))
     small = jobs.Table("small", X, X[:, 0] + rng.normal(size=18) > 0)
     monkeypatch.setattr(jobs, "_loaded", lambda name: small._replace(name=f"small {name}"))
+    if request.getfixturevalue("name") == "out of memory":
+        return  # most of it must be in what can be halved: replicates
+    batch = jobs.batch
+    monkeypatch.setattr(
+        jobs, "batch", lambda source, kernel, B, **grid: batch(source, kernel, min(B, 2), **grid)
+    )
     monkeypatch.setattr(jobs, "DEFAULT_C", np.array([0.5, 2.0]))
     monkeypatch.setattr(jobs, "gamma_grid", lambda *given: np.array([0.5]))
     monkeypatch.setattr("bootprob.grids.DEFAULT_C", np.array([0.5, 2.0]))
@@ -61,8 +66,6 @@ def few_rows(check, monkeypatch) -> None:
 def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
     (part,) = (each for each in check("plan").PARTS if each.name == name)
     monkeypatch.setenv("PYTHONPATH", AT_START)  # of the processes that it starts
-    if name == "out of memory":  # most of it must be in what can be halved
-        monkeypatch.setattr(check("jobs"), "DEFAULT_C", DEFAULT_C)
     if name == "scoring times":
         monkeypatch.setattr(check("scoring_times"), "_MOST_RUNS", 1)
     passes(check, part)
