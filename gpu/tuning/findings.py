@@ -69,8 +69,8 @@ def _of_smo(tiny: bool) -> Iterator[Finding]:
 
     for block, n in _TINY_BLOCKS if tiny else _BLOCKS:
         tried = (
-            {"ROWS": 2}, {"ROWS": 4}, {"ROWS": 8}, {"maxnreg": 168}, {"num_warps": _warps(block, 64)},
-            {"num_warps": _warps(block, 128)}, {"num_warps": _warps(block, 512)},
+            {"ROWS": 2}, {"ROWS": 4}, {"ROWS": 8}, {"maxnreg": 168},
+            *({"num_warps": _warps(block, rows)} for rows in (64, 128, 512)),
         )  # fmt: skip
         yield Finding(("smo", str(block)), _some(tried, tiny), job(n, 200))
     limit, tile, below, beyond = (8, 16, 12, 20) if tiny else (1024, 512, 1800, 3000)

@@ -133,7 +133,8 @@ def test_a_changed_function_makes_the_rows_of_its_callers_stale(changed):
 
 
 def test_a_changed_block_makes_rows_stale(changed):
-    said = changed("gpu/bootprob_gpu/triton_certificate.py", "min(8, block // 64)", "2")
+    few = '"BLOCK": 256, "num_warps": '
+    said = changed("gpu/bootprob_gpu/triton_certificate.py", f"{few}4", f"{few}2")
     assert said.startswith("exit 1")
     assert "_losses" in said
 
