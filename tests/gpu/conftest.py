@@ -24,6 +24,9 @@ from bootprob_gpu.numba_choice import numba_loads
 
 collect_ignore = ["bare"]  # would make this interpreter a bare one
 
+# Looked at for doctests, the one would pretend a GPU in here, and the other needs Triton.
+collect_ignore = ["pretended_cuda/at_start", "doubling_kernel.py"]
+
 
 @dataclass(frozen=True)
 class Backend:
