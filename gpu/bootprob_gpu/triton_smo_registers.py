@@ -238,4 +238,6 @@ def shape_of(n: int, *, rounded: bool = True, unit: bool = True) -> dict[str, in
         "BLOCK": block, "ROWS": 4 if rounded and block <= 128 else 2,
         "num_warps": min(8, max(1, warps)),
     }  # fmt: skip
+    if block == 16:
+        shape["maxnreg"] = 128  # told so, the compiler spills none for one program more
     return tuned_shape(shape, "smo", str(block)) if rounded and unit else shape
