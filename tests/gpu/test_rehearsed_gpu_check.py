@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gpu_check import CHECK, ENVIRONMENT, names_of_parts, written
+from gpu_check import CHECK, ENVIRONMENT, names, written
 
 from bootprob_gpu import iter_fit
 from bootprob_gpu.triton_choice import triton_kernels
@@ -25,7 +25,9 @@ AT_START = os.pathsep.join(map(str, (HERE / "pretended_cuda" / "at_start", HERE)
 
 # These train as far as a solver goes, again and again, or score many rows, which takes interpreted
 # kernels a minute; what they are about does not hang on kernels.
-IN_PLAIN_TORCH = ("agreement", "reruns", "out of memory", "kernel shares")
+IN_PLAIN_TORCH = ("agreement", "reruns", "out of memory", "kernel shares", "estimator times")
+ELSEWHERE = ("kernel tests", "tuning")  # in another process
+TOOLS = {"compute-sanitizer": "compute-sanitizer", "Nsight Compute": "ncu"}
 
 SUITE = "contract suite"
 
@@ -64,16 +66,33 @@ def few_rows(check, monkeypatch, request) -> None:
     monkeypatch.setattr("bootprob.grids.DEFAULT_C", np.array([0.5, 2.0]))
 
 
-@pytest.mark.parametrize("name", [name for name in names_of_parts() if name != SUITE])
+def parts() -> list[Any]:
+    """Tuning is long, and tests/gpu/test_gpu_tune.py has its candidates."""
+    slow = pytest.mark.endurance
+    return [
+        pytest.param(name, marks=slow if name == "tuning" else ())
+        for name in names(False) + names(True)
+        if name != SUITE
+    ]
+
+
+@pytest.mark.parametrize("name", parts())
 def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
     (part,) = (each for each in check("plan").PARTS if each.name == name)
     monkeypatch.setenv("PYTHONPATH", AT_START)  # of the processes that it starts
     if name == "scoring times":
         monkeypatch.setattr(check("scoring_times"), "_MOST_RUNS", 1)
+    if name == "estimator times":
+        monkeypatch.setattr(check("estimator_times"), "_MOST_RUNS", 1)
     if name.endswith("training times"):
         monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=1e-2))
+    if name in TOOLS:  # they watch the hardware
+        monkeypatch.setattr(check(part.code.split(":")[0]), "find_tool", lambda name: None)
+        with pytest.raises(check("record").PartSkippedError, match=f"{TOOLS[name]} not found"):
+            passes(check, part)
+        return
     passes(check, part)
-    if not part.code.startswith("contract:"):  # whose tests are in another process
+    if name not in ELSEWHERE:
         assert pretended_gpu.launches
 
 
@@ -100,7 +119,8 @@ def passes(check, part) -> None:
         getattr(check(module), function)(record)
     events = [json.loads(line) for line in channel.getvalue().splitlines()]
     assert [each for each in events if each["event"] == "measured"]
-    assert [each for each in events if each["event"] == "promise" and not each["holds"]] == []
+    broken = [each for each in events if each["event"] == "promise" and not each["holds"]]
+    assert broken == [], json.dumps(events, indent=1)
 
 
 def test_a_whole_run_is_written_down(no_gpu_seen, tmp_path):

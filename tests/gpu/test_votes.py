@@ -355,7 +355,7 @@ def test_no_block_of_rows_waits_for_the_device(rng, batch, as_on_a_gpu):
         (X > 0).any().item()
         X[X > 0].sum()
         X[0].tolist()
-    assert waits.count == 3
+    assert waits.count >= 3
 
 
 @pytest.mark.parametrize("kind", ["rbf, own scales"], indirect=True)
