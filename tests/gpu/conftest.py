@@ -22,10 +22,8 @@ from bootprob_gpu import FittedBatch, Problem, Solver, fit, side_streams, triton
 from bootprob_gpu.cuda_graph import Replayed
 from bootprob_gpu.numba_choice import numba_loads
 
-collect_ignore = ["bare"]  # would make this interpreter a bare one
-
-# Looked at for doctests, the one would pretend a GPU in here, and the other needs Triton.
-collect_ignore = ["pretended_cuda/at_start", "doubling_kernel.py"]
+# For other processes: packages are taken away, a GPU is pretended, a kernel is interpreted.
+collect_ignore = ["bare", "pretended_cuda/at_start", "doubling_kernel.py"]
 
 
 @dataclass(frozen=True)
