@@ -128,7 +128,7 @@ class _Steps:
 
     made: list[_Steps]
 
-    def __init__(self, step, device: torch.device) -> None:
+    def __init__(self, step, device: torch.device, kernels: frozenset[str]) -> None:
         self.step, self.renewed = step, 0
         self.made.append(self)
 
@@ -142,7 +142,7 @@ class _Steps:
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch, stream: _Stream) -> list[_Steps]:
     """Every batch is taken for one whose steps a GPU would replay."""
-    monkeypatch.setattr(interior_point, "can_capture", lambda: True)
+    monkeypatch.setattr(interior_point, "can_capture", lambda kernels: True)
     monkeypatch.setattr(interior_point, "_is_small", lambda X1, state: True)
     monkeypatch.setattr(interior_point, "Replayed", _Steps)
     monkeypatch.setattr(_Steps, "made", [], raising=False)

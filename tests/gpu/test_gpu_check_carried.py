@@ -117,14 +117,17 @@ def test_the_size_of_what_git_does_not_ignore():
 
 COMPILE = """
 import sys, torch, triton
-sys.path[:0] = [TESTS]
-from compile_for_h200 import compiled_kernels
+sys.path[:0] = [COMPILATION]
+from launches import noted_launches
 from bootprob_gpu.normal_matrices import solved
 from bootprob_gpu.triton_choice import triton_kernels
 q = 5
-with triton_kernels("always"), compiled_kernels() as kernels:
-    solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double())
-((_, kernel),) = kernels
+with triton_kernels("always"), noted_launches() as noted:
+    solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double(),
+           torch.ones(3).long())
+(launch,) = noted
+variant = launch.variant(90)
+kernel = triton.compile(variant.ast_source, target=variant.target, options=variant.options)
 print(len(kernel.asm["cubin"]), kernel.metadata.num_warps)
 """
 NO_ASSEMBLER = """
@@ -138,8 +141,7 @@ CUDABackend.make_cubin = make_cubin
 def test_carried_kernels_are_not_compiled_again(tmp_path):
     """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
     pytest.importorskip("triton")
-    tests = str(ROOT / "tests" / "gpu")
-    script = COMPILE.replace("TESTS", repr(tests))
+    script = COMPILE.replace("COMPILATION", repr(str(ROOT / "gpu" / "compilation")))
     here, there, archive = (tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz"))
     variables = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(here)}
     first = inside(script, **variables)
