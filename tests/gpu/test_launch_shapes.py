@@ -147,7 +147,7 @@ def test_every_launcher_asks(monkeypatch):
     with trial(parsed(table(entry))[CARD]):
         triton_votes.count_votes(ones[:, :5], ones[:5, :2][None], ones[:1, :2])
         assert noted.pop()["BLOCK_M"] == 32
-        triton_cholesky.factored(ones[:2, :10], ones[:2, :4], 1e-12)
+        triton_cholesky.factored(ones[:2, :10], ones[:2, :4], ones[:2, 0].long(), 1e-12)
         assert [noted.pop()["num_warps"] for _ in range(2)] == [2, 2]
         assert row_blocks(300) == {"BLOCK": 128, "num_warps": 1}
         assert row_blocks(301) == {"BLOCK": 512, "num_warps": 16}

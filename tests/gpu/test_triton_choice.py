@@ -24,6 +24,7 @@ pytest.importorskip("triton")
 @pytest.fixture(autouse=True)
 def _nothing_broken(monkeypatch):
     monkeypatch.setattr(triton_choice, "_broken", set())
+    monkeypatch.setattr(triton_choice, "_names", set(triton_choice._names))
 
 
 def _pretend_cuda(monkeypatch):
