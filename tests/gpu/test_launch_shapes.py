@@ -152,7 +152,8 @@ def test_every_launcher_asks(monkeypatch):
         assert row_blocks(300) == {"BLOCK": 128, "num_warps": 1}
         assert row_blocks(301) == {"BLOCK": 512, "num_warps": 16}
         assert row_blocks(20) == {"BLOCK": 64, "num_warps": 1}
-        triton_smo.launch(ones[None], ones[0], ones[None], tol=1e-3, max_iter=1)
+        rounded = {"K": ones[None].float(), "unit_diagonal": True}
+        triton_smo.launch(**rounded, y=ones[0], upper=ones[None], tol=1e-3, max_iter=1)
         found = noted.pop()
         assert (found["BLOCK"], found["ROWS"], found["num_warps"]) == (64, 3, 2)
     with trial({"smo_in_registers": 30, "smo_tile": 32}):
