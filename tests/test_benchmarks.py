@@ -422,6 +422,7 @@ def test_the_newest_result_of_a_gpu_is_shown(tmp_path):
         "b-old.json": gpu_result("2026-01-01T00:00:00+00:00"),
         "a-new.json": gpu_result("2026-03-01T00:00:00+00:00"),
         "z-rehearsal.json": gpu_result("2026-09-01T00:00:00+00:00", rehearsal=True),
+        "predictions.json": {"jobs": [{"job": "Wisconsin, linear", "between, s": [0.008, 0.02]}]},
     }
     text = write(tmp_path, measured(), files)
     assert "a-new.json" in text
@@ -429,7 +430,8 @@ def test_the_newest_result_of_a_gpu_is_shown(tmp_path):
     assert "**broken**: they agree (agreement)" in text
     assert "**contract suite: not run**, no time left" in text
     assert (
-        "| Wisconsin, linear (500 of 500 replicates) | 5,500 | 12.5 | 2.50 | 5.00 | 1.00 |" in text
+        "| Wisconsin, linear (500 of 500 replicates) | 5,500 | 12.5 | 2.50 | 5.00 | 8.00 to 20.0 "
+        "| 1.00 |" in text
     )
     assert "adult-like, linear" not in text
     assert "`k` 50 %" in text

@@ -44,8 +44,9 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
     dict or None
         The content of the newest file with the parts of both, and ``"files"``, ``"verdicts"`` (of
         each command), ``"promises"``, ``"kept"`` (those that hold, by part), ``"times"``,
-        ``"estimator"``, ``"ceilings"``, ``"shares"``, ``"counters"`` and ``"incomplete"`` (parts
-        that did not end well) laid out as tables.
+        ``"predicted"`` (seconds of jobs, low and high), ``"estimator"``, ``"ceilings"``,
+        ``"shares"``, ``"counters"`` and ``"incomplete"`` (parts that did not end well) laid out as
+        tables.
     """
     found = []
     for path in sorted(folder.glob("*.json")):
@@ -72,6 +73,7 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
         ],
         "kept": {name: kept for name, part in parts.items() if (kept := _kept(part))},
         "times": {name: _measured(parts, name) for name in _TIMES},
+        "predicted": _predicted(folder / "predictions.json"),
         "estimator": _measured(parts, "estimator times"),
         "ceilings": _measured(parts, "ceilings"),
         "shares": {
@@ -88,6 +90,13 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
             if part["status"] != "passed"
         },
     }
+
+
+def _predicted(path: Path) -> dict[str, tuple[float, float]]:
+    if not path.exists():
+        return {}
+    jobs = json.loads(path.read_text(encoding="utf-8"))["jobs"]
+    return {each["job"]: tuple(each["between, s"]) for each in jobs}
 
 
 def _kept(part: dict[str, Any]) -> list[str]:

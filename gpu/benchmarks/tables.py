@@ -125,8 +125,10 @@ def scoring(jobs: list[dict[str, Any]]) -> str:
     return markdown(["rows a second", *header], rows)
 
 
-def gpu_times(part: str, jobs: dict[str, dict[str, Any]]) -> str:
-    """Milliseconds of each job of a part of ``make gpu-check`` beside their floor."""
+def gpu_times(
+    part: str, jobs: dict[str, dict[str, Any]], predicted: dict[str, tuple[float, float]]
+) -> str:
+    """Milliseconds of each job of a part of ``make gpu-check``, beside floor and prediction."""
     rows = []
     for name, found in jobs.items():
         share = f" ({found['replicates']} replicates)" if "replicates" in found else ""
@@ -138,11 +140,16 @@ def gpu_times(part: str, jobs: dict[str, dict[str, Any]]) -> str:
                 figures(found["median, ms"]),
                 figures(found.get("floor, ms")),
                 figures(found.get("time / floor")),
+                _between(predicted.get(name)),
                 _NONE if peak is None else figures(peak / 2**20),
             ]
         )
-    header = ["models", "median, ms", "floor, ms", "time / floor", "peak memory, MiB"]
-    return markdown([part, *header], rows)
+    header = ["models", "median, ms", "floor, ms", "time / floor", "predicted, ms"]
+    return markdown([part, *header, "peak memory, MiB"], rows)
+
+
+def _between(seconds: tuple[float, float] | None) -> str:
+    return _NONE if seconds is None else " to ".join(figures(1e3 * each) for each in seconds)
 
 
 def _small(value: float) -> str:
