@@ -7,7 +7,7 @@ COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -15,6 +15,9 @@ demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/r
 
 test: lint  ## lint, types and all quick tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
+
+test-fresh: $(TESTABLE)  ## the quick tests on other random input, which a test must pass all but once in a million
+	OMP_NUM_THREADS=1 BOOTPROB_TEST_SEED=$${SEED:-$$(date +%s)} $(BIN)/pytest -n 2 -q
 
 endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q -m endurance

@@ -105,7 +105,8 @@ def test_no_whole_program_is_solved_for_ordinary_units(rng, monkeypatch, returns
     )  # fmt: skip
     theirs = ((shrunk * panel.inputs - lambdas @ panel.inputs) / tops[0]).sum(axis=1)
     theirs += ((lambdas @ panel.outputs - grown * panel.outputs) / tops[1]).sum(axis=1)
-    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    # The last digits of a score decide about slacks of a thousandth and less.
+    np.testing.assert_allclose(ours, theirs, atol=2e-3)
 
 
 def test_extreme_units_are_their_own_peers(rng):

@@ -187,7 +187,7 @@ class Answer:
             size = machine.kernel(Z, machine.Z) * (1 + machine.gamma * squares)
             size = size @ np.abs(self.dual_coef) + np.abs(scores)
             stored = abs(self.intercept)
-        return scores, self.eps * (size + np.abs(scores)) + 64 * DOUBLE * stored
+        return scores, self.eps * (size + np.abs(scores)) + 256 * DOUBLE * stored
 
     @property
     def squared_norm(self) -> float:
