@@ -46,11 +46,8 @@ class JointProgram:
         self.inputs[:, free.used] = free.inputs.T
         self.outputs = free.outputs.T
         self.lower, upper = bounds.scaled(free)
-        alone = np.array([free.quick((o,)) for o in range(panel.n_outputs)]).T
-        produced = self.outputs > 0
-        most = (alone + 1e-9) / np.where(produced, self.outputs, 1.0)
-        self.most = np.where(produced, np.minimum(upper, most), self.lower)
-        self._upper = np.where(produced, upper, self.lower)
+        self.most = bounds.reached(free)
+        self._upper = np.where(self.outputs > 0, upper, self.lower)
 
     @property
     def most_inputs(self) -> Floats:

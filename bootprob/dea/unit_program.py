@@ -53,12 +53,7 @@ class UnitProgram:
         self._output_scale = evaluator.output_scale
         bounds = WeightBounds.of(panel, weight_bounds)
         self._lower, self._upper = (ends[unit] for ends in bounds.scaled(evaluator))
-        own = self._outputs[:, unit]
-        alone = np.array([evaluator.quick((o,))[unit] for o in range(panel.n_outputs)])
-        produced = own > 0
-        most = (alone + 1e-9) / np.where(produced, own, 1.0)
-        # What the unit does not produce adds nothing: its weight need not exceed the least.
-        self._most = np.where(produced, np.minimum(self._upper, most), self._lower)
+        self._most = bounds.reached(evaluator)[unit]
 
     def efficiency(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float | None:
         """Of the unit under inputs and outputs; None if no weights are within their bounds.

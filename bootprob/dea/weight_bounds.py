@@ -80,6 +80,19 @@ class WeightBounds:
         scale = evaluator.output_scale * evaluator.unit_scale[:, None]
         return self.lower * scale, self.upper * scale
 
+    def reached(self, evaluator: SubsetEfficiencies) -> Floats:
+        """What no weight of an optimum need exceed, for the scaled data, shape (K, M).
+
+        U, or what makes a unit as efficient as the output alone does; L where a unit does not
+        produce: its weight adds nothing.
+        """
+        lower, upper = self.scaled(evaluator)
+        outputs = evaluator.outputs.T
+        alone = np.array([evaluator.quick((o,)) for o in range(len(evaluator.outputs))]).T
+        produced = outputs > 0
+        most = (alone + 1e-9) / np.where(produced, outputs, 1.0)
+        return np.where(produced, np.minimum(upper, most), lower)
+
     @property
     def bounded(self) -> NDArray[np.bool_]:
         """Which outputs have bounds, for some unit, shape (M,)."""

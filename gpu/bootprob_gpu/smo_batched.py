@@ -14,7 +14,7 @@ from bootprob_gpu.smo_batched_objectives import Objectives, objectives
 from bootprob_gpu.smo_batched_warm_start import bounds, still_optimal, stretch, widen
 from bootprob_gpu.smo_batched_working_set import State, advance, labels_of, times_gram
 
-__all__ = ["REFUTED", "smo_batched", "violation"]
+__all__ = ["REFUTED", "smo_batched"]
 
 _CHECK_EVERY = 32  # iterations between evaluations of the duality gaps
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradients are computed anew

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,6 +33,8 @@ from surroundings import environment  # noqa: E402
 from verdict import UNFINISHED, verdict  # noqa: E402
 
 _PATIENCE = 5.0  # times as long may a rehearsal take: a CPU interprets the kernels
+
+say = partial(print, flush=True)
 
 
 def main() -> int:
@@ -55,7 +58,7 @@ def main() -> int:
             worker = start()
             facts = worker.ready()
             if not facts.pop("usable"):
-                _say(f"There is no device {options.device!r} here; rehearse: --device cpu --tiny.")
+                say(f"There is no device {options.device!r} here; rehearse: --device cpu --tiny.")
                 return 2
             content = {
                 "format": 2,
@@ -72,7 +75,7 @@ def main() -> int:
             }
             folder = options.out or ROOT / ("build/gpu-check" if rehearsal else "gpu/results")
             result = ResultFile(folder, facts["device"]["name"], content)
-            _say(f"{facts['device']['name']}, writing {result.path}")
+            say(f"{facts['device']['name']}, writing {result.path}")
             supervise(
                 [replace(part, seconds=slack * part.seconds) for part in _parts(options)],
                 start=start,
@@ -80,19 +83,19 @@ def main() -> int:
                 result=result,
                 budget=budget,
                 began=began,
-                say=_say,
+                say=say,
             )
         except WorkerLostError as lost:
-            _say(f"The check cannot start: {lost}.")
+            say(f"The check cannot start: {lost}.")
             return 2
         except Interrupted as interruption:
-            _say(f"Interrupted ({interruption}).")
+            say(f"Interrupted ({interruption}).")
             return 128 + interruption.number
         finally:
             if worker is not None:
                 worker.kill()
     said, status = verdict(result.content["parts"])
-    _say(f"{result.path}: {said}")
+    say(f"{result.path}: {said}")
     return status
 
 
@@ -124,11 +127,6 @@ def _options() -> argparse.Namespace:
 
 def _interrupt(number: int, frame: object) -> NoReturn:
     raise Interrupted(number)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

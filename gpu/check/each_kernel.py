@@ -113,16 +113,9 @@ def _kernels(device: torch.device) -> Iterator[None]:
         if device.type == "cuda":
             yield
             return
-        from triton.runtime import interpreter
+        from bootprob_gpu.triton_interpreted import loop_bounds
 
-        given = interpreter._patch_lang_tensor
-
-        def patched(tensor: Any, scope: Any) -> None:
-            # Loop bounds are arrays of one number, which NumPy 2.4 refuses to take for a number.
-            given(tensor, scope)
-            scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-        with patch.object(interpreter, "_patch_lang_tensor", patched):
+        with loop_bounds():
             yield
 
 

@@ -17,6 +17,7 @@ import os
 import random
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)  # before anything imports Triton
@@ -31,6 +32,8 @@ from table import ROOT, TABLE, all_variants, faults, grown, read, row, title, wr
 
 _SAMPLE = 2  # variants that a check compiles though they are known
 
+say = partial(print, flush=True)
+
 
 def main() -> int:
     """Compile or check; the exit status."""
@@ -43,7 +46,7 @@ def main() -> int:
         until = time.monotonic() + options.check
         problems = _check(variants, results, options.processes, until, options.seed)
     for problem in problems:
-        _say(f"BAD {problem}")
+        say(f"BAD {problem}")
     return 1 if problems else 0
 
 
@@ -52,22 +55,22 @@ def _make(
 ) -> list[str]:
     """Write the table."""
     unknown = [variant for variant, _ in variants.values() if variant not in results]
-    _say(f"{len(variants)} variants, {len(unknown)} to compile")
+    say(f"{len(variants)} variants, {len(unknown)} to compile")
     problems = []
     for k, (variant, found) in enumerate(results.add(unknown, processes=processes), 1):
         if "error" in found:
             problems += faults(title(variant.described), found)
         if k % 20 == 0:
-            _say(f"{k} compiled")
+            say(f"{k} compiled")
     if problems:
         return problems  # and the table stays as it is
     old = read(TABLE)["rows"]
     rows = [row(variant, labels, results[variant]) for variant, labels in variants.values()]
     for line in grown(old, rows):
-        _say(f"GROWN {line}")
+        say(f"GROWN {line}")
     write(TABLE, rows)
     PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), read(TABLE)), encoding="utf-8")
-    _say(f"{TABLE.relative_to(ROOT)}: {len(rows)} rows")
+    say(f"{TABLE.relative_to(ROOT)}: {len(rows)} rows")
     return [problem for each in rows for problem in faults(title(each), each)]
 
 
@@ -115,7 +118,7 @@ def _check(
                 f"{name}: {which} is {measured[which]}, and {rows[key][which]} in the table."
                 for which in wrong
             ]
-    _say(
+    say(
         f"{len(variants)} variants of {len({v.kernel for v, _ in variants.values()})} kernels, "
         f"{anew} compiled now, {len(found)} known here in all, {len(problems)} problems"
     )
@@ -131,11 +134,6 @@ def _options() -> argparse.Namespace:
     add("--processes", type=int, default=os.cpu_count() or 1, help="that compile at a time")
     add("--cache", type=Path, default=ROOT / "build/gpu-compile", metavar="FOLDER")
     return parser.parse_args()
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 # Counts and floors are those of the benchmarks and of the check, and made there.
@@ -28,6 +29,8 @@ from prediction_table import rendered, with_table
 RESULT = ROOT / "gpu" / "results" / "predictions.json"
 DOCUMENT = ROOT / "docs" / "engine.md"
 
+say = partial(print, flush=True)
+
 
 def main() -> None:
     """Count, predict, write."""
@@ -38,11 +41,10 @@ def main() -> None:
     for job in predictions(tiny):
         content["jobs"].append(job)
         low, high = job["between, s"]
-        sys.stdout.write(f"{job['job']}: {1e3 * low:.3g} to {1e3 * high:.3g} ms\n")
-        sys.stdout.flush()
+        say(f"{job['job']}: {1e3 * low:.3g} to {1e3 * high:.3g} ms")
     table = rendered(content, newest())
     if tiny:
-        sys.stdout.write(table + "\n")
+        say(table)
         return
     RESULT.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     text = with_table(DOCUMENT.read_text(encoding="utf-8"), table)

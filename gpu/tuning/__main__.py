@@ -17,6 +17,8 @@ import argparse
 import os
 import sys
 import time
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,12 @@ from result_file import ResultFile, now, source
 from tuner import Tuner
 
 from bootprob_gpu.launch_shapes import TABLE
-
-if os.environ.get("TRITON_INTERPRET") == "1":
-    import interpreted
-
-    interpreted.accept_arrays_of_one_number()
+from bootprob_gpu.triton_interpreted import loop_bounds
 
 BUDGET = 400.0
 """Seconds after which no finding is begun."""
+
+say = partial(print, flush=True)
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def main() -> int:
     rehearsal = options.tiny or not options.device.startswith("cuda")
     known = facts(options.device)
     if not known.pop("usable"):
-        _say(f"There is no device {options.device!r} here; rehearse with --device cpu --tiny.")
+        say(f"There is no device {options.device!r} here; rehearse with --device cpu --tiny.")
         return 2
     folder = options.out or (
         ROOT / "build/gpu-tune" if rehearsal else ROOT / "gpu" / "results" / "tuning"
@@ -68,7 +68,7 @@ def main() -> int:
     result = ResultFile(folder, name, content)
     table = folder / TABLE.name if rehearsal or options.out else TABLE
     tuner = Tuner(
-        torch.device(options.device), name, table, seconds=0.0 if options.tiny else 2.0, say=_say
+        torch.device(options.device), name, table, seconds=0.0 if options.tiny else 2.0, say=say
     )
     complete = True
     for finding in findings(tiny=options.tiny):
@@ -84,11 +84,11 @@ def main() -> int:
     result.write()
     wrong = [key for key, part in parts.items() if _is_wrong(part)]
     taken = sum(part.get("taken") is not None for part in parts.values())
-    _say(f"{result.path}: {len(parts)} findings, {taken} taken into {table}")
+    say(f"{result.path}: {len(parts)} findings, {taken} taken into {table}")
     if not complete:
-        _say("The time was over before the end.")
+        say("The time was over before the end.")
     if wrong:
-        _say(f"WRONG: {', '.join(wrong)}")
+        say(f"WRONG: {', '.join(wrong)}")
     return 1 if wrong else 0
 
 
@@ -110,10 +110,6 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with loop_bounds() if os.environ.get("TRITON_INTERPRET") == "1" else nullcontext():
+        sys.exit(main())

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from counted_operations import Operations
 from problems import REGULAR, UGLY, Case, case, overlapping
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -147,18 +147,6 @@ def steps(monkeypatch: pytest.MonkeyPatch, stream: _Stream) -> list[_Steps]:
     monkeypatch.setattr(interior_point, "Replayed", _Steps)
     monkeypatch.setattr(_Steps, "made", [], raising=False)
     return _Steps.made
-
-
-class Operations(TorchDispatchMode):
-    """Counts the operations of torch by name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.count[func.overloadpacket.__name__] += 1
-        return func(*args, **(kwargs or {}))
 
 
 class RowByRow(TorchDispatchMode):

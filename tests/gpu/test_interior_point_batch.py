@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from counted_operations import Operations
 from torch.profiler import ProfilerActivity, profile
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import Problem, fit, interior_point, interior_point_state, iter_fit
 from bootprob_gpu.certificate import Certificate, Status
@@ -18,18 +17,6 @@ from bootprob_gpu.normal_matrices import NormalMatrices
 from bootprob_gpu.triton_choice import triton_kernels
 
 HOST_READS = {"_local_scalar_dense", "nonzero", "is_nonzero", "equal"}
-
-
-class Operations(TorchDispatchMode):
-    """Counts the operations of torch by name."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.count: Counter[str] = Counter()
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.count[func.overloadpacket.__name__] += 1
-        return func(*args, **(kwargs or {}))
 
 
 def peak_bytes(work: Callable[[], object]) -> int:

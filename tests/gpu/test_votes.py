@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from pretended_cuda.kernels import loop_bounds
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import InputError, Problem, fit, models_in_use, row_stream, scorers, votes
@@ -102,6 +101,8 @@ def test_votes_differ_only_where_a_score_is_rounding(rng, dtype):
 def where(monkeypatch, kernel_device):
     """Where kernels run, compiled or interpreted, into outputs that are full of garbage."""
     pytest.importorskip("triton")
+    from bootprob_gpu.triton_interpreted import loop_bounds
+
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *a, **k: empty(*a, **k).fill_(-12345))
     bounds = loop_bounds() if kernel_device.type == "cpu" else nullcontext()

@@ -13,32 +13,15 @@ from torch import Tensor
 from pretended_cuda.driver import driver
 from pretended_cuda.tensor import CudaTensor
 
-__all__ = ["interpreted_kernels", "loop_bounds"]
-
-
-@contextmanager
-def loop_bounds() -> Iterator[None]:
-    """Let kernels loop up to their arguments, which the interpreter holds as arrays of one number.
-
-    numpy 2.4 refuses to take such an array for a number.
-    """
-    from triton.runtime import interpreter
-
-    give_methods = interpreter._patch_lang_tensor
-
-    def with_index(tensor: Any, *scope: Any) -> None:
-        give_methods(tensor, *scope)
-        give = scope[0].set_attr if scope else setattr  # older ones leave no trace to be undone
-        give(tensor, "__index__", lambda self: self.handle.data.item())
-
-    with patch.object(interpreter, "_patch_lang_tensor", with_index):
-        yield
+__all__ = ["interpreted_kernels"]
 
 
 @contextmanager
 def interpreted_kernels() -> Iterator[None]:
     """Let Triton's interpreter take tensors of the device, and no others."""
     from triton.runtime.interpreter import GridExecutor
+
+    from bootprob_gpu.triton_interpreted import loop_bounds
 
     run = _prepared_once(GridExecutor.__call__)
 
