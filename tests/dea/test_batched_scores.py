@@ -105,8 +105,11 @@ def test_no_whole_program_is_solved_for_ordinary_units(rng, monkeypatch, returns
     )  # fmt: skip
     theirs = ((shrunk * panel.inputs - lambdas @ panel.inputs) / tops[0]).sum(axis=1)
     theirs += ((lambdas @ panel.outputs - grown * panel.outputs) / tops[1]).sum(axis=1)
-    # The last digits of a score decide about slacks of a thousandth and less.
-    np.testing.assert_allclose(ours, theirs, atol=2e-3)
+    # HiGHS's scores are off by their last digits, of which slacks may be 50,000 times as much: of
+    # an efficient unit it then finds too many.
+    efficient = np.abs(result.scores - 1) < 1e-8
+    np.testing.assert_allclose(ours[~efficient], theirs[~efficient], atol=1e-3)
+    assert (ours[efficient] <= theirs[efficient] + 1e-6).all()
 
 
 def test_extreme_units_are_their_own_peers(rng):
