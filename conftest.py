@@ -8,4 +8,4 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-collect_ignore_glob = [] if find_spec("triton") else ["gpu/bootprob_gpu/triton_*.py"]
+collect_ignore_glob = [] if find_spec("triton") else ["gpu/bootprob_gpu/**/triton_*.py"]

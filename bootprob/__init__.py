@@ -1,7 +1,6 @@
 """Class probabilities from bootstrapped support vector machines, with intervals."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bootprob.exceptions import (
     BootprobError,
@@ -12,17 +11,18 @@ from bootprob.exceptions import (
     ModelFileError,
     UnattainableRateError,
 )
+from bootprob.runtime.late_names import late_names
+from bootprob.runtime.version import __version__
 
 if TYPE_CHECKING:
     from bootprob.constrained import ConstrainedSVC
-    from bootprob.convex_constraints import ConvexConstrainedSVC
-    from bootprob.cost_sensitive import CostSensitiveClassifier
-    from bootprob.costs import CostMatrix
-    from bootprob.estimator import BootstrapSVC
-    from bootprob.grids import DEFAULT_C
-    from bootprob.sensitivity import probability_sensitivity
-
-__version__ = "0.1.0"
+    from bootprob.constrained.convex_svc import ConvexConstrainedSVC
+    from bootprob.costs.classifier import CostSensitiveClassifier
+    from bootprob.costs.matrix import CostMatrix
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.sensitivity import probability_sensitivity
+    from bootprob.persistence.save_load import load, save
+    from bootprob.preparation.grids import DEFAULT_C
 
 __all__ = [
     "DEFAULT_C",
@@ -38,22 +38,24 @@ __all__ = [
     "LackOfFitWarning",
     "ModelFileError",
     "UnattainableRateError",
+    "__version__",
+    "load",
     "probability_sensitivity",
+    "save",
 ]
 
 # torch and scikit-learn take seconds to load; `bootprob --help` needs neither.
-_LATER = {
-    "BootstrapSVC": "bootprob.estimator",
-    "ConstrainedSVC": "bootprob.constrained",
-    "ConvexConstrainedSVC": "bootprob.convex_constraints",
-    "CostMatrix": "bootprob.costs",
-    "CostSensitiveClassifier": "bootprob.cost_sensitive",
-    "DEFAULT_C": "bootprob.grids",
-    "probability_sensitivity": "bootprob.sensitivity",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'bootprob' has no attribute {name!r}")
+__getattr__ = late_names(
+    __name__,
+    {
+        "BootstrapSVC": "ensemble.estimator",
+        "ConstrainedSVC": "constrained",
+        "ConvexConstrainedSVC": "constrained.convex_svc",
+        "CostMatrix": "costs.matrix",
+        "CostSensitiveClassifier": "costs.classifier",
+        "DEFAULT_C": "preparation.grids",
+        "load": "persistence.save_load",
+        "probability_sensitivity": "ensemble.sensitivity",
+        "save": "persistence.save_load",
+    },
+)

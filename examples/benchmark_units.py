@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bootprob.dea import Panel, benchmark_study, summarise_curve
-from bootprob.report.dea import write_dea_report
+from bootprob.report import write_dea_report
 
 rng = np.random.default_rng(1)
 size = np.exp(rng.normal(size=30))

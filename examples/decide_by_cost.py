@@ -6,9 +6,8 @@ Train on half of the Wisconsin data; print what each rule costs, and the closest
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 
-from bootprob import BootstrapSVC
-from bootprob.cost_of_rules import cost_of_rules
-from bootprob.cost_sensitive import CostSensitiveClassifier
+from bootprob import BootstrapSVC, CostSensitiveClassifier
+from bootprob.costs import cost_of_rules
 
 X, benign = load_breast_cancer(return_X_y=True, as_frame=True)
 X, y = X.iloc[:, :5], benign.map({0: "malignant", 1: "benign"})  # a harder task than all columns

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from bootprob import load, save
 from bootprob.batch_scoring import ScoringOptions, result_schema, score_batches
-from bootprob.persistence import load, save
 from bootprob.tables import TableModel
 
 OPTIONS = ScoringOptions(keep=("id",), bad_rows="null")

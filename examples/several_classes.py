@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC
-from bootprob.class_metrics import class_metrics
+from bootprob.metrics import class_metrics
 
 n_bootstraps = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else None
 n_folds = 5 if n_bootstraps else 2

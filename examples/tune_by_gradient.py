@@ -14,7 +14,7 @@ import torch
 from scipy.optimize import minimize
 
 from bootprob_gpu import Problem, fit, median_gamma
-from bootprob_gpu.kkt_derivative import differentiable_scores
+from bootprob_gpu.derivatives import differentiable_scores
 
 WANTED, FOLDS, SMOOTH = 0.95, 5, 0.3
 HIGH = np.log(2.0) * np.array([6, 6, 5])  # of log C₊, log C₋, and log γ over the median rule

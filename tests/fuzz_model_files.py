@@ -38,8 +38,8 @@ from safetensors.numpy import save as to_bytes
 
 from bootprob import BootstrapSVC
 from bootprob.exceptions import ModelFileError
-from bootprob.persistence import load, save
-from bootprob.tables import TableModel
+from bootprob.persistence.save_load import load, save
+from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 from model_answers import ask
 

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.baselines.inner_cross_validation import cross_validate, inner_folds
 from bootprob.baselines.single_machine import SingleMachine, train_machine
-from bootprob.estimator import BootstrapSVC
-from bootprob.probabilities import both
+from bootprob.calibration.calibrated import both
+from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.runtime.arrays import Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["BestCSVC"]
 
-Floats = NDArray[np.float64]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 

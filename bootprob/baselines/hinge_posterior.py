@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from bootprob.baselines.single_machine import kernel_of
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["INTERCEPT_SD", "PriorColumns", "chained_evidence", "gibbs", "log_kappa"]
 
-Floats = NDArray[np.float64]
 
 INTERCEPT_SD = 10.0
 """B, in units of the margin: wide enough to leave the intercept free, and a proper prior."""

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.exceptions import DataError
-from bootprob.grids import DEFAULT_C
-from bootprob.scoring import warn_of_unsolved
-from bootprob.standardization import bootstrap_scale
+from bootprob.preparation.grids import DEFAULT_C
+from bootprob.preparation.standardization import bootstrap_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel, Problem, iter_fit, resolve_device
 
 __all__ = ["PAPER_C", "CrossValidated", "best_of_grid", "cross_validate", "inner_folds"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 PAPER_C = tuple(C / 2 for C in DEFAULT_C)
 """The thesis's grid 2⁻⁵ … 2⁵ of ``‖w‖² + C Σ ξ`` in the convention used here, 2⁻⁶ … 2⁴."""
@@ -47,8 +46,8 @@ class CrossValidated:
 
 
 def inner_folds(
-    positive: Mask, n_folds: int, random_state: np.random.RandomState | int | None
-) -> Mask:
+    positive: Bools, n_folds: int, random_state: np.random.RandomState | int | None
+) -> Bools:
     """Draw stratified folds, shape (folds, n): True where a row is held out.
 
     A class with fewer rows than folds gets as many folds as it has rows.
@@ -79,10 +78,10 @@ def inner_folds(
 
 def cross_validate(
     rows: Floats,
-    positive: Mask,
+    positive: Bools,
     C: Floats,
     gamma: Floats | None,
-    held_out: Mask,
+    held_out: Bools,
     *,
     device: str,
     tol: float | None,
@@ -136,7 +135,7 @@ def cross_validate(
     )
 
 
-def best_of_grid(scores: Floats, positive: Mask, held_out: Mask) -> tuple[int, Floats]:
+def best_of_grid(scores: Floats, positive: Bools, held_out: Bools) -> tuple[int, Floats]:
     """Find the model of the best mean accuracy; of equally good ones the first.
 
     Parameters

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import lsq_linear
 
 from bootprob.baselines.hinge_posterior import PriorColumns, log_kappa
-from bootprob.scoring import warn_of_unsolved
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.runtime.arrays import Floats
 from bootprob_gpu import Problem, iter_fit, resolve_device
 
 __all__ = ["laplace_evidence"]
 
-Floats = NDArray[np.float64]
 
 _ON_MARGIN = 1e-4  # 1 − y θ of linear machines below which a row may be a marginal support vector
 _AT_BOUND = 1e-6  # α / C, or 1 − α / C, below which it is none

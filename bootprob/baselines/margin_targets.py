@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVR
 
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["linear_machines", "machine_of_kernel"]
 
-Floats = NDArray[np.float64]
 
 _MAX_ITER = 100
 _NUMBERS_AT_ONCE = 2**21  # in the arrays of some machines, and among products of columns

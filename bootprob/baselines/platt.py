@@ -15,16 +15,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bootprob.baselines.inner_cross_validation import CrossValidated, cross_validate, inner_folds
 from bootprob.baselines.single_machine import SingleMachine, train_machine
+from bootprob.calibration.calibrated import both
 from bootprob.calibration.logistic import fit_logistic, platt_targets
 from bootprob.exceptions import DataError
-from bootprob.probabilities import both
-from bootprob.standardization import center_and_scale
+from bootprob.preparation.standardization import center_and_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["PlattSVC"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -226,14 +225,14 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         return slope * score + intercept
 
     def _chosen(
-        self, rows: Floats, positive: Mask, random_state: np.random.RandomState
+        self, rows: Floats, positive: Bools, random_state: np.random.RandomState
     ) -> CrossValidated:
         C, gamma = self._grids(rows)
         held_out = inner_folds(positive, self.cv, random_state)
         return cross_validate(rows, positive, C, gamma, held_out, device=self.device, tol=self.tol)
 
     def _set_aside(
-        self, positive: Mask, random_state: np.random.RandomState
+        self, positive: Bools, random_state: np.random.RandomState
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows of the machine and rows of the sigmoid."""
         n = len(positive)

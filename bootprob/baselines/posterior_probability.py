@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -15,14 +15,13 @@ from bootprob.baselines.inner_cross_validation import best_of_grid, inner_folds
 from bootprob.baselines.margin_targets import linear_machines, machine_of_kernel
 from bootprob.baselines.single_machine import SingleMachine, fitted_machine, kernel_of
 from bootprob.baselines.soft_labels import neighbours
-from bootprob.probabilities import both
-from bootprob.standardization import bootstrap_scale
+from bootprob.calibration.calibrated import both
+from bootprob.preparation.standardization import bootstrap_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["PosteriorProbabilitySVC"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _MOST_COLUMNS = 300  # of the interior point, whose time goes with their square
@@ -220,7 +219,7 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
 
 
 def _linear(
-    rows: Floats, positive: Mask, C: Floats, label: Floats, folds: Mask, scale: Floats
+    rows: Floats, positive: Bools, C: Floats, label: Floats, folds: Bools, scale: Floats
 ) -> tuple[int, Floats, dict[str, Any]]:
     """Choose C and train, all folds × C at once; the best model, accuracies, the machine."""
     (F, n), R = folds.shape, len(C)
@@ -248,11 +247,11 @@ def _linear(
 
 def _kernel(
     rows: Floats,
-    positive: Mask,
+    positive: Bools,
     C: Floats,
     gamma: Floats | None,
     label: Floats,
-    folds: Mask,
+    folds: Bools,
     scale: Floats,
 ) -> tuple[int, Floats, dict[str, Any]]:
     """As `_linear`, machine by machine on kernel matrices."""

@@ -10,18 +10,16 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bootprob.baselines.inner_cross_validation import PAPER_C
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.exceptions import DataError
-from bootprob.grids import c_grid, gamma_grid
-from bootprob.labels import encode_labels
-from bootprob.row_blocks import row_blocks
-from bootprob.scoring import warn_of_unsolved
-from bootprob.standardization import center_and_scale
+from bootprob.preparation.grids import c_grid, gamma_grid
+from bootprob.preparation.labels import encode_labels
+from bootprob.preparation.standardization import center_and_scale
+from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Problem, fit, resolve_device
 
 __all__ = ["SingleMachine", "ascending", "fitted_machine", "kernel_of", "train_machine"]
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def kernel_of(rows: Floats, others: Floats, gamma: float | None) -> Floats:
@@ -33,7 +31,7 @@ def kernel_of(rows: Floats, others: Floats, gamma: float | None) -> Floats:
 
 def train_machine(
     rows: Floats,
-    positive: Mask,
+    positive: Bools,
     C: float,
     gamma: float | None,
     *,
@@ -160,7 +158,7 @@ class SingleMachine:
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _learned_table(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Mask, dict[str, Any]]:
+    def _learned_table(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Bools, dict[str, Any]]:
         """Check and standardise a training table.
 
         Returns

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["neighbours"]
 
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative; distances that equal r but for rounding are within r
 

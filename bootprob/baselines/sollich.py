@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bootprob.baselines.hinge_posterior import PriorColumns, chained_evidence, gibbs
 from bootprob.baselines.laplace_evidence import laplace_evidence
 from bootprob.baselines.single_machine import SingleMachine, ascending, train_machine
-from bootprob.probabilities import both
-from bootprob.row_blocks import row_blocks
+from bootprob.calibration.calibrated import both
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Kernel
 
 __all__ = ["DEFAULT_AMPLITUDE", "SollichSVC"]
 
-Floats = NDArray[np.float64]
 
 DEFAULT_AMPLITUDE = tuple(4.0**k for k in range(-1, 5))
 """Prior variances of the score, ¼ … 256 squared margins."""

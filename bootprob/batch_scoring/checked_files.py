@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["checksum_of_file", "checksum_of_json", "read_checked", "warn_damaged", "write_checked"]
 

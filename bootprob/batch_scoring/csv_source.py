@@ -1,4 +1,4 @@
-"""A CSV file of any size, read piece by piece as `bootprob.table_files.read_table` reads it whole.
+"""A CSV file of any size, read piece by piece as `bootprob.tables.files.read_table` reads it whole.
 
 Two things of a CSV file depend on all of its rows: whether a column holds numbers, and whether
 numbers have a decimal comma. So the file is looked through once before any row is scored. Pieces
@@ -23,9 +23,9 @@ import pandas as pd
 import pyarrow as pa
 
 from bootprob.batch_scoring.sources import readable
-from bootprob.columns import Kind, column_kind
 from bootprob.exceptions import DataError
-from bootprob.table_files import refuse_duplicates, separator_and_names
+from bootprob.tables.columns import Kind, column_kind
+from bootprob.tables.files import refuse_duplicates, separator_and_names
 
 __all__ = ["CsvLayout", "CsvSource", "column_names"]
 

@@ -32,10 +32,10 @@ from bootprob.batch_scoring.sources import SUFFIXES, InputFile, Source, find_fil
 from bootprob.batch_scoring.tally import BadRow, Tally
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
-from bootprob.progress import progress_bar
+from bootprob.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
-    from bootprob.tables import TableModel
+    from bootprob.tables.model import TableModel
 
 __all__ = ["ScoringSummary", "score_dataset"]
 

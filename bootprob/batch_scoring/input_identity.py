@@ -14,7 +14,7 @@ import torch
 
 from bootprob.batch_scoring.sources import InputFile, readable
 from bootprob.exceptions import DataError
-from bootprob.progress import progress_bar
+from bootprob.runtime.progress import progress_bar
 
 __all__ = ["InputIdentity"]
 

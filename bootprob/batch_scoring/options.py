@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.mistake_costs import MistakeCosts
+from bootprob.tables.mistake_costs import MistakeCosts
 
 __all__ = ["BadRows", "ScoringOptions"]
 
@@ -36,7 +36,7 @@ class ScoringOptions:
         names the first ones; "null" leaves their results empty and counts them.
     csv_safe : bool, default False
         Whether text that a spreadsheet program would run as a formula gets an apostrophe before it
-        in CSV output, in cells and in column names; see `bootprob.csv_safety.neutralised`.
+        in CSV output, in cells and in column names; see `bootprob.tables.csv_safety.neutralised`.
 
     Raises
     ------

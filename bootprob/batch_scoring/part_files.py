@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from bootprob.csv_safety import FORMULA_STARTS, neutralised
 from bootprob.exceptions import DataError
+from bootprob.tables.csv_safety import FORMULA_STARTS, neutralised
 
 __all__ = ["batch_writer", "check_schema", "safe_batch", "safe_schema"]
 
@@ -114,7 +114,7 @@ def safe_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def safe_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """`bootprob.csv_safety.neutralised` for the text cells and the column names of a batch."""
+    """Text cells and column names of a batch made harmless: `bootprob.tables.csv_safety`."""
     columns = [
         _safe(_as_text(name, column)) if _is_text(column.type) else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)

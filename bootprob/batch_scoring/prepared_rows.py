@@ -15,18 +15,17 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from bootprob.columns import LARGEST, Kind, as_levels, as_numbers, column_kind
 from bootprob.exceptions import DataError
-from bootprob.preprocessing import TablePreprocessor
+from bootprob.runtime.arrays import Bools, Floats
+from bootprob.tables.columns import LARGEST, Kind, as_levels, as_numbers, column_kind
+from bootprob.tables.preprocessing import TablePreprocessor
 
 __all__ = ["Preparation", "PreparedRows", "numbers_and_bad"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _UNREADABLE, _INFINITE = "not a number", "infinite"
 _TOO_LARGE, _TOO_FAR = "too large", "too far from the training rows"
-_FARTHEST = 1e100  # standard deviations, as in bootprob.scoring
+_FARTHEST = 1e100  # standard deviations, as in bootprob.ensemble.scoring.rows
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,12 @@ class PreparedRows:
     """
 
     X: Floats
-    bad: dict[str, dict[str, Mask]]
+    bad: dict[str, dict[str, Bools]]
     unknown: dict[str, dict[str, int]]
     thresholds: Floats | None = None
 
     @property
-    def bad_rows(self) -> Mask | None:
+    def bad_rows(self) -> Bools | None:
         """Rows with a bad cell, shape (m,); None if there are none."""
         masks = [mask for reasons in self.bad.values() for mask in reasons.values()]
         return np.logical_or.reduce(masks) if masks else None
@@ -110,7 +109,7 @@ class Preparation:
         """
         m, done = batch.num_rows, 0
         X = np.zeros((m, self._n_features))
-        bad: dict[str, dict[str, Mask]] = {}
+        bad: dict[str, dict[str, Bools]] = {}
         unknown: dict[str, dict[str, int]] = {}
         for name, fill in self._numbers.items():
             values, masks = self._numbers_of(batch[name].to_pandas(), name, done)
@@ -139,7 +138,7 @@ class Preparation:
 
     def _numbers_of(
         self, column: pd.Series, name: str, feature: int
-    ) -> tuple[Floats, dict[str, Mask]]:
+    ) -> tuple[Floats, dict[str, Bools]]:
         """Values of a column, NaN where they are missing or bad, and the bad ones by reason."""
         values, masks = numbers_and_bad(column, name)
         center, scale = self._center[feature], self._scale[feature]
@@ -151,7 +150,7 @@ class Preparation:
         return values, masks
 
 
-def numbers_and_bad(column: pd.Series, name: str) -> tuple[Floats, dict[str, Mask]]:
+def numbers_and_bad(column: pd.Series, name: str) -> tuple[Floats, dict[str, Bools]]:
     """Values of a column of numbers, NaN where they are missing or bad, and the bad by reason.
 
     Parameters
@@ -175,7 +174,7 @@ def numbers_and_bad(column: pd.Series, name: str) -> tuple[Floats, dict[str, Mas
     return as_numbers(column.astype(object).mask(any_bad, None), name), masks
 
 
-def _bad_numbers(column: pd.Series, name: str) -> Iterator[tuple[str, Mask]]:
+def _bad_numbers(column: pd.Series, name: str) -> Iterator[tuple[str, Bools]]:
     """What `as_numbers` refuses in single rows, by reason."""
     if column_kind(column, name) == "text":
         texts = pd.Series(as_levels(column, "text"), dtype=object)

@@ -12,11 +12,11 @@ import pyarrow as pa
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.prepared_rows import Preparation, PreparedRows, numbers_and_bad
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
-from bootprob.columns import level_text
 from bootprob.exceptions import DataError
+from bootprob.tables.columns import level_text
 
 if TYPE_CHECKING:
-    from bootprob.tables import TableModel
+    from bootprob.tables.model import TableModel
 
 __all__ = ["RowScorer", "check_columns", "result_schema", "rows_at_once", "score_batches"]
 

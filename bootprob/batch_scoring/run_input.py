@@ -14,11 +14,11 @@ from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
 from bootprob.batch_scoring.sources import SUFFIXES, ArrowSource, InputFile, ParquetSource, Source
 from bootprob.batch_scoring.work_folder import WorkFolder, folder_of, summary_of
 from bootprob.exceptions import DataError
-from bootprob.files import check_output
-from bootprob.progress import progress_bar
+from bootprob.runtime.files import check_output
+from bootprob.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
-    from bootprob.tables import TableModel
+    from bootprob.tables.model import TableModel
 
 __all__ = [
     "append_partition",
@@ -55,8 +55,8 @@ def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Pa
 
 def load_model(model: TableModel | str | os.PathLike[str]) -> TableModel:
     """The model that is given, or that is in the file given."""
-    from bootprob.persistence import load
-    from bootprob.tables import TableModel
+    from bootprob.persistence.save_load import load
+    from bootprob.tables.model import TableModel
 
     loaded = model if isinstance(model, TableModel) else load(model)
     if not isinstance(loaded, TableModel):
@@ -66,8 +66,8 @@ def load_model(model: TableModel | str | os.PathLike[str]) -> TableModel:
 
 def checksum_of_model(model: TableModel | str | os.PathLike[str], work: WorkFolder) -> str:
     """Of a model's file, or of what would be its file."""
-    from bootprob.persistence import save
-    from bootprob.tables import TableModel
+    from bootprob.persistence.save_load import save
+    from bootprob.tables.model import TableModel
 
     if not isinstance(model, TableModel):
         return checksum_of_file(Path(model))

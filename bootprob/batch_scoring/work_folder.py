@@ -10,8 +10,9 @@ Beside the output ``scored.parquet`` it is called ``.scored.parquet.scoring`` an
 - ``summary.json``: written before a folder of parts is put in its place, for a run that is killed
   then.
 
-Every one of them is complete or absent (`bootprob.files.replace_when_complete`) and has a checksum;
-what is damaged is made again. Nothing unfinished lies beside the output, where no rerun would look.
+Every one of them is complete or absent (`bootprob.runtime.files.replace_when_complete`) and has a
+checksum; what is damaged is made again. Nothing unfinished lies beside the output, where no rerun
+would look.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ from typing import Any, Self
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from bootprob import __version__
 from bootprob.batch_scoring.checked_files import (
     checksum_of_file,
     checksum_of_json,
@@ -39,7 +39,8 @@ from bootprob.batch_scoring.fragments import Fragment
 from bootprob.batch_scoring.part_files import Write, batch_writer
 from bootprob.batch_scoring.tally import BadRowsError, Tally
 from bootprob.exceptions import DataError
-from bootprob.files import move_into_place, replace_when_complete
+from bootprob.runtime.files import move_into_place, replace_when_complete
+from bootprob.runtime.version import __version__
 
 __all__ = ["WorkFolder", "folder_of", "summary_of"]
 

@@ -11,10 +11,9 @@ from scipy.special import expit
 
 from bootprob.calibration.logistic import fit_logistic, platt_targets
 from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Beta"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

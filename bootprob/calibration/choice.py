@@ -12,10 +12,10 @@ from bootprob.calibration.isotonic import Isotonic
 from bootprob.calibration.sigmoid import Sigmoid
 from bootprob.calibration.venn_abers import VennAbers
 from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
 
-Floats = NDArray[np.float64]
 
 CALIBRATORS: dict[str, type[Calibrator]] = {
     "sigmoid": Sigmoid,

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Floats
+
 if TYPE_CHECKING:
     from bootprob.calibration.choice import Calibrator
 
 __all__ = ["cross_fitted"]
 
-Floats = NDArray[np.float64]
 
 _FOLDS = 10
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from bootprob.calibration.logistic import platt_targets
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Isotonic"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

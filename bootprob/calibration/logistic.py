@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from bootprob.runtime.arrays import Floats
+
 __all__ = ["fit_logistic", "information", "platt_targets"]
 
-Floats = NDArray[np.float64]
 
 _CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
 _SAME = 1e-9  # least eigenvalue of a correlation matrix whose columns differ by more than that

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration.sigmoid import Sigmoid
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["sigmoid_replicates"]
-
-Floats = NDArray[np.float64]
 
 
 def sigmoid_replicates(

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bootprob.calibration.logistic import fit_logistic, information
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Sigmoid"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VennAbers"]
+from bootprob.runtime.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["VennAbers"]
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bootprob_gpu.compiled import compiled
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu.hardware.compiled import compiled
 
 __all__ = ["with_one_more"]
-
-Floats = NDArray[np.float64]
 
 
 @compiled()

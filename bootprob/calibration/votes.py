@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bootprob.calibration.logistic import fit_logistic
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["ScoreAndVoteSigmoid", "VoteSigmoid", "vote_logits"]
-
-Floats = NDArray[np.float64]
 
 
 def vote_logits(share: Floats, n_votes: float) -> Floats:

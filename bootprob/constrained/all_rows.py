@@ -12,19 +12,17 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bootprob.constrained.heuristic import settle
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.constrained.sliding import slide, solve_plain
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats, Indices
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Problem, fit
 
 __all__ = ["affordable_columns", "on_all_rows", "plain_bound"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _ROUNDING = 1e-6  # of a margin
 _WORK = 2e9  # rows × columns² of a machine, as an interior point meets them in each step

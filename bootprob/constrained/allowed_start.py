@@ -7,18 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.big_m import AnchorBounds, within
 from bootprob.constrained.convex_model import build_model, solve_kept
-from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.constrained.reduction import reduce_problem
 from bootprob.exceptions import BootprobError, DataError
+from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.runtime.arrays import Bools
 
 __all__ = ["ALLOWED", "allowed_start"]
 
-Bools = NDArray[np.bool_]
 
 ALLOWED = 1e-6
 """By how much of M₁ an anchor may be below ``1 − M₁``: what solvers leave of it."""

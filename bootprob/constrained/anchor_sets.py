@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["choose_anchors", "indispensable", "reached_at_thresholds", "shifted_margins"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _ROUNDING = 1e-9
 

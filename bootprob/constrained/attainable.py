@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.anchor_sets import reached_at_thresholds
 from bootprob.constrained.problem import ConstrainedProblem
 from bootprob.exceptions import UnattainableRateError
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Visited", "unattainable"]
 
-Floats = NDArray[np.float64]
 Visited = list[tuple[Floats, Floats]]
 
 _RAISED_TRIALS = 8  # at most, for each rate

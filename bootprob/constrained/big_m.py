@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["AnchorBounds", "closed_form_bounds", "probed_bounds", "within"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _LOOSER = 1e-3  # relative margin on the M that an interior-point solver found
 _SURE = 1e-6  # the same on objectives of about 1

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Bools, Floats, Indices
+
 __all__ = ["Centres", "DistinctRows", "Rows", "centres_of", "condense", "distinct", "merge_rows"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 Rows = tuple[Floats, Bools, Floats]
 """Values, shape (n, p), whether they are positives, and weights."""
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.big_m import AnchorBounds
-from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["Model", "build_model", "solve_kept", "solve_relaxation", "stretched"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _SURE = 1e-6  # relative; interior-point values are good to about 1e-8
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.anchor_sets import shifted_margins
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["search_directions"]
 
-Floats = NDArray[np.float64]
 
 _FOLLOWED = 6  # hyperplanes that the search goes on from
 _TRIED = 24  # neighbours of each in a round

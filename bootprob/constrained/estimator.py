@@ -14,11 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bootprob.constrained.fitted_machine import scores
-from bootprob.constrained.learning import learn
+from bootprob.constrained.learning import Options, learn
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["ConstrainedSVC"]
 
-Floats = NDArray[np.float64]
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 
@@ -280,7 +280,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         # Nothing is assigned before everything is known: a refit that fails leaves the model alone.
-        for name, value in learn(self, X, y, weight).items():
+        options = Options(**self.get_params(deep=False))
+        for name, value in learn(options, X, y, weight).items():
             setattr(self, name, value)
         self.fit_seconds_ = time.perf_counter() - started
         return self

@@ -8,22 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.allowed_start import ALLOWED, allowed_start
 from bootprob.constrained.big_m import closed_form_bounds, probed_bounds, within
 from bootprob.constrained.convex_model import solve_kept, solve_relaxation, stretched
 from bootprob.constrained.mixed_integer import Found, solve_by_gurobi, solve_by_scip
-from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.outer_approximation import solve_by_outer_approximation
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.constrained.reduction import Reduction, reduce_problem
 from bootprob.exceptions import DataError
+from bootprob.optimization.solvers import choose_solver
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["choose_solver", "solve_exact"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _ON_MARGIN = 1e-6  # what a start may lack of y f = 1
 _ROUNDING = 1e-9

@@ -12,12 +12,12 @@ from scipy.spatial.distance import cdist
 
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.exceptions import BootprobError
-from bootprob.rates import RateFloor
-from bootprob.row_blocks import row_blocks
+from bootprob.metrics.rates import RateFloor
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["check_again", "reached", "scores"]
 
-Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-6  # of a margin, between a factor's coordinates and the scores that users see
 

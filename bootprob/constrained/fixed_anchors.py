@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import FittedBatch, Problem, Status, fit
 
 __all__ = ["FixedAnchors", "Hyperplanes"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _ONE_CLASS = 2.0  # times the other class's cost, which no multiplier can exceed
 _BOTH_CLASSES = 10.0  # times all costs at first, where no such bound is known

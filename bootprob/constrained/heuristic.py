@@ -23,11 +23,10 @@ from bootprob.constrained.directions import search_directions
 from bootprob.constrained.fixed_anchors import FixedAnchors, Hyperplanes
 from bootprob.constrained.multipliers import heaviest_anchors
 from bootprob.constrained.problem import ConstrainedProblem, Solution
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["settle", "solve_heuristic"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _SOFT_COSTS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)  # of anchors in the starts, × the median cost
 _ROUNDS = 50

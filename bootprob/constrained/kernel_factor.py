@@ -10,15 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, svd
 from scipy.spatial.distance import cdist
 
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["KernelFactor"]
 
-Floats = NDArray[np.float64]
 
 _TOLERANCE = 1e-10
 """Eigenvalues of K (squared singular values of linear rows) below this share of the largest one

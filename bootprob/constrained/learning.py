@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from bootprob.constrained.all_rows import affordable_columns, on_all_rows, plain_bound
@@ -16,31 +17,52 @@ from bootprob.constrained.exact import solve_exact
 from bootprob.constrained.fitted_machine import check_again, reached, scores
 from bootprob.constrained.heuristic import solve_heuristic
 from bootprob.constrained.kernel_factor import KernelFactor
-from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
 from bootprob.constrained.row_sets import split_rows
 from bootprob.constrained.sliding import solve_plain, solve_sliding
 from bootprob.exceptions import DataError, UnattainableRateError
-from bootprob.grids import gamma_grid
-from bootprob.labels import encode_labels
-from bootprob.rates import RateFloor, effective_rows, rate_floors
-from bootprob.standardization import center_and_scale
+from bootprob.metrics.rates import RateFloor, effective_rows, rate_floors
+from bootprob.optimization.solvers import choose_solver
+from bootprob.preparation.grids import gamma_grid
+from bootprob.preparation.labels import encode_labels
+from bootprob.preparation.standardization import center_and_scale
+from bootprob.runtime.arrays import Floats
 
-if TYPE_CHECKING:
-    from bootprob.constrained.estimator import ConstrainedSVC
-
-__all__ = ["learn"]
-
-Floats = NDArray[np.float64]
+__all__ = ["Options", "learn"]
 
 
-def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Options:
+    """The parameters of a `ConstrainedSVC`, which documents them."""
+
+    kernel: str
+    gamma: str | float
+    C: float
+    C_positive: float | None
+    C_negative: float | None
+    normalize_C: bool
+    rates: Mapping[str, float] | None
+    confidence: float | None
+    bound: str
+    anchors: str | ArrayLike
+    shuffle: bool
+    method: Literal["heuristic", "exact", "slide"]
+    solver: str | None
+    big_m: float | None
+    gap: float
+    time_limit: float
+    standardize: bool
+    max_rows: int | None
+    random_state: int | np.random.RandomState | None
+    verbose: int
+
+
+def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
     """Train the machine and check it.
 
     Parameters
     ----------
-    svc : ConstrainedSVC
-        Its parameters are read; nothing of it is changed.
+    options : Options
     X : ndarray, shape (n, p)
     y : ndarray, shape (n,)
     weight : ndarray, shape (n,)
@@ -56,40 +78,40 @@ def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> di
     ValueError
         As `ConstrainedSVC.fit` says.
     """
-    floors = rate_floors(svc.rates, svc.confidence, svc.bound)
-    if floors and svc.method == "exact":
-        choose_solver(svc.solver)
+    floors = rate_floors(options.rates, options.confidence, options.bound)
+    if floors and options.method == "exact":
+        choose_solver(options.solver)
     classes, positive = encode_labels(y, weight)
-    random_state = check_random_state(svc.random_state)
+    random_state = check_random_state(options.random_state)
     used = weight > 0
     everything, nothing = np.flatnonzero(used), np.zeros(0, dtype=np.intp)
     if floors:
         training, anchors = split_rows(
-            svc.anchors, positive, used, shuffle=svc.shuffle, random_state=random_state
+            options.anchors, positive, used, shuffle=options.shuffle, random_state=random_state
         )
         shares = [_needed_share(floor, positive[anchors], weight[anchors]) for floor in floors]
-        if svc.method == "slide":
+        if options.method == "slide":
             training = everything
     else:
         training, anchors, shares = everything, nothing, []
     center, scale = center_and_scale(X, weight)
-    if not svc.standardize:
+    if not options.standardize:
         scale = np.ones_like(scale)
     rows = (X - center) / scale
     gamma = None
-    if svc.kernel == "rbf":
-        gamma = float(gamma_grid(svc.gamma, rows[used])[0])
+    if options.kernel == "rbf":
+        gamma = float(gamma_grid(options.gamma, rows[used])[0])
     sets, centres = distinct(rows, positive, weight, training, anchors), None
     # A linear machine without anchors to choose is one convex problem, however many rows there are.
-    if gamma is not None or (floors and svc.method != "slide"):
-        centres = centres_of(sets, svc.max_rows)
+    if gamma is not None or (floors and options.method != "slide"):
+        centres = centres_of(sets, options.max_rows)
     chosen: DistinctRows | Centres = sets if centres is None else centres
-    problem, factor = _problem(svc, floors, shares, chosen.train, chosen.held, gamma)
+    problem, factor = _problem(options, floors, shares, chosen.train, chosen.held, gamma)
     if centres is None:
-        result = _solve(svc, problem)
+        result = _solve(options, problem)
     else:
-        found = solve_plain(problem) if svc.method == "slide" else _solve(svc, problem)
-        problem, factor, result = _settle(svc, floors, shares, sets, centres, factor, found)
+        found = solve_plain(problem) if options.method == "slide" else _solve(options, problem)
+        problem, factor, result = _settle(options, floors, shares, sets, centres, factor, found)
     fitted: dict[str, Any] = {
         "classes_": classes,
         "center_": center,
@@ -105,9 +127,9 @@ def learn(svc: ConstrainedSVC, X: Floats, y: NDArray[Any], weight: Floats) -> di
         "anchors_": anchors,
     }
     fitted["coef_" if gamma is None else "dual_coef_"] = factor.pull_back(result.coef)[None]
-    check_again(svc.method, fitted, problem, sets.held[0], result)
+    check_again(options.method, fitted, problem, sets.held[0], result)
     right = np.where(positive, 1.0, -1.0)[anchors] * scores(fitted, rows[anchors])
-    fitted |= reached(svc.method, floors, positive[anchors], weight[anchors], right, anchors)
+    fitted |= reached(options.method, floors, positive[anchors], weight[anchors], right, anchors)
     return fitted
 
 
@@ -122,7 +144,7 @@ def _needed_share(floor: RateFloor, positive: NDArray[np.bool_], weight: Floats)
 
 
 def _problem(
-    svc: ConstrainedSVC,
+    options: Options,
     floors: tuple[RateFloor, ...],
     shares: list[float],
     train: Rows,
@@ -132,7 +154,7 @@ def _problem(
     """Problem (CSVM0) in coordinates in which the kernel is linear."""
     members = [floor.members(held[1]) for floor in floors]
     constrained = np.any(members, axis=0) if members else np.zeros(len(held[1]), dtype=bool)
-    if svc.big_m is not None and svc.method == "exact":
+    if options.big_m is not None and options.method == "exact":
         constrained = np.ones(len(held[1]), dtype=bool)  # (2.7) is about all of J
     span = train[0]
     if held is not train:  # where anchors may be training rows once more
@@ -140,9 +162,9 @@ def _problem(
     factor = KernelFactor.linear(span) if gamma is None else KernelFactor.rbf(span, gamma)
     columns = factor.transform(train[0])
     C_positive, C_negative = (
-        svc.C if own is None else own for own in (svc.C_positive, svc.C_negative)
+        options.C if own is None else own for own in (options.C_positive, options.C_negative)
     )
-    if svc.normalize_C:
+    if options.normalize_C:
         C_positive /= train[2][train[1]].sum()
         C_negative /= train[2][~train[1]].sum()
     y = np.where(train[1], 1.0, -1.0)
@@ -161,38 +183,40 @@ def _problem(
     return problem, factor
 
 
-def _solve(svc: ConstrainedSVC, problem: ConstrainedProblem) -> Solution:
+def _solve(options: Options, problem: ConstrainedProblem) -> Solution:
     if not problem.requirements:
         return solve_plain(problem)
     try:
-        if svc.method == "slide":
+        if options.method == "slide":
             return solve_sliding(problem)
-        found = solve_heuristic(problem, time_limit=svc.time_limit, verbose=bool(svc.verbose))
+        found = solve_heuristic(
+            problem, time_limit=options.time_limit, verbose=bool(options.verbose)
+        )
     except UnattainableRateError as error:
-        if svc.confidence is None:
+        if options.confidence is None:
             raise
         raise UnattainableRateError(
-            f"{error} These are the shares of the anchors that confidence {svc.confidence:g} asks "
-            "for; a lower confidence asks for less.",
+            f"{error} These are the shares of the anchors that confidence {options.confidence:g} "
+            "asks for; a lower confidence asks for less.",
             rate=error.rate,
             wanted=error.wanted,
             attainable=error.attainable,
         ) from error
-    if svc.method == "heuristic" or (found.status == "optimal" and svc.big_m is None):
+    if options.method == "heuristic" or (found.status == "optimal" and options.big_m is None):
         return found
     return solve_exact(
         problem,
         found,
-        solver=svc.solver,
-        big_m=svc.big_m,
-        time_limit=svc.time_limit,
-        gap=svc.gap,
-        verbose=bool(svc.verbose),
+        solver=options.solver,
+        big_m=options.big_m,
+        time_limit=options.time_limit,
+        gap=options.gap,
+        verbose=bool(options.verbose),
     )
 
 
 def _settle(
-    svc: ConstrainedSVC,
+    options: Options,
     floors: tuple[RateFloor, ...],
     shares: list[float],
     sets: DistinctRows,
@@ -201,25 +225,25 @@ def _settle(
     found: Solution,
 ) -> tuple[ConstrainedProblem, KernelFactor, Solution]:
     """From the machine of centres to one of all rows; the problem, and the solution's factor."""
-    options: dict[str, Any] = {
-        "sliding": bool(floors) and svc.method == "slide",
-        "gap": svc.gap if svc.method == "exact" else 1e-6,
-        "time_limit": svc.time_limit,
-        "verbose": bool(svc.verbose),
-        "floor": 1 - svc.big_m if svc.big_m and svc.method == "exact" else -np.inf,
+    limits: dict[str, Any] = {
+        "sliding": bool(floors) and options.method == "slide",
+        "gap": options.gap if options.method == "exact" else 1e-6,
+        "time_limit": options.time_limit,
+        "verbose": bool(options.verbose),
+        "floor": 1 - options.big_m if options.big_m and options.method == "exact" else -np.inf,
     }
-    problem, whole = _problem(svc, floors, shares, sets.train, sets.held, None)
+    problem, whole = _problem(options, floors, shares, sets.train, sets.held, None)
     gamma = factor.gamma
     if gamma is None:
         coef = whole.push_forward(factor.pull_back(found.coef))
-        result = on_all_rows(problem, coef, found.intercept, bound=None, **options)
+        result = on_all_rows(problem, coef, found.intercept, bound=None, **limits)
         return problem, whole, replace(result, seconds=found.seconds + result.seconds)
     same = problem.anchors is problem.X
     n = len(problem.y) + (0 if same else len(problem.anchor_y))
-    factor, coef = factor.about(found.coef, 0 if options["sliding"] else affordable_columns(n))
+    factor, coef = factor.about(found.coef, 0 if limits["sliding"] else affordable_columns(n))
     X = factor.transform(sets.train[0])
     problem = replace(problem, X=X, anchors=X if same else factor.transform(sets.held[0]))
-    deadline = time.perf_counter() + svc.time_limit
+    deadline = time.perf_counter() + options.time_limit
     bound = plain_bound(problem, sets.train[0], centres.of_train, centres.train[0], gamma, deadline)
-    result = on_all_rows(problem, coef, found.intercept, bound=bound, **options)
+    result = on_all_rows(problem, coef, found.intercept, bound=bound, **limits)
     return problem, factor, replace(result, seconds=found.seconds + result.seconds)

@@ -8,19 +8,17 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.big_m import AnchorBounds
 from bootprob.constrained.convex_model import Model, build_model
-from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem
-from bootprob.constrained.started_solvers import started_scip
 from bootprob.exceptions import DataError
+from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.optimization.started import started_scip
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["Found", "solve_by_gurobi", "solve_by_scip"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # They solve nonlinear problems to find solutions. The start is good, and they take longer than the
 # proof: 28 of 30 s on the Wisconsin instance.

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["heaviest_anchors"]
 
-Floats = NDArray[np.float64]
 
 _ON_MARGIN = 1e-5
 

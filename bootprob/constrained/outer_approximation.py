@@ -10,18 +10,17 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.big_m import AnchorBounds
 from bootprob.constrained.convex_model import build_model, solve_kept
 from bootprob.constrained.mixed_integer import Found
-from bootprob.constrained.optional_solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.constrained.problem import ConstrainedProblem
-from bootprob.constrained.started_solvers import started_highs
+from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
+from bootprob.optimization.started import started_highs
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["solve_by_outer_approximation"]
 
-Floats = NDArray[np.float64]
 
 _TANGENTS = 9  # a column, to begin with
 _MUCH_BETTER = 0.5  # objective; the start has 1

@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ConstrainedProblem", "Requirement", "Solution"]
+from bootprob.runtime.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["ConstrainedProblem", "Requirement", "Solution"]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.condensation import merge_rows
 from bootprob.constrained.problem import ConstrainedProblem, Requirement
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Reduction", "reduce_problem"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

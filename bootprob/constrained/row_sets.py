@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Indices
 
 __all__ = ["split_rows"]
-
-Indices = NDArray[np.intp]
 
 
 def split_rows(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.row_blocks import row_blocks
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = [
     "acceleration",
@@ -18,7 +19,6 @@ __all__ = [
     "jackknife_variance",
 ]
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.unsignedinteger[Any]]
 
 

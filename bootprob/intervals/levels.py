@@ -6,10 +6,10 @@ from numbers import Real
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
 
 __all__ = [
     "OF_PROBABILITIES",
@@ -23,7 +23,6 @@ __all__ = [
     "student_quantile",
 ]
 
-Floats = NDArray[np.float64]
 
 OF_PROBABILITIES = (
     "corrected", "normal", "jackknife", "percentile", "basic", "bca", "venn-abers",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
+
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["of_mixture"]
 
-Floats = NDArray[np.float64]
 
 _HALVINGS = 50
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["basic", "bca", "percentile", "studentised"]
+from bootprob.runtime.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["basic", "bca", "percentile", "studentised"]
 
 
 def percentile(replicates: Floats, level: float) -> Floats:

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.intervals.levels import normal_quantile
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["of_votes", "wald", "wilson"]
 
-Floats = NDArray[np.float64]
 Votes = NDArray[np.floating] | NDArray[np.integer] | int
 
 

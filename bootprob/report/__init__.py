@@ -1,142 +1,35 @@
 """Reports for people who did not train the model: one HTML file, and its numbers as JSON."""
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
-
-from bootprob.report import figures, scored_figures
-from bootprob.report.cards import card_of, model_card
-from bootprob.report.content import report_content
-from bootprob.report.page import check_page, render, write_page
-from bootprob.report.scored import scored_content
-from bootprob.report.trade_off_curve import trade_off
+from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
-    from bootprob.costs import CostMatrix
-    from bootprob.estimator import BootstrapSVC
-    from bootprob.held_out import HeldOut
-    from bootprob.tables import TableModel
+    from bootprob.report.dea.figures import box_plots, correlation_matrix
+    from bootprob.report.dea.report import write_dea_report
+    from bootprob.report.model.card import card_of, model_card
+    from bootprob.report.model.report import write_report
+    from bootprob.report.scored.report import write_scored_report
 
-__all__ = ["card_of", "model_card", "write_report", "write_scored_report"]
+__all__ = [
+    "box_plots",
+    "card_of",
+    "correlation_matrix",
+    "model_card",
+    "write_dea_report",
+    "write_report",
+    "write_scored_report",
+]
 
-
-def write_report(
-    models: Mapping[str, BootstrapSVC],
-    path: str | os.PathLike[str],
-    *,
-    title: str,
-    command: str | None = None,
-    held_out: HeldOut | None = None,
-) -> dict[str, Any]:
-    """Write a self-contained report on fitted models, and its numbers beside it.
-
-    The page needs no network and runs no script; it holds row numbers, labels, scores and
-    probabilities of twenty rows, but no feature values. All numbers are out of bag, but for those
-    that are said to be of held-out rows. Apart from the time of writing, the same models give the
-    same bytes.
-
-    Parameters
-    ----------
-    models : mapping of str to BootstrapSVC
-        Label to fitted model, such as ``{"linear": m1, "rbf": m2}``; all fitted to the same rows.
-    path : path-like
-        The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
-        are replaced, each in one step.
-    title : str
-        Heading of the report.
-    command : str, optional
-        Command line that made the models, shown at the end.
-    held_out : HeldOut, optional
-        Rows with known labels that took no part in training; the models are measured on them
-        too.
-
-    Returns
-    -------
-    dict
-        The numbers, of which `bootprob.report.card_of` makes a model card.
-
-    Raises
-    ------
-    DataError
-        If `path` cannot be written or ends in ``.json``, there is no model, the models were
-        fitted to different rows, or the rows set aside cannot be used.
-    sklearn.exceptions.NotFittedError
-        If a model is not fitted.
-    """
-    page, numbers = check_page(path)
-    content = report_content(models, title=title, command=command, held_out=held_out)
-    write_page(page, numbers, _render(content, numbers.name), content)
-    return content
-
-
-def _render(content: dict[str, Any], numbers_name: str) -> str:
-    classes = content["data"]["negative_class"], content["data"]["positive_class"]
-    pictures = [
-        {
-            "reliability": figures.reliability(model, f"r{k}", classes[1]),
-            "grid": figures.grid(model, f"g{k}", content["models"]),
-            "histograms": figures.histograms(model, f"h{k}", classes),
-            "intervals": figures.intervals(model, f"i{k}", classes),
-            "trade_off": trade_off(model, f"t{k}"),
-        }
-        for k, model in enumerate(content["models"])
-    ]
-    return render("template.html", content, pictures=pictures, numbers_name=numbers_name)
-
-
-def write_scored_report(
-    table: str | os.PathLike[str],
-    path: str | os.PathLike[str],
-    *,
-    model: BootstrapSVC | TableModel | None = None,
-    input_table: str | os.PathLike[str] | None = None,
-    costs: CostMatrix | None = None,
-    level: float = 0.95,
-    id_column: str | None = None,
-    n_listed: int = 50,
-    title: str | None = None,
-    command: str | None = None,
-    progress: Callable[[int], None] = lambda n_rows: None,
-) -> dict[str, Any]:
-    """Write a self-contained report on a scored table, and its numbers beside it.
-
-    Parameters
-    ----------
-    table : path-like
-        What ``bootprob predict`` or ``bootprob score`` wrote; of any size.
-    path : path-like
-        The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
-        are replaced, each in one step.
-    model, input_table, costs, level, id_column, n_listed, title, command, progress
-        As for `bootprob.report.scored.scored_content`.
-
-    Returns
-    -------
-    dict
-        The numbers.
-
-    Raises
-    ------
-    DataError
-        If `path` cannot be written or is the table, or as `scored_content` says.
-    """
-    page, numbers = check_page(path)
-    content = scored_content(
-        table,
-        model=model,
-        input_table=input_table,
-        costs=costs,
-        level=level,
-        id_column=id_column,
-        n_listed=n_listed,
-        title=title,
-        command=command,
-        progress=progress,
-    )
-    names = ("distribution", "widths", "undecided", "deciles")
-    pictures = {name: getattr(scored_figures, name)(content) for name in names}
-    html = render("scored.html", content, pictures=pictures, numbers_name=numbers.name)
-    write_page(page, numbers, html, content)
-    return content
+__getattr__ = late_names(
+    __name__,
+    {
+        "box_plots": "dea.figures",
+        "card_of": "model.card",
+        "correlation_matrix": "dea.figures",
+        "model_card": "model.card",
+        "write_dea_report": "dea.report",
+        "write_report": "model.report",
+        "write_scored_report": "scored.report",
+    },
+)

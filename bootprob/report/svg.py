@@ -17,7 +17,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from bootprob.report.figure_tables import FigureTable
+from bootprob.report.figure_table import FigureTable
 
 __all__ = ["COLORS", "Picture", "draw_picture"]
 

@@ -1,15 +1,12 @@
 """Which columns are worth measuring."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from bootprob.selection.alignment_selector import KernelAlignmentSelector
-    from bootprob.selection.cost_sensitive_selector import CostSensitiveSelector
-    from bootprob.selection.feature_costs import FeatureCosts
-    from bootprob.selection.pareto_front import ParetoFront, ParetoPoint
-    from bootprob.selection.pareto_svc import ParetoSVC
-    from bootprob.selection.results import Found, SelectionResult
+from bootprob.optimization.search_result import Found, SelectionResult
+from bootprob.selection.alignment.selector import KernelAlignmentSelector
+from bootprob.selection.cost_sensitive.selector import CostSensitiveSelector
+from bootprob.selection.feature_costs import FeatureCosts
+from bootprob.selection.pareto.front import ParetoFront, ParetoPoint
+from bootprob.selection.pareto.svc import ParetoSVC
+from bootprob.selection.stability import SelectionStability, selection_stability
 
 __all__ = [
     "CostSensitiveSelector",
@@ -20,22 +17,6 @@ __all__ = [
     "ParetoPoint",
     "ParetoSVC",
     "SelectionResult",
+    "SelectionStability",
+    "selection_stability",
 ]
-
-# Benchmarking of units (`bootprob.dea`) uses modules of this package that need no torch.
-_LATER = {
-    "CostSensitiveSelector": "bootprob.selection.cost_sensitive_selector",
-    "FeatureCosts": "bootprob.selection.feature_costs",
-    "Found": "bootprob.selection.results",
-    "KernelAlignmentSelector": "bootprob.selection.alignment_selector",
-    "ParetoFront": "bootprob.selection.pareto_front",
-    "ParetoPoint": "bootprob.selection.pareto_front",
-    "ParetoSVC": "bootprob.selection.pareto_svc",
-    "SelectionResult": "bootprob.selection.results",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'bootprob.selection' has no attribute {name!r}")

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["FeatureCosts"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

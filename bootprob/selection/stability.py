@@ -15,17 +15,16 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 
 from bootprob.exceptions import DataError
 from bootprob.intervals.votes import wilson
-from bootprob.labels import encode_classes
-from bootprob.progress import progress_bar
-from bootprob.resampling import bootstrap_counts, draw_entropy
+from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
+from bootprob.preparation.labels import encode_classes
+from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["SelectionStability", "selection_stability"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 METRICS = ("log_loss", "brier_score", "error_rate")
 _LEAST_PROBABILITY = 1e-15  # of what happened, for the log-loss
@@ -167,7 +166,7 @@ def selection_stability(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.feature_selection import SelectKBest
     >>> from bootprob import BootstrapSVC
-    >>> from bootprob.selection.stability import selection_stability
+    >>> from bootprob.selection import selection_stability
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> found = selection_stability(
     ...     SelectKBest(k=3),
@@ -189,7 +188,7 @@ def selection_stability(
             f"{type(selector).__name__} has no get_support, which tells the columns it chose."
         )
     if model is None:
-        from bootprob.estimator import BootstrapSVC
+        from bootprob.ensemble.estimator import BootstrapSVC
 
         model = BootstrapSVC(kernel="rbf", n_bootstraps=50)
     labels = column_or_1d(y)

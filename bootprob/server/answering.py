@@ -9,17 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bootprob.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_PROBABILITIES
-from bootprob.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
@@ -35,10 +33,10 @@ from bootprob.server.tensors import (
     reply_tensors,
     rows_of,
 )
+from bootprob.tables.columns import level_text
 
 __all__ = ["Answering", "json_reply"]
 
-Floats = NDArray[np.float64]
 
 _T = TypeVar("_T")
 _SHORT_REPLY = 256  # rows: written in a millisecond or two

@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from bootprob import __version__
 from bootprob.exceptions import DataError
+from bootprob.runtime.version import __version__
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.bounded import Bounded, refuse_overload
@@ -41,9 +41,9 @@ from bootprob.server.schemas import (
 from bootprob.server.served_model import ServedModel
 
 if TYPE_CHECKING:
-    from bootprob.estimator import BootstrapSVC
-    from bootprob.mistake_costs import MistakeCosts
-    from bootprob.tables import TableModel
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.mistake_costs import MistakeCosts
+    from bootprob.tables.model import TableModel
 
 __all__ = ["create_app"]
 

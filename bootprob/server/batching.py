@@ -15,16 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
 from bootprob.server.served_model import Scores
 
 __all__ = ["MicroBatcher"]
 
-Floats = NDArray[np.float64]
 
 _LONGEST_RETRY = 60  # seconds
 _FORGET = 0.9  # of the past, with every call, in the measured rate

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.columns import Kind, level_text
 from bootprob.exceptions import DataError
-from bootprob.tables import TableModel
+from bootprob.runtime.arrays import Floats
+from bootprob.tables.columns import Kind, level_text
+from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
-    from bootprob.estimator import BootstrapSVC
+    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["Columns"]
 
-Floats = NDArray[np.float64]
 
 _YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
 

@@ -20,13 +20,13 @@ from fastapi import FastAPI
 from uvicorn.supervisors import Multiprocess
 
 from bootprob.exceptions import DataError
-from bootprob.mistake_costs import MistakeCosts
-from bootprob.persistence import load
+from bootprob.persistence.save_load import load
 from bootprob.server.app import check_token, create_app
 from bootprob.server.connections import BoundedProtocol, Connections
 from bootprob.server.descriptors import room_for
 from bootprob.server.draining import draining
 from bootprob.server.limits import Limits
+from bootprob.tables.mistake_costs import MistakeCosts
 
 __all__ = ["check_host", "run"]
 
@@ -67,7 +67,7 @@ def run(
     Parameters
     ----------
     path : Path
-        What `bootprob.persistence.save` wrote.
+        What `bootprob.save` wrote.
     host, port : str, int
         Where to listen.
     name : str

@@ -18,8 +18,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from bootprob.columns import LARGEST
 from bootprob.server.columns import Columns
+from bootprob.tables.columns import LARGEST
 
 __all__ = [
     "UNKNOWN_KEY",

@@ -12,19 +12,18 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from bootprob.calibration.calibrated import both, both_intervals
+from bootprob.ensemble.scoring.rows import NewRows
 from bootprob.exceptions import DataError, LackOfFitWarning
-from bootprob.mistake_costs import MistakeCosts
-from bootprob.probabilities import both, both_intervals
-from bootprob.scoring import NewRows
+from bootprob.runtime.arrays import Floats
 from bootprob.server.columns import Columns
-from bootprob.tables import TableModel
+from bootprob.tables.mistake_costs import MistakeCosts
+from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
-    from bootprob.estimator import BootstrapSVC
+    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["Scores", "ServedModel"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class ServedModel:
         version: str,
         costs: MistakeCosts | None = None,
     ) -> None:
-        from bootprob.estimator import BootstrapSVC
+        from bootprob.ensemble.estimator import BootstrapSVC
 
         if not isinstance(model, (BootstrapSVC, TableModel)):
             raise TypeError(

@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter, ValidationError
 
-from bootprob.columns import LARGEST
+from bootprob.runtime.arrays import Floats
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
 from bootprob.server.schemas import InferInput
 from bootprob.server.served_model import Scores, ServedModel
+from bootprob.tables.columns import LARGEST
 
 __all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]
 
-Floats = NDArray[np.float64]
 
 _NUMBERS = ("FP64", "FP32", "INT64", "INT32")
 _INTEGERS: dict[str, type[np.signedinteger[Any]]] = {"INT64": np.int64, "INT32": np.int32}

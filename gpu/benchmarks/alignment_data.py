@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from datasets import FOLDER
 from numpy.typing import NDArray
 
 from bootprob.datasets.catalog import CATALOG
 from bootprob.datasets.finding import present
 from bootprob.datasets.reading import read
+from datasets import FOLDER
 
 __all__ = ["POSITIVE", "clusters_on_cubes", "prepared"]
 

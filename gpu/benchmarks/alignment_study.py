@@ -28,7 +28,7 @@ from sklearn.svm import SVC, LinearSVC
 from study_results import DOCS, load, save, standardised
 
 from bootprob.selection import KernelAlignmentSelector
-from bootprob.selection.alignment import sigest_gamma
+from bootprob.selection.alignment.alignment import sigest_gamma
 
 __all__ = ["main", "render", "search", "synthetic"]
 

@@ -30,8 +30,8 @@ from environment import ROOT, describe
 
 from bootprob.batch_scoring import ScoringOptions, ScoringSummary, score_dataset
 from bootprob.batch_scoring.row_scoring import rows_at_once
-from bootprob.console import peak_memory
-from bootprob.tables import TableModel
+from bootprob.cli.console import peak_memory
+from bootprob.tables.model import TableModel
 
 RESULT = ROOT / "docs" / "results" / "batch_scoring.json"
 DOCUMENT = ROOT / "docs" / "batch_scoring_rates.md"

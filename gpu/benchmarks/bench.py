@@ -30,9 +30,10 @@ def main() -> None:
     from environment import cores, describe
     from our_timing import compile_seconds
     from peers import installed
+    from workloads import WORKLOADS, absent, make
+
     from report import DOCS
     from report import main as write_document
-    from workloads import WORKLOADS, absent, make
 
     arguments = _arguments(list(WORKLOADS))
     docs = arguments.docs or DOCS

@@ -27,11 +27,12 @@ from calibration_document import main as write_document
 from calibration_losses import summarise
 from calibration_methods import AUTO, OURS, PEERS, OutOfBag, of_peers
 from calibration_store import Store
-from datasets import FOLDER, LOADERS, at_hand
 from environment import ROOT
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from study_results import DOCS, load, save
+
+from datasets import FOLDER, LOADERS, at_hand
 
 __all__ = ["GROUPS", "KERNELS", "NAMES", "VARIANTS", "main", "measure", "pairs", "splits"]
 

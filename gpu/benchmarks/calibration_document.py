@@ -16,6 +16,7 @@ import numpy as np
 from calibration_losses import LOSSES, Comparison, compare
 from calibration_methods import OURS, PEERS
 from study_results import DOCS, load
+
 from tables import figures, markdown
 
 __all__ = ["against_peers", "best_peer", "choices", "differences", "losses", "main", "variants"]

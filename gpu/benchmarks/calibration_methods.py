@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC
 from bootprob.calibration import CALIBRATORS, choose_calibration, vote_logits
-from bootprob.grids import DEFAULT_C
+from bootprob.preparation.grids import DEFAULT_C
 
 __all__ = [
     "AUTO",

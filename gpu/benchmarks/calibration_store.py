@@ -10,7 +10,7 @@ import numpy as np
 from calibration_methods import OutOfBag
 from numpy.typing import NDArray
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["Measured", "Store"]
 

@@ -15,10 +15,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from datasets import LOADERS
 
 from bootprob import BootstrapSVC
 from bootprob_gpu import Status
+from datasets import LOADERS
 
 OUT = Path(__file__).parents[2] / "docs" / "results" / "convergence.json"
 RBF_ROWS = 2000

@@ -9,9 +9,9 @@ import argparse
 from pathlib import Path
 
 from study_results import DOCS
-from tables import markdown
 
 from bootprob.datasets import CATALOG, Source
+from tables import markdown
 
 __all__ = ["BEGIN", "END", "main", "table"]
 

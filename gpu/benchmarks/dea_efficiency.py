@@ -25,10 +25,10 @@ import numpy as np
 from study_results import DOCS, save
 
 from bootprob.dea import Panel, efficiency
-from bootprob.dea.efficiency_program import Returns, unit_program
-from bootprob.dea.efficiency_solvers import Linprog
-from bootprob.dea.envelopment_side import EnvelopmentSide
-from bootprob.files import replace_when_complete
+from bootprob.dea.efficiencies.envelopment import EnvelopmentSide
+from bootprob.dea.efficiencies.program import Returns, unit_program
+from bootprob.dea.efficiencies.solvers import Linprog
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["main", "measure", "random_panel"]
 

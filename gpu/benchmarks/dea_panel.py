@@ -35,7 +35,7 @@ from bootprob.dea import (
     select_outputs,
     selection_curve,
 )
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["Settings", "correlations", "main", "synthetic_panel"]
 

@@ -16,8 +16,8 @@ import numpy as np
 from our_timing import time_best
 from synthetic import mixed_columns
 
-from bootprob.resampling import bootstrap_counts
-from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Problem, fit, scale_gamma
 
 __all__ = ["BASE", "SIZES", "measure", "slopes"]

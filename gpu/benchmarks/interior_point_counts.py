@@ -4,10 +4,10 @@
 
 Trains jobs of `workloads` by the batched interior point in plain torch, which takes the same steps
 as the kernels, and counts problem-iterations, launches, waits and bytes: as the rules of
-`bootprob_gpu.answered_problems` have it, and as they were before ("before": no kernel skipped a
-problem, no replayed batch shrank, every count was waited for). Prints the table of docs/engine.md.
-A job of fewer bootstrap samples than 500 is counted as if they came again and again. No time is in
-here: nothing but counts.
+`bootprob_gpu.interior_point.answered_problems` have it, and as they were before ("before": no
+kernel skipped a problem, no replayed batch shrank, every count was waited for). Prints the table of
+docs/engine.md. A job of fewer bootstrap samples than 500 is counted as if they came again and
+again. No time is in here: nothing but counts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from workloads import BOOTSTRAPS, WORKLOADS, absent, make
 
 from bootprob_gpu import fit
-from bootprob_gpu.answered_problems import leave
-from bootprob_gpu.interior_point import _REPLAYED_CELLS
-from bootprob_gpu.linear_training import gpu_block
+from bootprob_gpu.interior_point.answered_problems import leave
+from bootprob_gpu.interior_point.batched import _REPLAYED_CELLS
+from bootprob_gpu.interior_point.blocks import gpu_block
 
 __all__ = [
     "STEP_LAUNCHES", "Executed", "executed", "job", "kernel_bytes", "product_bytes",
@@ -102,7 +102,7 @@ def executed(
     replayed : bool
         Whether its steps are replayed as a graph.
     rule : callable
-        When answered problems leave, as `bootprob_gpu.answered_problems.leave`.
+        When answered problems leave, as `bootprob_gpu.interior_point.answered_problems.leave`.
     late : bool
         Whether the count of a replayed batch comes an iteration late.
     skipping : bool

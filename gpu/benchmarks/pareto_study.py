@@ -19,7 +19,6 @@ from typing import Any
 import documents
 import numpy as np
 import pandas as pd
-from datasets import FOLDER, at_hand
 from numpy.typing import NDArray
 from pareto_printed import TABLE_3
 from sklearn.exceptions import ConvergenceWarning
@@ -29,12 +28,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from study_results import DOCS, load, save
-from tables import markdown
 
 from bootprob.datasets import CATALOG
 from bootprob.datasets import load as load_data
 from bootprob.datasets.finding import places, present
 from bootprob.selection import ParetoSVC
+from datasets import FOLDER, at_hand
+from tables import markdown
 
 __all__ = ["CASES", "PEERS", "Case", "main", "measure", "rows_of", "split", "turneys_costs"]
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from peers import load
 from svm import Machine
 
-from bootprob.grids import DEFAULT_C
+from bootprob.preparation.grids import DEFAULT_C
 
 if TYPE_CHECKING:
     from workloads import Workload

@@ -15,11 +15,12 @@ from typing import Any
 
 import documents
 import matplotlib as mpl
-import tables
 from gpu_results import FOLDER, newest
 from growth import slopes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter
+
+import tables
 
 __all__ = ["DOCS", "draw_growth", "main", "render"]
 

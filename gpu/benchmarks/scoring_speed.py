@@ -21,7 +21,7 @@ from our_timing import PeakMemory
 from threadpoolctl import threadpool_limits
 
 from bootprob_gpu import Certificate, FittedBatch
-from bootprob_gpu.scorers import ReplicateScores, Votes
+from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
 __all__ = ["measure"]
 

@@ -173,7 +173,7 @@ def naive(path: str, port: int) -> None:
     from pydantic import BaseModel
 
     from bootprob import BootstrapSVC
-    from bootprob.persistence import load
+    from bootprob.persistence.save_load import load
 
     model = load(path)
     assert isinstance(model, BootstrapSVC)
@@ -232,7 +232,7 @@ def measure(seconds: float, sizes: list[int], n_bootstraps: int) -> dict[str, An
     from sklearn.datasets import load_breast_cancer
 
     from bootprob import BootstrapSVC
-    from bootprob.persistence import save
+    from bootprob.persistence.save_load import save
 
     X, y = load_breast_cancer(return_X_y=True)
     new = X + np.random.default_rng().normal(scale=0.1, size=X.shape) * X.std(axis=0)
@@ -258,7 +258,7 @@ def _phases(
         return [sys.executable, __file__, "--naive", path, "--port", str(port)]
 
     def ours(port: int) -> list[str]:
-        main_ = "from bootprob.cli import main; main()"
+        main_ = "from bootprob.cli.__main__ import main; main()"
         queue = ["--queue-rows", str(_QUEUE_ROWS)]
         return [sys.executable, "-c", main_, "serve", path, "--port", str(port), *queue]
 

@@ -2,7 +2,7 @@
 
     python gpu/benchmarks/smo_counts.py [--replicates 48] [--out FILE]
 
-The walk of `bootprob_gpu.triton_smo_registers` in numba, pair by pair: iterations, rows of Gram
+The walk of `bootprob_gpu.smo.triton_registers` in numba, pair by pair: iterations, rows of Gram
 matrices read, gradients computed anew, and how the paths fill a GPU. Before: all rows, float64,
 paths in the order of their numbers. After: rows of weight, float32 Gram matrices that float64 ones
 certify, the γ that take longest first. Nothing in here is a time.
@@ -35,8 +35,8 @@ OUT = Path(__file__).parents[2] / "docs" / "results" / "smo_counts.json"
 MULTIPROCESSORS = 132  # of an H100
 REPLICATES = 500  # of the job whose schedule is made from paths of those that were walked
 SECTOR = 32  # bytes that memory is read by
-GPU_PATHS = 8192  # of a launch, if there are: `bootprob_gpu.dual_training._GPU_PATHS`
-CLAIMS = 16  # `bootprob_gpu.smo_batched.REFUTED`
+GPU_PATHS = 8192  # of a launch, if there are: `bootprob_gpu.smo.blocks._GPU_PATHS`
+CLAIMS = 16  # `bootprob_gpu.smo.batched.REFUTED`
 _FAR, _SNAP, _TINY = 2.0**100, 1e-14, np.float32(1e-12)
 _CHECK_EVERY, _REFRESH_EVERY, _PATIENCE = 64, 64 * 64, 256 * 64
 
@@ -272,7 +272,7 @@ def schedules(n_iter: NDArray[np.int64], gamma: Floats, places: int, block: int)
     blocks = [n_iter[start : start + block] for start in range(0, len(n_iter), block)]
     logarithm = np.log(gamma)
     middle = np.argsort(abs(logarithm - (logarithm.min() + logarithm.max()) / 2), kind="stable")
-    # As `bootprob_gpu.batched_dual` does: by the middle of the grid, later by the block before.
+    # As `bootprob_gpu.smo.batched_paths`: by the middle of the grid, later by the block before.
     ranks = [middle] + [np.argsort(-each.sum(0), kind="stable") for each in blocks[:-1]]
     ours = zip(blocks, ranks, strict=True)
     return {

@@ -16,8 +16,9 @@ import documents
 import numpy as np
 from studies_probabilities import DATA_SETS, best_C_errors, differences, errors, measured_with
 from study_results import DOCS, load
-from tables import figures, markdown
 from thesis_numbers import COLUMNS, PRINTED_TOO, SQUARED_ERROR, TABLE_2_2, TARGET, TPR_IMPOSED
+
+from tables import figures, markdown
 
 __all__ = ["main", "squared_errors", "table_2_2"]
 

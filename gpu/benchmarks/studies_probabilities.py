@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tables import figures, markdown
 from thesis_numbers import PAPER_PROBABILITY_ERROR, PROBABILITY_ERROR, PROBABILITY_METHODS
+
+from tables import figures, markdown
 
 __all__ = ["DATA_SETS", "best_C_errors", "differences", "errors", "measured_with"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from environment import describe
 from numpy.typing import NDArray
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["DOCS", "load", "rates", "save", "standardised"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from bootprob.grids import DEFAULT_C, PAPER_GAMMA
+from bootprob.preparation.grids import DEFAULT_C, PAPER_GAMMA
 from bootprob_gpu import Problem, iter_fit
 
 __all__ = ["Chosen", "Criterion", "Grid", "asked_share", "choose", "equal_costs", "two_costs"]

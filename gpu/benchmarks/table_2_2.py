@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from studies_document import main as write_document
@@ -28,6 +27,7 @@ from svm_tuning import Chosen, Criterion, Grid, asked_share, choose, equal_costs
 from thesis_numbers import PRINTED_TOO, TABLE_2_2, TARGET
 
 from bootprob.constrained import ConstrainedSVC
+from datasets import FOLDER, LOADERS, at_hand
 
 __all__ = ["Fold", "folds_of", "main", "measure", "rows_of"]
 

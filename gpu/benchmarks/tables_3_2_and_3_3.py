@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
@@ -27,6 +26,7 @@ from studies_document import main as write_document
 from study_results import DOCS, load, save
 
 from bootprob import BootstrapSVC
+from datasets import FOLDER, LOADERS, at_hand
 
 __all__ = ["METHODS", "NAMES", "main", "measure", "settings_of", "splits"]
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from studies_document import main as write_document
@@ -26,7 +25,8 @@ from study_results import DOCS, load, rates, save
 from thesis_numbers import TPR_IMPOSED
 
 from bootprob import BootstrapSVC
-from bootprob.resampling import bootstrap_counts
+from bootprob.preparation.bootstrap import bootstrap_counts
+from datasets import FOLDER, LOADERS, at_hand
 
 __all__ = ["NAMES", "evaluate", "main", "measure", "training_time"]
 

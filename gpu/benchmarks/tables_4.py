@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from cardinality_bounded import cardinality_bounded
-from datasets import FOLDER, LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
@@ -29,7 +28,8 @@ from thesis_numbers_4 import PAIRS_4_10, RADIAL, TABLE_4_2
 from bootprob import datasets
 from bootprob.exceptions import UnattainableRateError
 from bootprob.selection import CostSensitiveSelector
-from bootprob.selection.cost_sensitive_classifier import train_on_kept
+from bootprob.selection.cost_sensitive.classifier import train_on_kept
+from datasets import FOLDER, LOADERS, at_hand
 
 __all__ = ["main", "measure", "rows_of"]
 

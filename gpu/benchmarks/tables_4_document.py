@@ -13,8 +13,9 @@ from typing import Any
 import documents
 import numpy as np
 from study_results import DOCS, load
-from tables import figures, markdown
 from thesis_numbers_4 import SVM, TABLE_4_2, TABLE_4_4, TABLE_4_9, TABLE_4_10, TABLES
+
+from tables import figures, markdown
 
 __all__ = ["main"]
 

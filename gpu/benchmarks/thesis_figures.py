@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from datasets import LOADERS, at_hand
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -25,8 +24,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC
-from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Problem, iter_fit
+from datasets import LOADERS, at_hand
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from datasets import FOLDER, LOADERS, Data
 from numpy.typing import NDArray
 from svm import Kernel, Machine
 from synthetic import adult_like, gene_like
 
-from bootprob.grids import DEFAULT_C, GAMMA_MULTIPLES, gamma_grid
-from bootprob.resampling import bootstrap_counts
-from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.grids import DEFAULT_C, GAMMA_MULTIPLES, gamma_grid
+from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Problem
+from datasets import FOLDER, LOADERS, Data
 
 __all__ = ["WORKLOADS", "Workload", "absent", "make"]
 
@@ -42,7 +42,7 @@ class Workload:
         The bootstrap samples that are measured.
     kernel : {"linear", "rbf"}
     gamma : str
-        What `bootprob.grids.gamma_grid` makes the grid of γ from; for "rbf".
+        What `bootprob.preparation.grids.gamma_grid` makes the grid of γ from; for "rbf".
     chunk : int or None
         Replicates in a call of ours; None trains all in one.
     estimator : bool

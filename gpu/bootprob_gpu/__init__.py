@@ -5,8 +5,8 @@ labels, multiplicities and a grid, and returns coefficients with a certificate f
 """
 
 from bootprob_gpu.certificate import Certificate, Status
-from bootprob_gpu.fitted import FittedBatch
 from bootprob_gpu.kernels import median_gamma, scale_gamma
+from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import InputError, Kernel, Problem
 from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit, resolve_device
 

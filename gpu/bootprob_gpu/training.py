@@ -10,12 +10,12 @@ from typing import Literal, get_args
 import numpy as np
 import torch
 
-from bootprob_gpu.dual_training import train_dual
-from bootprob_gpu.fitted import FittedBatch
-from bootprob_gpu.linear_training import train_linear
-from bootprob_gpu.numba_choice import numba_error, numba_loads
+from bootprob_gpu.hardware.numba_choice import numba_error, numba_loads
+from bootprob_gpu.hardware.triton_choice import use_triton
+from bootprob_gpu.interior_point.blocks import train_linear
+from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import InputError, Problem
-from bootprob_gpu.triton_choice import use_triton
+from bootprob_gpu.smo.blocks import train_dual
 
 __all__ = ["Solver", "choose_solver", "fit", "iter_fit", "resolve_device"]
 

@@ -9,7 +9,7 @@ from jobs import GERMAN, Table, table
 from record import Record
 
 from bootprob import BootstrapSVC
-from bootprob_gpu.numba_choice import numba_loads
+from bootprob_gpu.hardware.numba_choice import numba_loads
 
 __all__ = ["run"]
 

@@ -17,7 +17,7 @@ from jobs import GERMAN, batch, table
 from record import PartIncompleteError, Record
 
 from bootprob_gpu import FittedBatch, Problem, fit
-from bootprob_gpu.numba_choice import numba_loads
+from bootprob_gpu.hardware.numba_choice import numba_loads
 
 __all__ = ["run"]
 

@@ -29,8 +29,8 @@ _GRACE = 4.0  # seconds to stop the tests and read what they said
 def kernels(record: Record) -> None:
     """Tests of what only a GPU does: compiled kernels against their twins, graphs, streams."""
     folder = ROOT / "tests" / "gpu"
-    files = [file for file in sorted(folder.glob("test_*.py")) if _needs_a_gpu(file)]
-    tiny = [folder / "test_triton_choice.py", folder / "test_votes.py"]
+    files = [file for file in sorted(folder.rglob("test_*.py")) if _needs_a_gpu(file)]
+    tiny = [folder / "hardware" / "test_triton_choice.py", folder / "scoring" / "test_votes.py"]
     # Loops that Numba compiles are the CPU's: that their tests were left out is no loss here.
     _run(
         record,
@@ -69,7 +69,7 @@ def _run(
                 *("-p", "test_log", "-p", "no:cacheprovider", "-o", "addopts="),
                 # Other versions of packages may warn; but a twin must not stand in unnoticed.
                 *("-W", "default"),
-                *("-W", "error::bootprob_gpu.triton_choice.KernelFallbackWarning"),
+                *("-W", "error::bootprob_gpu.hardware.triton_choice.KernelFallbackWarning"),
                 *(("-n", str(_PROCESSES)) if parallel else ()),
                 *options,
                 *(str(file.relative_to(ROOT)) for file in files),

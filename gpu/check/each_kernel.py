@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from record import PartIncompleteError, Record
 
-from bootprob_gpu import Certificate, Problem, fit, triton_smo
-from bootprob_gpu.interior_point_state import State
-from bootprob_gpu.triton_choice import triton_kernels, witnessed
+from bootprob_gpu import Certificate, Problem, fit
+from bootprob_gpu.hardware.triton_choice import triton_kernels, witnessed
+from bootprob_gpu.interior_point.state import State
+from bootprob_gpu.smo import triton_paths as triton_smo
 
 __all__ = ["launch_all", "run"]
 
@@ -113,7 +114,7 @@ def _kernels(device: torch.device) -> Iterator[None]:
         if device.type == "cuda":
             yield
             return
-        from bootprob_gpu.triton_interpreted import loop_bounds
+        from bootprob_gpu.hardware.triton_interpreted import loop_bounds
 
         with loop_bounds():
             yield

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from plan import ROOT
 from sklearn.datasets import load_breast_cancer
 
-from bootprob.grids import DEFAULT_C, gamma_grid
-from bootprob.resampling import bootstrap_counts
-from bootprob.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.grids import DEFAULT_C, gamma_grid
+from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Kernel, Problem
 
 __all__ = ["GERMAN", "Table", "batch", "table"]

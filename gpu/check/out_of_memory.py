@@ -18,7 +18,8 @@ from jobs import Table, batch, table
 from record import Record
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import FittedBatch, Status, fit, iter_fit, memory
+from bootprob_gpu import FittedBatch, Status, fit, iter_fit
+from bootprob_gpu.hardware import memory
 
 __all__ = ["run"]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from plan import ROOT
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["ResultFile", "finite", "source"]
 

@@ -14,7 +14,7 @@ from record import Record
 from timing import Stopwatch, peak_bytes, summary
 
 from bootprob_gpu import FittedBatch, fit
-from bootprob_gpu.triton_choice import triton_kernels
+from bootprob_gpu.hardware.triton_choice import triton_kernels
 
 __all__ = ["by_twins", "run"]
 

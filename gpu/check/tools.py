@@ -53,7 +53,7 @@ def _can_run(path: Path) -> bool:
 
 def kernel_functions() -> set[str]:
     """Names of the kernels: functions that Triton compiles and that no other one calls."""
-    paths = (ROOT / "gpu" / "bootprob_gpu").glob("triton_*.py")
+    paths = (ROOT / "gpu" / "bootprob_gpu").rglob("triton_*.py")
     texts = [path.read_text(encoding="utf-8") for path in paths]
     everywhere = {name for text in texts for name in _CALLED.findall(text)}
     return {

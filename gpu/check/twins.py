@@ -9,7 +9,7 @@ from jobs import GERMAN, Table, batch, table
 from record import Record
 
 from bootprob_gpu import FittedBatch, Kernel, Status, choose_solver, fit
-from bootprob_gpu.triton_choice import triton_kernels
+from bootprob_gpu.hardware.triton_choice import triton_kernels
 
 __all__ = ["run"]
 

@@ -17,7 +17,7 @@ import triton
 from launches import Variant
 from triton import knobs
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = ["Results", "compiled", "measure"]
 

@@ -15,13 +15,13 @@ from launches import Launch, noted_launches
 
 from bootprob_gpu import Problem
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.dual_training import train_dual
-from bootprob_gpu.interior_point import interior_point
-from bootprob_gpu.interior_point_state import start
-from bootprob_gpu.normal_matrices import NormalMatrices
-from bootprob_gpu.triton_certificate import judge
-from bootprob_gpu.triton_choice import triton_kernels
-from bootprob_gpu.triton_votes import count_votes
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.interior_point.batched import interior_point
+from bootprob_gpu.interior_point.normal_matrices import NormalMatrices
+from bootprob_gpu.interior_point.state import start
+from bootprob_gpu.interior_point.triton_certificate import judge
+from bootprob_gpu.scoring.triton_votes import count_votes
+from bootprob_gpu.smo.blocks import train_dual
 
 __all__ = ["JOBS", "RBF_JOBS", "all_launches"]
 

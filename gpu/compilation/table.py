@@ -12,7 +12,7 @@ from launches import Variant
 from occupancy import LIMITS
 from shapes import all_launches
 
-from bootprob.files import replace_when_complete
+from bootprob.runtime.files import replace_when_complete
 
 __all__ = [
     "ROOT", "TABLE", "Row", "all_variants", "faults", "grown", "read", "row", "title", "write",

@@ -20,8 +20,8 @@ from hardware import H100, UNCERTAINTY, ceilings
 from jobs import GERMAN, Table, batch, table
 from plan import ROOT
 
-from bootprob.resampling import bootstrap_counts
-from bootprob.standardization import bootstrap_scale
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.standardization import bootstrap_scale
 from bootprob_gpu import Problem, fit
 
 __all__ = ["predictions"]

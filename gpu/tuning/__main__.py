@@ -33,8 +33,8 @@ from plan import ROOT
 from result_file import ResultFile, now, source
 from tuner import Tuner
 
-from bootprob_gpu.launch_shapes import TABLE
-from bootprob_gpu.triton_interpreted import loop_bounds
+from bootprob_gpu.hardware.launch_shapes import TABLE
+from bootprob_gpu.hardware.triton_interpreted import loop_bounds
 
 BUDGET = 400.0
 """Seconds after which no finding is begun."""

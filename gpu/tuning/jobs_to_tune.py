@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu import FittedBatch, Problem, Status, fit
-from bootprob_gpu.triton_choice import triton_kernels
-from bootprob_gpu.votes import vote_counter
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.scoring.votes import vote_counter
 
 __all__ = ["Job", "linear", "rbf", "votes"]
 
@@ -63,7 +63,7 @@ def votes(
 
     In small whole numbers, whose products are exact in any order: counts must be equal.
     """
-    from bootprob_gpu.triton_votes import count_votes
+    from bootprob_gpu.scoring.triton_votes import count_votes
 
     draws = torch.Generator(device).manual_seed(0)
 

@@ -14,8 +14,8 @@ from findings import Candidate, Finding
 from jobs_to_tune import Job
 from timing import timed
 
-from bootprob.files import replace_when_complete
-from bootprob_gpu.launch_shapes import FORMAT, parsed, trial
+from bootprob.runtime.files import replace_when_complete
+from bootprob_gpu.hardware.launch_shapes import FORMAT, parsed, trial
 
 __all__ = ["Tuner"]
 

@@ -11,11 +11,11 @@ from sklearn.datasets import load_breast_cancer
 from bootprob.constrained import exact, mixed_integer
 from bootprob.constrained.exact import solve_exact
 from bootprob.constrained.mixed_integer import Found, solve_by_scip
-from bootprob.constrained.optional_solvers import choose_solver
 from bootprob.constrained.outer_approximation import solve_by_outer_approximation
 from bootprob.constrained.problem import ConstrainedProblem, Requirement, Solution
 from bootprob.constrained.reduction import reduce_problem
 from bootprob.exceptions import BootprobError, DataError
+from bootprob.optimization.solvers import choose_solver
 
 SOLVERS = ["SCIP", "HIGHS"]
 ASKED = {
@@ -380,7 +380,7 @@ def test_options_out_of_range(rng, bad):
 def test_solvers_that_are_missing(monkeypatch):
     there = {"cvxpy", "highspy", "pyscipopt"}
     monkeypatch.setattr(
-        "bootprob.constrained.optional_solvers.find_spec", lambda name: name in there or None
+        "bootprob.optimization.solvers.find_spec", lambda name: name in there or None
     )
     assert choose_solver() == "SCIP"
     assert choose_solver("highs") == "HIGHS"

@@ -7,11 +7,11 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-import bootprob.dea.batched_scores as batch_module
+import bootprob.dea.efficiencies.batched as batch_module
 from bootprob.dea import Panel, efficiency
-from bootprob.dea.batched_scores import propose
-from bootprob.dea.envelopment_side import EnvelopmentSide
-from bootprob.dea.multiplier_batch import solve_weights
+from bootprob.dea.efficiencies.batched import propose
+from bootprob.dea.efficiencies.envelopment import EnvelopmentSide
+from bootprob.dea.efficiencies.interior_point import solve_weights
 from bootprob_gpu import InputError
 
 RETURNS = ("constant", "variable", "non-increasing", "non-decreasing")

@@ -11,10 +11,10 @@ import pytest
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-import bootprob.dea.envelopment_side as module
+import bootprob.dea.efficiencies.envelopment as module
 from bootprob.dea import Panel, PanelError, efficiency
-from bootprob.dea.efficiency_certificate import certify
-from bootprob.dea.efficiency_solvers import HotHighs, Linprog, Raw
+from bootprob.dea.efficiencies.certificate import certify
+from bootprob.dea.efficiencies.solvers import HotHighs, Linprog, Raw
 from bootprob.exceptions import DataError
 
 RETURNS = ("constant", "variable", "non-increasing", "non-decreasing")
@@ -372,7 +372,7 @@ def test_no_solution_is_no_score(monkeypatch):
 def test_without_highspy(rng, monkeypatch):
     X, Y = ugly_panel(rng)
     hot = efficiency(X, Y, returns="variable", super_efficiency=True)
-    monkeypatch.setattr("bootprob.dea.efficiency_solvers.find_spec", lambda name: None)
+    monkeypatch.setattr("bootprob.dea.efficiencies.solvers.find_spec", lambda name: None)
     assert isinstance(module.make_solver(), Linprog)
     cold = efficiency(X, Y, returns="variable", super_efficiency=True)
     assert cold.status == hot.status

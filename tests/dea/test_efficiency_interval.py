@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import bootprob.dea.efficiency_intervals as module
+import bootprob.dea.efficiencies.intervals as module
 from bootprob.dea import Panel, efficiency, efficiency_interval
-from bootprob.dea.efficiency_intervals import reflected_bandwidth, smoothed_draw
-from bootprob.dea.efficiency_replicates import ReferenceScores
+from bootprob.dea.efficiencies.intervals import reflected_bandwidth, smoothed_draw
+from bootprob.dea.efficiencies.replicates import ReferenceScores
 from bootprob.exceptions import DataError
 
 ANGLES = np.linspace(0, np.pi / 2, 300)
@@ -58,7 +58,7 @@ def test_replicates_are_scores_against_the_pseudo_sample(rng, returns, orientati
     scores = efficiency(panel, **options).scores
     for without in (False, True):
         if without:
-            monkeypatch.setattr("bootprob.dea.efficiency_replicates.find_spec", lambda name: None)
+            monkeypatch.setattr("bootprob.dea.efficiencies.replicates.find_spec", lambda name: None)
         reference = ReferenceScores(panel, returns, orientation, scores)
         assert (reference._shared is None) == without
         X, Y = panel.inputs, panel.outputs

@@ -19,9 +19,14 @@ from bootprob.dea import (
     summarise_curve,
     support_histograms,
 )
-from bootprob.dea.figures import box_plots, contributions, correlation_matrix, histogram_panels
-from bootprob.dea.selection_summary import EfficiencyDistribution
+from bootprob.dea.selection.summary import EfficiencyDistribution
 from bootprob.exceptions import DataError
+from bootprob.report.dea.figures import (
+    box_plots,
+    contributions,
+    correlation_matrix,
+    histogram_panels,
+)
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from bootprob.dea.bounded_efficiencies import BoundedEfficiencies
-from bootprob.dea.constraints import InfeasibleSelectionError, SelectionRules
-from bootprob.dea.joint_selection import select_outputs, selection_curve
-from bootprob.dea.output_selector import OutputSelector
 from bootprob.dea.panel import Panel
-from bootprob.dea.selection_objectives import EfficiencyObjective
-from bootprob.dea.selection_search import OutputSearch
-from bootprob.dea.weight_bounds import WeightBounds
+from bootprob.dea.selection.bounded import BoundedEfficiencies
+from bootprob.dea.selection.joint import select_outputs, selection_curve
+from bootprob.dea.selection.objectives import EfficiencyObjective
+from bootprob.dea.selection.rules import InfeasibleSelectionError, SelectionRules
+from bootprob.dea.selection.search import OutputSearch
+from bootprob.dea.selection.selector import OutputSelector
+from bootprob.dea.selection.weight_bounds import WeightBounds
 from bootprob.exceptions import BootprobError, DataError
 
 UNITS, OUTPUTS = 6, 5

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from bootprob.dea import selection_programs
-from bootprob.dea.constraints import InfeasibleSelectionError, SelectionRules
-from bootprob.dea.joint_selection import select_outputs, selection_curve
 from bootprob.dea.panel import Panel
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.dea.selection import programs as selection_programs
+from bootprob.dea.selection.joint import select_outputs, selection_curve
+from bootprob.dea.selection.rules import InfeasibleSelectionError, SelectionRules
+from bootprob.dea.selection.subsets import SubsetEfficiencies
 from bootprob.exceptions import DataError
 
 THIRD = 1 / 3
@@ -172,7 +172,7 @@ def test_what_the_scan_cannot_settle_is_solved_by_linear_programs(rng, monkeypat
         return -np.inf, -1, -1, 0, len(pairs)
 
     panel = random_panel(rng, 9, 6, 2)
-    monkeypatch.setattr("bootprob.dea.selection_scan_compiled.scan_last_two", unsettled)
+    monkeypatch.setattr("bootprob.dea.selection.scan_compiled.scan_last_two", unsettled)
     found = select_outputs(panel, 3)
     assert found.objective == pytest.approx(brute_force(panel, 3, "mean", {}), abs=1e-7)
     assert found.status == "optimal"
@@ -224,8 +224,8 @@ def test_bounds_hold_without_a_proof(rng, name, options):
 def test_every_bound_of_a_node_holds(rng):
     import math
 
-    from bootprob.dea.selection_bounds import PairBounds, efficiency_ceiling
-    from bootprob.dea.selection_objectives import EfficiencyObjective
+    from bootprob.dea.selection.bounds import PairBounds, efficiency_ceiling
+    from bootprob.dea.selection.objectives import EfficiencyObjective
 
     panel = random_panel(rng, 10, 8, zeros=0.2)
     evaluator = SubsetEfficiencies(panel)
@@ -295,7 +295,7 @@ def test_programs_agree_with_the_enumeration(rng, name, options, inputs):
 
 
 def test_without_cvxpy_the_program_is_not_called_exact(rng, monkeypatch):
-    monkeypatch.setattr("bootprob.constrained.optional_solvers.find_spec", lambda name: None)
+    monkeypatch.setattr("bootprob.optimization.solvers.find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"needs CVXPY .* pip install 'bootprob\[mip\]'") as caught:
         select_outputs(random_panel(rng, 8, 6), 3, method="program")
     assert "exact" not in str(caught.value)

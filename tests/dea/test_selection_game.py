@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bootprob.dea.joint_selection import select_outputs
 from bootprob.dea.panel import Panel
-from bootprob.dea.selection_game import play_selection_game, supported_selection
-from bootprob.dea.subset_efficiencies import SubsetEfficiencies
+from bootprob.dea.selection.game import play_selection_game, supported_selection
+from bootprob.dea.selection.joint import select_outputs
+from bootprob.dea.selection.subsets import SubsetEfficiencies
 from bootprob.exceptions import DataError
 
 
@@ -87,7 +87,7 @@ def test_supported_selection_is_the_best_of_all(panel):
 
 
 def test_exchanges_where_there_are_too_many(panel, monkeypatch):
-    monkeypatch.setattr("bootprob.dea.selection_game._ENUMERATED", 3)
+    monkeypatch.setattr("bootprob.dea.selection.game._ENUMERATED", 3)
     best = select_outputs(panel, 2)
     found = supported_selection(panel, 2, [best.features], share=100)
     assert found.status == "heuristic"

@@ -16,7 +16,7 @@ from bootprob.dea import (
     select_outputs,
 )
 from bootprob.exceptions import DataError
-from bootprob.report.dea import write_dea_report
+from bootprob.report.dea.report import write_dea_report
 from report_pages import check_tables_of_figures
 
 

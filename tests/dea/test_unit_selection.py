@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from bootprob.dea.constraints import InfeasibleSelectionError
 from bootprob.dea.panel import Panel
-from bootprob.dea.single_selection import select_for_unit
+from bootprob.dea.selection.rules import InfeasibleSelectionError
+from bootprob.dea.selection.single import select_for_unit
 from bootprob.exceptions import DataError
 
 UNITS, OUTPUTS, INPUTS = 9, 6, 3

@@ -3,7 +3,7 @@
     python tests/golden/add.py
 
 At each release: run it, and commit the files. They are called by the protocol and the version, an
-existing one is never replaced, and `tests/test_model_files.py` compares what they predict with the
+existing one is never replaced, and `tests/persistence/test_model_files.py` compares what they predict with the
 numbers written here.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from bootprob import BootstrapSVC
-from bootprob.persistence import PROTOCOL, save
-from bootprob.tables import TableModel
+from bootprob.persistence.save_load import PROTOCOL, save
+from bootprob.tables.model import TableModel
 
 HERE = Path(__file__).parent
 

@@ -18,9 +18,10 @@ from pretended_cuda import Driver, pretended_cuda
 from problems import BATCH, REGULAR, UGLY, Case
 from truth import Machine, Truth, cvxpy
 
-from bootprob_gpu import FittedBatch, Problem, Solver, fit, side_streams, triton_choice
-from bootprob_gpu.cuda_graph import Replayed
-from bootprob_gpu.numba_choice import numba_loads
+from bootprob_gpu import FittedBatch, Problem, Solver, fit
+from bootprob_gpu.hardware import side_streams, triton_choice
+from bootprob_gpu.hardware.cuda_graph import Replayed
+from bootprob_gpu.hardware.numba_choice import numba_loads
 
 # For other processes: packages are taken away, a GPU is pretended, a kernel is interpreted.
 collect_ignore = ["bare", "pretended_cuda/at_start", "doubling_kernel.py"]
@@ -152,7 +153,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         params = item.callspec.params if hasattr(item, "callspec") else {}
         return str(params.get("name") or params.get("regular") or params.get("ugly") or "")
 
-    here = [i for i, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    here = [i for i, item in enumerate(items) if Path(__file__).parent in item.path.parents]
     for i, item in zip(here, sorted((items[i] for i in here), key=problem), strict=True):
         items[i] = item
 

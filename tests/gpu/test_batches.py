@@ -10,7 +10,9 @@ from problems import bootstrap_counts, overlapping
 from threadpoolctl import threadpool_info, threadpool_limits
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import FittedBatch, Problem, Status, fit, paths, smo_batched_working_set
+from bootprob_gpu import FittedBatch, Problem, Status, fit
+from bootprob_gpu.hardware import threads as paths
+from bootprob_gpu.smo import batched_working_set as smo_batched_working_set
 
 
 @pytest.fixture

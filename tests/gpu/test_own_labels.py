@@ -7,9 +7,11 @@ import pytest
 import torch
 from problems import bootstrap_counts
 
-from bootprob_gpu import FittedBatch, Problem, Status, dual_training, fit, iter_fit, linear_training
-from bootprob_gpu.memory import chunked
-from bootprob_gpu.triton_choice import triton_kernels
+from bootprob_gpu import FittedBatch, Problem, Status, fit, iter_fit
+from bootprob_gpu.hardware.memory import chunked
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.interior_point import blocks as linear_training
+from bootprob_gpu.smo import blocks as dual_training
 
 PAIRS = [(0, 1), (0, 2), (1, 2)]
 PER_PAIR = 2

@@ -14,21 +14,13 @@ import numpy as np
 import pytest
 import torch
 
-from bootprob_gpu import (
-    Certificate,
-    FittedBatch,
-    Problem,
-    Status,
-    choose_solver,
-    fit,
-    interior_point,
-    iter_fit,
-    triton_smo,
-)
-from bootprob_gpu.kkt_derivative import differentiable_scores, solve_exactly
-from bootprob_gpu.row_stream import blocks_on_device, blocks_on_host
-from bootprob_gpu.scorers import ReplicateScores, Votes
-from bootprob_gpu.triton_choice import triton_kernels
+from bootprob_gpu import Certificate, FittedBatch, Problem, Status, choose_solver, fit, iter_fit
+from bootprob_gpu.derivatives.kkt import differentiable_scores, solve_exactly
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.interior_point import batched as interior_point
+from bootprob_gpu.scoring.row_stream import blocks_on_device, blocks_on_host
+from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
+from bootprob_gpu.smo import triton_paths as triton_smo
 
 CUDA = torch.device("cuda")
 RBF: dict[str, Any] = {"kernel": "rbf", "gamma": [0.3, 1.0]}

@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 
 from bootprob import BootstrapSVC
 from bootprob.baselines import BestCSVC, PlattSVC, SollichSVC
-from bootprob.cli import app
-from bootprob.persistence import load, save
-from bootprob.sensitivity import probability_sensitivity
-from bootprob_gpu.triton_choice import triton_kernels
+from bootprob.cli.__main__ import app
+from bootprob.ensemble.sensitivity import probability_sensitivity
+from bootprob.persistence.save_load import load, save
+from bootprob_gpu.hardware.triton_choice import triton_kernels
 from mixed_tables import credit_table
 
 CLOSE = 1e-6  # probabilities of two devices in float64, as `make gpu-check` has it
@@ -199,7 +199,7 @@ def test_a_file_of_a_gpu_is_loaded_where_there_is_none(no_gpu_seen, tmp_path):
 @pytest.mark.parametrize("name", ["linear", "rbf"])
 def test_a_stopped_fit_goes_on(pretended_gpu, tmp_path, monkeypatch, name):
     for constant, value in {"_REPLICATES": 4, "_CUDA_MODELS": 1, "_CUDA_CELLS": 1}.items():
-        monkeypatch.setattr(f"bootprob.shards.{constant}", value)
+        monkeypatch.setattr(f"bootprob.ensemble.training.shards.{constant}", value)
     job = Job(JOBS[name].parameters | {"C": (2.0,), "tol": 1e-4})
     with triton_kernels("never"):
         whole = job.fitted("cuda").predict_proba(NEW)

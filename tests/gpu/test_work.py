@@ -12,8 +12,10 @@ import torch
 from sklearn.datasets import load_breast_cancer
 from torch.utils.flop_counter import FlopCounterMode
 
-from bootprob_gpu import Problem, dual_training, fit, linear_training
-from bootprob_gpu.memory import chunked
+from bootprob_gpu import Problem, fit
+from bootprob_gpu.hardware.memory import chunked
+from bootprob_gpu.interior_point import blocks as linear_training
+from bootprob_gpu.smo import blocks as dual_training
 
 C = 2.0 ** np.arange(-5, 6)
 

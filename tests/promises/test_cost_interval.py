@@ -5,8 +5,8 @@ import pytest
 from known_truths import TRUTHS
 
 from bootprob import BootstrapSVC
-from bootprob.cost_sensitive import CostSensitiveClassifier
-from bootprob.costs import CostMatrix
+from bootprob.costs.classifier import CostSensitiveClassifier
+from bootprob.costs.matrix import CostMatrix
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 100, 100, 10_000, 0.95
 MATRICES = {

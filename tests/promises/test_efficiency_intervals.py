@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import bootprob.dea.efficiency_intervals as module
+import bootprob.dea.efficiencies.intervals as module
 from bootprob.dea import efficiency_interval
 
 ANGLES = np.linspace(0, np.pi / 2, 300)

@@ -7,8 +7,9 @@ import pytest
 from known_truths import TRUTHS, KnownTruth
 
 from bootprob import BootstrapSVC
-from bootprob.metric_intervals import metric_intervals, out_of_bag_intervals
-from bootprob.reliability import equal_mass_bins
+from bootprob.ensemble import out_of_bag_intervals
+from bootprob.metrics import metric_intervals
+from bootprob.metrics.reliability import equal_mass_bins
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 300, 60, 10_000, 0.95
 METHODS = ("auto", "percentile")

@@ -7,7 +7,7 @@ import pytest
 from known_truths import TRUTHS
 
 from bootprob import BootstrapSVC
-from bootprob.prediction_sets import prediction_sets
+from bootprob.ensemble.conformal import prediction_sets
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 120, 100, 400, 0.9
 CASES = (

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from bootprob import BootstrapSVC
 from bootprob.server import create_app
-from bootprob.tables import TableModel
+from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
 

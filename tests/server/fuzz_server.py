@@ -41,8 +41,8 @@ def main() -> None:
     parser.add_argument("--least", type=int, default=20_000)
     given = parser.parse_args()
 
-    from bootprob.persistence import save
-    from bootprob.tables import TableModel
+    from bootprob.persistence.save_load import save
+    from bootprob.tables.model import TableModel
 
     model = TableModel.fit(credit_table(120), "risk", n_bootstraps=20, random_state=0)
     with tempfile.TemporaryDirectory() as folder:

@@ -65,7 +65,7 @@ def running(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = model.with_suffix(f".{port}.log")
-    program = "from bootprob.cli import main; main()"
+    program = "from bootprob.cli.__main__ import main; main()"
     command = [sys.executable, "-c", program, "serve", str(model), "--port", str(port), *options]
     if most_files is not None:
         command = ["sh", "-c", f'ulimit -n {most_files}; exec "$0" "$@"', *command]

@@ -27,7 +27,7 @@ from server_clients import Server, running  # noqa: E402
 
 if TYPE_CHECKING:
     from bootprob import BootstrapSVC
-    from bootprob.tables import TableModel
+    from bootprob.tables.model import TableModel
 
 LONGEST_WAIT, MOST_MEMORY = 0.1, 200 * 2**20  # seconds, bytes
 REPEATS = 3
@@ -50,7 +50,7 @@ def table_model(n_bootstraps: int = 15) -> TableModel:
     import numpy as np
     import pandas as pd
 
-    from bootprob.tables import TableModel
+    from bootprob.tables.model import TableModel
 
     rng = np.random.default_rng(0)
     half = COLUMNS // 2
@@ -131,7 +131,7 @@ def warm(server: Server) -> int:
 
 
 def main() -> None:
-    from bootprob.persistence import save
+    from bootprob.persistence.save_load import save
 
     wanted = sys.argv[1:]
     for kind, make in (("arrays", model), ("table", table_model)):

@@ -227,7 +227,7 @@ def test_told_to_stop_it_is_not_ready_and_asks_clients_to_connect_anew(array_mod
 
 def test_the_package_itself_does_not_load_the_server():
     heavy = ["fastapi", "uvicorn", "starlette", "prometheus_client"]
-    code = f"import sys, bootprob.cli, bootprob; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, bootprob.cli.__main__; print([m for m in {heavy} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
 
@@ -237,7 +237,7 @@ def test_without_its_packages_it_says_what_to_install():
         "import sys, importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'fastapi' else find(name, *rest)\n"
         "sys.argv = ['bootprob', 'serve', 'any.model']\n"
-        "from bootprob.cli import main; main()"
+        "from bootprob.cli.__main__ import main; main()"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert out.returncode == 1

@@ -14,7 +14,7 @@ import pytest
 from server_clients import Server, running
 
 from bootprob.exceptions import DataError
-from bootprob.persistence import save
+from bootprob.persistence.save_load import save
 from bootprob.server import descriptors
 from bootprob.server.connections import MAX_HEADERS
 

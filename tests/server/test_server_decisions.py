@@ -8,9 +8,9 @@ from fastapi.testclient import TestClient
 from server_clients import records_of
 
 from bootprob import BootstrapSVC, DataError
-from bootprob.mistake_costs import MistakeCosts
 from bootprob.server import create_app
-from bootprob.tables import TableModel
+from bootprob.tables.mistake_costs import MistakeCosts
+from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
 INFER = "/v2/models/model/infer"

@@ -13,7 +13,7 @@ from hostile_bodies import INFER, PREDICT, attacks, honest
 from server_clients import post, running
 from server_under_attack import LONGEST_WAIT, MOST_MEMORY, REPEATS, effect, model, table_model, warm
 
-from bootprob.persistence import save
+from bootprob.persistence.save_load import save
 from bootprob.server import Limits, create_app
 
 UNKNOWN = {f"k{k}": 0 for k in range(60_000)}

@@ -19,8 +19,8 @@ import pytest
 from server_clients import Server, running
 from typer.testing import CliRunner
 
-from bootprob.cli import app
-from bootprob.persistence import save
+from bootprob.cli.__main__ import app
+from bootprob.persistence.save_load import save
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -230,7 +230,7 @@ def test_a_port_that_is_taken(model_file):
         taken.listen()
         out = subprocess.run(
             [
-                sys.executable, "-c", "from bootprob.cli import main; main()", "serve",
+                sys.executable, "-c", "from bootprob.cli.__main__ import main; main()", "serve",
                 str(model_file), "--port", str(taken.getsockname()[1]),
             ],
             capture_output=True, text=True, check=False, timeout=60,

@@ -21,7 +21,7 @@ def interpreted_kernels() -> Iterator[None]:
     """Let Triton's interpreter take tensors of the device, and no others."""
     from triton.runtime.interpreter import GridExecutor
 
-    from bootprob_gpu.triton_interpreted import loop_bounds
+    from bootprob_gpu.hardware.triton_interpreted import loop_bounds
 
     run = _prepared_once(GridExecutor.__call__)
 

@@ -1,0 +1,1 @@
+"""The command line ``bootprob``: a module a command."""

@@ -1,0 +1,284 @@
+"""The command line: ``bootprob demo``, ``fit``, ``predict`` and ``report``.
+
+Everything heavy is imported inside the commands, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bootprob.cli.console import Commands, note, peak_memory
+from bootprob.cli.control import (
+    BoundName,
+    Confidence,
+    ControlName,
+    LeastTnr,
+    LeastTpr,
+)
+from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.cli.dea.app import app as dea_app
+from bootprob.cli.export import export
+from bootprob.cli.models import (
+    check_all_classes,
+    fit_table,
+    load_table_model,
+    print_fit,
+    print_metrics,
+)
+from bootprob.cli.options import (
+    AllClasses,
+    Bootstraps,
+    CalibrationName,
+    CheckpointFolder,
+    CsvSafe,
+    Device,
+    FeatureMapName,
+    Gamma,
+    Jobs,
+    Kernel,
+    KernelName,
+    Level,
+    MapColumns,
+    Paper,
+    Positive,
+    Report,
+    Seed,
+    Sets,
+    build_estimator,
+)
+from bootprob.cli.report import check_report, report, write_html_report
+from bootprob.cli.score import score
+from bootprob.cli.serve import serve
+from bootprob.runtime.files import check_output
+from bootprob.runtime.version import __version__
+
+__all__ = ["app", "main"]
+
+_DEMO_REPORT = Path("demo/report.html")
+
+app = typer.Typer(
+    name="bootprob",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bootprob {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def bootprob(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Class probabilities from a table, with intervals.
+
+    [bold]Examples[/bold]
+
+    bootprob demo
+    bootprob fit patients.csv --target diagnosis -o patients.model
+    bootprob predict patients.model new.csv -o probabilities.csv
+    bootprob report patients.model -o report.html
+    """
+
+
+@app.command()
+def demo(
+    output: Report = _DEMO_REPORT,
+    n_bootstraps: Bootstraps = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same result.")] = 0,
+    device: Device = None,
+) -> None:
+    """Fit the Wisconsin breast cancer data and write a report.
+
+    The data come with scikit-learn: 569 tumours, 30 measurements each, of
+    which malignant is the positive class. Both kernels are fitted.
+
+    [bold]Example[/bold]
+
+    bootprob demo
+    """
+    if output == _DEMO_REPORT:
+        output.parent.mkdir(exist_ok=True)
+    check_report(output)
+    start = time.perf_counter()
+
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    diagnosis = data.target_names[data.target]  # sorted, "malignant" is the positive class
+    models = {
+        kernel.value: build_estimator(
+            kernel=kernel, n_bootstraps=n_bootstraps, seed=seed, device=device
+        ).fit(data.data, diagnosis)
+        for kernel in Kernel
+    }
+    print_metrics(models)
+    write_html_report(models, output, "Wisconsin breast cancer")
+    seconds = time.perf_counter() - start
+    typer.echo(f"It took {seconds:.0f} s and at most {peak_memory() / 1e6:.0f} MB of memory.")
+
+
+@app.command()
+def fit(
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the training rows.")
+    ],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.")
+    ],
+    positive: Positive = None,
+    all_classes: AllClasses = False,
+    kernel: KernelName = None,
+    n_bootstraps: Bootstraps = None,
+    gamma: Gamma = None,
+    feature_map: FeatureMapName = None,
+    n_components: MapColumns = None,
+    seed: Seed = None,
+    device: Device = None,
+    calibration: CalibrationName = None,
+    paper: Paper = False,
+    tpr: LeastTpr = None,
+    tnr: LeastTnr = None,
+    control: ControlName = None,
+    confidence: Confidence = None,
+    bound: BoundName = None,
+    jobs: Jobs = None,
+    checkpoint: CheckpointFolder = None,
+) -> None:
+    """Fit a model of a table and save it.
+
+    Numbers are standardised, text and yes/no columns become dummies, gaps
+    are filled with the median or the most frequent value; the model keeps
+    all of it. The metrics shown are measured out of bag.
+
+    With --tpr, --tnr or both, decisions are moved so that these rates hold;
+    what was reached is shown, and what the other class pays.
+
+    With --all-classes every value of the target gets a probability of its own.
+
+    With --checkpoint a long fit that was stopped goes on where it was.
+
+    [bold]Examples[/bold]
+
+    bootprob fit loans.csv --target risk --positive bad -o loans.model
+    bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
+    bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
+    bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
+    bootprob fit flowers.csv --target species --all-classes -o flowers.model
+    bootprob fit calls.csv --target answered --checkpoint calls.parts -o calls.model
+    """
+    if all_classes:
+        check_all_classes(positive, calibration, paper)
+    check_output(output, inputs=(table,))
+    model = fit_table(
+        table,
+        target,
+        positive,
+        all_classes=all_classes,
+        kernel=kernel,
+        n_bootstraps=n_bootstraps,
+        gamma=gamma,
+        feature_map=feature_map,
+        n_components=n_components,
+        seed=seed,
+        device=device,
+        calibration=calibration,
+        paper=paper,
+        tpr=tpr,
+        tnr=tnr,
+        control=control,
+        confidence=confidence,
+        bound=bound,
+        jobs=jobs,
+        checkpoint=checkpoint,
+    )
+    model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
+    print_fit(model)
+
+    from bootprob.persistence.save_load import save
+
+    save(model, output)
+    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the rows to predict.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="CSV or Parquet file to write.")
+    ],
+    level: Level = 0.95,
+    sets: Sets = None,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
+    csv_safe: CsvSafe = False,
+) -> None:
+    """Predict every row of a table, with intervals.
+
+    Writes probability, its interval, label, the threshold that it is above
+    where the label is the positive class, score and its interval, one line
+    for each row of TABLE and in its order. Columns are found by name; those
+    that the model does not know are ignored.
+
+    Of a model of all classes, writes p_X, low_X and high_X for each class X,
+    and label.
+
+    [bold]Examples[/bold]
+
+    bootprob predict loans.model applicants.csv -o probabilities.csv
+    bootprob predict loans.model applicants.csv --sets 0.9 -o probabilities.csv
+    bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 -o decided.csv
+    bootprob predict loans.model new.csv --cost-fp 50 --cost-fn amount -o decided.csv
+    """
+    from bootprob.tables.files import read_table, table_suffix, write_table
+
+    costs = mistake_costs(cost_false_positive, cost_false_negative)
+    table_suffix(output)
+    check_output(output, inputs=(model, table))
+    fitted = load_table_model(model)
+    preprocessor, target = fitted.preprocessor, fitted.target
+    texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
+    frame = read_table(table, text_columns=texts)
+    predicted = fitted.predict(frame, level=level, sets=sets, costs=costs, progress=True)
+    write_table(predicted, output, csv_safe=csv_safe)
+    for name, levels in preprocessor.unknown_levels(frame).items():
+        shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
+        more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
+        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    if len(target.labels) > 2:
+        typer.echo(f"{len(predicted)} rows are in {output}, with {len(target.labels)} classes.")
+        return
+    n_positive = int((predicted["label"] == target.positive).sum())
+    typer.echo(
+        f"{len(predicted)} rows are in {output}, {n_positive} of them labelled "
+        f"{target.name} = {target.positive}."
+    )
+
+
+app.command()(report)
+app.command()(export)
+app.command()(score)
+app.command()(serve)
+app.add_typer(dea_app)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    app()

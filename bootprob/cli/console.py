@@ -1,0 +1,181 @@
+"""What the command line says: errors in a line or two, tables of metrics, memory and time."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import typer
+from typer.core import TyperGroup
+
+from bootprob.exceptions import BootprobError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["Commands", "metrics_table", "note", "peak_memory", "rates_table"]
+
+
+class Commands(TyperGroup):
+    """The group of commands; turns what can go wrong into a message and an exit code.
+
+    0 for success, 1 for data, models and files that cannot be used, 2 for a wrong command line
+    (typer's own), 130 after Ctrl-C. Any other exception is a bug and keeps its traceback.
+    """
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command given."""
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                return super().invoke(ctx)
+            except BootprobError as error:
+                _fail(str(error))
+            except BrokenPipeError:
+                raise  # the reader has left (`bootprob ... | head`); typer ends quietly
+            except OSError as error:
+                reason = error.strerror or str(error)
+                _fail(f"{error.filename}: {reason}." if error.filename else f"{reason}.")
+            except MemoryError:
+                _fail("There is not enough memory; use fewer rows or a smaller --n-bootstraps.")
+            except KeyboardInterrupt:
+                typer.secho("Stopped.", fg="yellow", err=True)
+                raise typer.Exit(130) from None
+
+
+def _fail(message: str) -> None:
+    typer.secho("Error: ", fg="red", bold=True, nl=False, err=True)
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+def note(message: str) -> None:
+    """Tell a person something worth knowing, beside the results."""
+    typer.secho("Note: ", fg="yellow", nl=False, err=True)
+    typer.echo(message, err=True)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    typer.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
+    typer.echo(str(message), err=True)
+
+
+def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
+    """Out-of-bag metrics of several models, one column each.
+
+    Parameters
+    ----------
+    models : dict of str to BootstrapSVC
+        Fitted models and what to call them.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    from rich.table import Table
+
+    from bootprob.ensemble import out_of_bag_intervals
+
+    table = Table(title=f"Out of bag, with {level:.0%} intervals", title_justify="left")
+    table.add_column("")
+    columns = []
+    for name, model in models.items():
+        table.add_column(name, justify="right")
+        columns.append(out_of_bag_intervals(model, level))
+    for key, first in columns[0].items():
+        cells = [
+            f"{metrics[key].value:.3f}  ({metrics[key].lower:.3f} to {metrics[key].upper:.3f})"
+            for metrics in columns
+        ]
+        table.add_row(first.label, *cells)
+    return table
+
+
+def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
+    """Rates wanted and reached out of bag by a model under control, and what to know about them.
+
+    Parameters
+    ----------
+    name : str
+        What to call the model.
+    model : BootstrapSVC
+        Fitted, with `control`.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    rich.table.Table
+    """
+    from rich.table import Table
+
+    from bootprob.ensemble.controlled_rates import rates_under_control
+
+    rates = rates_under_control(model, level)
+    sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
+    notes = []
+    if model.control == "constrained":
+        notes.append(
+            "Every machine keeps the rates in its own bootstrap sample; that promises nothing of "
+            "other rows."
+        )
+    elif model.confidence is None:
+        notes.append("No confidence was asked for: on new rows a rate may come out lower.")
+    if model.decision_threshold_ != 0.5:
+        notes.append(
+            "The probabilities are the calibrated ones; a row is decided positive where its own is "
+            f"above {model.decision_threshold_:.3g}."
+        )
+    table = Table(
+        title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
+        f"with exact {level:.0%} intervals",
+        title_justify="left",
+        caption="\n".join(notes) or None,
+        caption_justify="left",
+    )
+    table.add_column("")
+    for heading in ("wanted", "required", "reached"):
+        table.add_column(heading, justify="right")
+    compared = any(rate.without_control is not None for rate in rates)
+    if compared:
+        table.add_column("without control", justify="right")
+    for rate in rates:
+        reached = rate.out_of_bag
+        cells = [
+            "Sensitivity" if rate.rate == "tpr" else "Specificity",
+            "–" if rate.floor is None else f"≥ {rate.floor.at_least:g}",
+            "–" if rate.required_share is None else f"{rate.required_share:.3f}",
+            f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
+        ]
+        if rate.without_control is not None:
+            cells.append(f"{rate.without_control.value:.3f}")
+        table.add_row(*cells)
+    return table
+
+
+def peak_memory() -> int:
+    """Most memory that this process has held so far, in bytes."""
+    if sys.platform == "win32":
+        import psutil
+
+        return psutil.Process().memory_info().peak_wset
+    if sys.platform == "linux":
+        # getrusage would count what the parent process held when it started this one.
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,178 @@
+"""Options of the command line for rates that must hold, and for rows set aside."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
+
+__all__ = [
+    "Bound",
+    "BoundName",
+    "Confidence",
+    "Control",
+    "ControlName",
+    "HeldOutTable",
+    "LeastTnr",
+    "LeastTpr",
+    "check_held_out",
+    "control_parameters",
+    "read_held_out",
+]
+
+
+class Control(StrEnum):
+    """Ways to make rates hold."""
+
+    threshold = "threshold"
+    constrained = "constrained"
+
+
+class Bound(StrEnum):
+    """Where a confidence gets the share of rows that has to be right from."""
+
+    binomial = "binomial"
+    hoeffding = "hoeffding"
+
+
+def _check_rate(value: float | None) -> float | None:
+    if value is not None and not 0 < value <= 1:
+        raise typer.BadParameter(f"{value:g} is no rate above 0, up to 1; write 95 % as 0.95.")
+    return value
+
+
+def _check_confidence(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter(f"{value:g} does not lie between 0 and 1; 0.95 is usual.")
+    return value
+
+
+_PANEL = "Rates that must hold"
+
+LeastTpr = Annotated[
+    float | None,
+    typer.Option(
+        "--tpr",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Find at least this share of the positive class (true positive rate, sensitivity).",
+    ),
+]
+LeastTnr = Annotated[
+    float | None,
+    typer.Option(
+        "--tnr",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Leave alone at least this share of the negative class (true negative rate, "
+        "specificity).",
+    ),
+]
+ControlName = Annotated[
+    Control | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="How --tpr and --tnr are made to hold. threshold (the default) moves the score "
+        "threshold until they do out of bag; constrained trains every machine under them, without "
+        "a promise for other rows.",
+    ),
+]
+Confidence = Annotated[
+    float | None,
+    typer.Option(
+        metavar="LEVEL",
+        callback=_check_confidence,
+        rich_help_panel=_PANEL,
+        help="How sure each rate is to hold on new rows, such as 0.95: more of the rows at hand "
+        "have to be right. Without it, just that share of them is.",
+    ),
+]
+BoundName = Annotated[
+    Bound | None,
+    typer.Option(
+        rich_help_panel=_PANEL,
+        help="What --confidence rests on: binomial (exact, the default), or hoeffding as in the "
+        "thesis, which asks for more.",
+    ),
+]
+HeldOutTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--held-out",
+        metavar="TABLE",
+        help="CSV or Parquet file with rows that were not fitted on, and their labels: the report "
+        "measures the model on them, too.",
+    ),
+]
+
+
+def control_parameters(
+    control: Control | None,
+    tpr: float | None,
+    tnr: float | None,
+    confidence: float | None,
+    bound: Bound | None,
+) -> dict[str, Any]:
+    """Parameters of `BootstrapSVC` from the options given; a rate alone means the threshold.
+
+    Raises
+    ------
+    typer.BadParameter
+        An option lacks the one it belongs to.
+    """
+    rates = {name: value for name, value in (("tpr", tpr), ("tnr", tnr)) if value is not None}
+    if not rates:
+        if control is not None or confidence is not None:
+            alone = "--confidence" if control is None else f"--control {control}"
+            raise typer.BadParameter(f"{alone} needs a rate to keep: --tpr, --tnr or both.")
+        if bound is not None:
+            raise typer.BadParameter("--bound needs --confidence, and --tpr, --tnr or both.")
+        return {}
+    if bound is not None and confidence is None:
+        raise typer.BadParameter("--bound needs --confidence, which is what it is for.")
+    given = {"confidence": confidence, "bound": bound and bound.value}
+    return {
+        "control": (control or Control.threshold).value,
+        "rates": rates,
+        **{name: value for name, value in given.items() if value is not None},
+    }
+
+
+def check_held_out(path: Path, source: Path) -> None:
+    """Find out what can be known before anything is fitted.
+
+    Raises
+    ------
+    DataError
+        There is no such table, or it is the one that is fitted on.
+    """
+    from bootprob.exceptions import DataError
+    from bootprob.tables.files import table_suffix
+
+    table_suffix(path)
+    if not path.exists():
+        raise DataError(f"There is no file {path}.")
+    if source.exists() and path.samefile(source):
+        raise DataError(f"{path} is what the model is fitted on; hold out other rows.")
+
+
+def read_held_out(model: TableModel, path: Path) -> HeldOut:
+    """Read rows set aside, as the model knows its columns.
+
+    Raises
+    ------
+    DataError
+        The table cannot be read, or does not fit the model.
+    """
+    from bootprob.tables.files import read_table
+    from bootprob.tables.held_out import HeldOut, text_columns
+
+    return HeldOut.of_table(model, read_table(path, text_columns=text_columns(model)))

@@ -1,0 +1,1 @@
+"""The commands of ``bootprob dea``: benchmarking of decision-making units."""

@@ -1,0 +1,104 @@
+"""``bootprob dea report``: all of a benchmarking study on one page."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bootprob.cli.dea.options import (
+    Inputs,
+    Orientation,
+    OrientationName,
+    Outputs,
+    Returns,
+    ReturnsName,
+    Seed,
+    UnitColumn,
+    UnitTableFile,
+)
+from bootprob.cli.dea.tables import read_units
+from bootprob.cli.options import Level, Report
+from bootprob.cli.report import check_report
+
+__all__ = ["report"]
+
+
+def report(
+    table: UnitTableFile,
+    inputs: Inputs,
+    outputs: Outputs,
+    unit_column: UnitColumn = None,
+    returns: ReturnsName = Returns.constant,
+    orientation: OrientationName = Orientation.input,
+    level: Level = 0.95,
+    replicates: Annotated[
+        int,
+        typer.Option(
+            "--replicates", min=0, metavar="B", help="Bootstrap samples; 0 for no intervals."
+        ),
+    ] = 1000,
+    seed: Seed = 0,
+    most_outputs: Annotated[
+        int,
+        typer.Option(
+            "--most-outputs", min=1, metavar="P", help="Select from 1 to so many outputs."
+        ),
+    ] = 10,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            "-p",
+            "--size",
+            min=1,
+            metavar="P",
+            help="The number of outputs to look at more closely. Default: the smallest after which "
+            "none contributes 0.01 or more.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float,
+        typer.Option(
+            "--time-limit",
+            min=0.01,
+            metavar="SECONDS",
+            help="For the selections, and again for the units' own selections.",
+        ),
+    ] = 60.0,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Heading of the report.")
+    ] = None,
+    output: Report = Path("report.html"),
+) -> None:
+    """Write a report on units: efficiencies, peers, weights, selection, game.
+
+    Its numbers are written as JSON beside it. The selection of outputs is of
+    efficiencies in input orientation under constant returns.
+
+    [bold]Example[/bold]
+
+    bootprob dea report grids.csv --inputs cost --outputs 'y*' --unit-column name -o grids.html
+    """
+    check_report(output, table)
+    if 0 < replicates < 100:
+        raise typer.BadParameter(f"--replicates {replicates} are too few; give 0, or 100 or more.")
+    units = read_units(table, inputs, outputs, unit_column)
+
+    from bootprob.dea.study.study import benchmark_study
+    from bootprob.report.dea.report import write_dea_report
+
+    study = benchmark_study(
+        units.panel, returns=returns.value, orientation=orientation.value, level=level,
+        n_replicates=replicates, seed=seed, most_outputs=most_outputs, size=size,
+        time_limit=time_limit, progress=lambda step: typer.echo(f"{step} …", err=True),
+    )  # fmt: skip
+    content = write_dea_report(
+        study, output, title=title or f"Efficiency of the units of {table.name}",
+        source=table.name, command=shlex.join(["bootprob", *sys.argv[1:]]),
+    )  # fmt: skip
+    found = content["efficiency"]
+    typer.echo(f"{found['n_efficient']} of {content['data']['n_units']} units are efficient.")
+    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")

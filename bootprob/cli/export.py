@@ -1,0 +1,43 @@
+"""The command ``bootprob export``: a model as ONNX."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bootprob.exceptions import DataError
+from bootprob.runtime.files import check_output
+
+__all__ = ["export"]
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="OUT", help="The .onnx file to write.")
+    ],
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Numbers go in and come out as float32, not float64.")
+    ] = False,
+) -> None:
+    r"""Export a model of two classes as ONNX, for runtimes without Python.
+
+    The file has an input for each column, any number of rows at a time, and
+    gives the probabilities of both classes and the label. Intervals are not
+    exported. Needs the extra: pip install 'bootprob\[onnx]'.
+
+    [bold]Example[/bold]
+
+    bootprob export loans.model -o loans.onnx
+    """
+    if output.suffix.lower() != ".onnx":
+        raise DataError(f"{output}: the name of an ONNX file must end in .onnx.")
+    check_output(output, inputs=(model,))
+
+    from bootprob.onnx_export.export import export_onnx
+    from bootprob.persistence.save_load import load
+
+    export_onnx(load(model), output, dtype="float32" if float32 else "float64")
+    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")

@@ -1,0 +1,98 @@
+"""Models of tables on the command line: fitted, loaded, and what is told of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from bootprob.cli.console import metrics_table, note, rates_table
+from bootprob.cli.options import Calibration, build_estimator
+from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = ["check_all_classes", "fit_table", "load_table_model", "print_fit", "print_metrics"]
+
+
+def load_table_model(path: Path) -> TableModel:
+    """Load a model of a table; a DataError if it is one of arrays."""
+    from bootprob.persistence.save_load import load
+    from bootprob.tables.model import TableModel
+
+    model = load(path)
+    if isinstance(model, TableModel):
+        return model
+    raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
+
+
+def check_all_classes(positive: str | None, calibration: Calibration | None, paper: bool) -> None:
+    """Refuse options that are of two classes, before anything is read."""
+    if positive is not None:
+        raise typer.BadParameter(
+            "--all-classes and --positive contradict each other; leave one of the two out."
+        )
+    if paper or calibration is Calibration.none:
+        raise typer.BadParameter(
+            "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
+            "out."
+        )
+
+
+def fit_table(
+    table: Path, target: str, positive: str | None, *, all_classes: bool = False, **options: Any
+) -> TableModel:
+    """Fit a model of a table file and tell what was done."""
+    from bootprob.tables.files import read_table
+    from bootprob.tables.target import Target
+
+    # First what fails more often than the rest, and sooner than torch loads.
+    frame = read_table(table)
+    Target.from_table(frame, target, positive, all_classes=all_classes)
+
+    from bootprob.tables.model import TableModel
+
+    model = TableModel.fit(
+        frame, target, positive, all_classes=all_classes, estimator=build_estimator(**options)
+    )
+    model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
+    for sentence in model.preprocessor.notes_:
+        note(sentence)
+    typer.echo(
+        f"Fitted {len(frame)} rows, {len(model.preprocessor.kinds_)} columns "
+        f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
+        f"Target {model.target}."
+    )
+    if (error := model.svc.feature_map_error_) is not None:
+        typer.echo(
+            f"Feature map {model.svc.feature_map}: its kernel is off by {error['relative']:.1%} "
+            f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
+            "at most."
+        )
+    return model
+
+
+def print_fit(model: TableModel) -> None:
+    """Tell how good a model of a table is, out of bag."""
+    if len(model.target.labels) == 2:
+        print_metrics({model.svc.kernel: model.svc})
+        return
+    from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+
+    found = out_of_bag_of_classes(model.svc)
+    shown = ", ".join(f"{name} {value:.3f} ± {error:.3f}" for name, (value, error) in found.items())
+    typer.echo(f"Out of bag, ± standard error over rows: {shown}.")
+
+
+def print_metrics(models: dict[str, BootstrapSVC]) -> None:
+    """Show the out-of-bag metrics of models of two classes, and the rates under control."""
+    from rich.console import Console
+
+    console = Console()
+    console.print(metrics_table(models))
+    for name, model in models.items():
+        if model.control is not None:
+            console.print(rates_table(name, model))

@@ -1,0 +1,193 @@
+"""The command ``bootprob report``: of a model, or of a table that was scored."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bootprob.cli.control import (
+    BoundName,
+    Confidence,
+    ControlName,
+    HeldOutTable,
+    LeastTnr,
+    LeastTpr,
+    check_held_out,
+    read_held_out,
+)
+from bootprob.cli.models import fit_table
+from bootprob.cli.options import (
+    Bootstraps,
+    Device,
+    FeatureMapName,
+    Gamma,
+    KernelName,
+    MapColumns,
+    Positive,
+    Report,
+    Seed,
+)
+from bootprob.cli.report_scored import (
+    CardFile,
+    CostOfFalseNegative,
+    CostOfFalsePositive,
+    IdColumn,
+    InputTable,
+    ScoredLevel,
+    ScoredOptions,
+    ScoringModel,
+    check_card,
+    is_table,
+    report_scored,
+    write_card,
+)
+from bootprob.exceptions import DataError
+from bootprob.runtime.files import check_output
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
+
+__all__ = ["check_report", "report", "write_html_report"]
+
+
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|TABLE",
+            help="A file that bootprob fit wrote, a table that bootprob predict wrote, or a table "
+            "to fit first.",
+        ),
+    ],
+    output: Report = Path("report.html"),
+    held_out: HeldOutTable = None,
+    card: CardFile = None,
+    model: ScoringModel = None,
+    input_table: InputTable = None,
+    cost_fp: CostOfFalsePositive = None,
+    cost_fn: CostOfFalseNegative = None,
+    level: ScoredLevel = None,
+    id_column: IdColumn = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
+    ] = None,
+    positive: Positive = None,
+    kernel: KernelName = None,
+    n_bootstraps: Bootstraps = None,
+    gamma: Gamma = None,
+    feature_map: FeatureMapName = None,
+    n_components: MapColumns = None,
+    seed: Seed = None,
+    device: Device = None,
+    tpr: LeastTpr = None,
+    tnr: LeastTnr = None,
+    control: ControlName = None,
+    confidence: Confidence = None,
+    bound: BoundName = None,
+) -> None:
+    """Write a report on a model, or on a scored table, readable by a person.
+
+    Its numbers are written as JSON beside it. The options from --target on
+    are for a TABLE that is fitted first. A TABLE without --target has to be
+    one that was scored already.
+
+    [bold]Examples[/bold]
+
+    bootprob report loans.model -o loans.html
+    bootprob report loans.model --held-out april.csv -o loans.html
+    bootprob report loans.model --card loans.md -o loans.html
+    bootprob report loans.csv --target risk -o loans.html
+    bootprob report scored.parquet --model loans.model -o scored.html
+    bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
+    """
+    scored = ScoredOptions(model, input_table, cost_fp, cost_fn, level, id_column)
+    read = [source, *scored.inputs, *([] if held_out is None else [held_out])]
+    check_report(output, *read)
+    if held_out is not None:
+        check_held_out(held_out, source)
+    if card is not None:
+        check_card(card, *read)
+
+    options: dict[str, Any] = {
+        "kernel": kernel,
+        "n_bootstraps": n_bootstraps,
+        "gamma": gamma,
+        "feature_map": feature_map,
+        "n_components": n_components,
+        "seed": seed,
+        "device": device,
+        "tpr": tpr,
+        "tnr": tnr,
+        "control": control,
+        "confidence": confidence,
+        "bound": bound,
+    }
+    of_table = is_table(source)
+    if of_table and target is None:
+        fitting = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+        fitting |= {"--positive": positive, "--held-out": held_out, "--card": card}
+        report_scored(source, output, scored, fitting)
+        return
+    if not of_table and any(value is not None for value in (target, positive, *options.values())):
+        raise typer.BadParameter(
+            f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
+            "already; the options from --target on do not apply."
+        )
+    scored.refuse(source, "is fitted first" if of_table else "is a model")
+
+    reported: BootstrapSVC | TableModel
+    if of_table and target is not None:
+        reported = fit_table(source, target, positive, **options)
+    else:
+        from bootprob.persistence.save_load import load
+
+        reported = load(source)
+
+    from bootprob.tables.model import TableModel
+
+    set_aside = None
+    classes = reported.svc.classes_ if isinstance(reported, TableModel) else reported.classes_
+    if len(classes) > 2:
+        raise DataError(
+            f"{source} has {len(classes)} classes, and a report is of two; fit one class against "
+            "the rest with --positive, without --all-classes."
+        )
+    if isinstance(reported, TableModel):
+        svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
+        set_aside = None if held_out is None else read_held_out(reported, held_out)
+    elif held_out is not None:
+        raise DataError(
+            f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "
+            "bootprob.report.write_report from Python."
+        )
+    else:
+        svc, title = reported, "Bootstrapped support vector machines"
+    content = write_html_report({svc.kernel: svc}, output, title, set_aside)
+    if card is not None:
+        write_card(content, reported, card, source)
+
+
+def check_report(output: Path, *inputs: Path) -> None:
+    """Refuse a place for a report and its numbers that cannot be written, before any work."""
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise DataError(f"{output}: the name of a report must end in .html.")
+    check_output(output, inputs=inputs)
+    check_output(output.with_suffix(".json"), inputs=inputs)
+
+
+def write_html_report(
+    models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
+) -> dict[str, Any]:
+    """Write the report of models and say where it is; returns its numbers."""
+    from bootprob.report import write_report
+
+    command = shlex.join(["bootprob", *sys.argv[1:]])
+    content = write_report(models, output, title=title, command=command, held_out=held_out)
+    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+    return content

@@ -1,0 +1,279 @@
+"""``bootprob report`` of a table that was scored already, and of model cards: options, wiring."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bootprob.exceptions import DataError
+from bootprob.runtime.files import check_output
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = [
+    "CardFile",
+    "CostOfFalseNegative",
+    "CostOfFalsePositive",
+    "IdColumn",
+    "InputTable",
+    "ScoredLevel",
+    "ScoredOptions",
+    "ScoringModel",
+    "check_card",
+    "is_table",
+    "report_scored",
+    "write_card",
+]
+
+_PANEL = "Of a scored table"
+# As in bootprob.report.scored.table, which is heavy to import; a test compares them.
+_TABLES = (".csv", ".parquet", ".arrow", ".feather")
+
+
+def _check_level(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter(f"{value} does not lie between 0 and 1; 0.95 is usual.")
+    return value
+
+
+def _check_cost(value: float | None) -> float | None:
+    if value is not None and not 0 < value < float("inf"):
+        raise typer.BadParameter(f"{value:g} is no cost; give a positive number in any unit.")
+    return value
+
+
+ScoringModel = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        rich_help_panel=_PANEL,
+        help="The model that scored the table; the report then says whether its probabilities have "
+        "drifted away from those of training.",
+    ),
+]
+InputTable = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="TABLE",
+        rich_help_panel=_PANEL,
+        help="The table that was scored, CSV or Parquet, to see which columns have drifted; needs "
+        "--model.",
+    ),
+]
+CostOfFalsePositive = Annotated[
+    float | None,
+    typer.Option(
+        "--cost-false-positive",
+        "--cost-fp",
+        metavar="COST",
+        callback=_check_cost,
+        rich_help_panel=_PANEL,
+        help="What a row of the negative class costs that is decided positive; needs "
+        "--cost-false-negative. What was decided, the table says.",
+    ),
+]
+CostOfFalseNegative = Annotated[
+    float | None,
+    typer.Option(
+        "--cost-false-negative",
+        "--cost-fn",
+        metavar="COST",
+        callback=_check_cost,
+        rich_help_panel=_PANEL,
+        help="What a row of the positive class costs that is decided negative.",
+    ),
+]
+ScoredLevel = Annotated[
+    float | None,
+    typer.Option(
+        "--level",
+        metavar="LEVEL",
+        callback=_check_level,
+        rich_help_panel=_PANEL,
+        help="Level that the intervals of the table were made at. Default: 0.95.",
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        rich_help_panel=_PANEL,
+        help="A column of the scored table that tells rows apart; shown beside undecided rows.",
+    ),
+]
+CardFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--card",
+        metavar="MARKDOWN",
+        help="Also write a model card with the same numbers; needs skops.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ScoredOptions:
+    """Options that only the report of a scored table has.
+
+    Attributes
+    ----------
+    model, input_table : Path or None
+    cost_fp, cost_fn, level : float or None
+    id_column : str or None
+    """
+
+    model: Path | None
+    input_table: Path | None
+    cost_fp: float | None
+    cost_fn: float | None
+    level: float | None
+    id_column: str | None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Files that are read, which the report must not replace."""
+        return [path for path in (self.model, self.input_table) if path is not None]
+
+    def refuse(self, source: Path, why: str) -> None:
+        """Refuse options that were given where there is no scored table.
+
+        Raises
+        ------
+        typer.BadParameter
+            One of them was given.
+        """
+        given = [
+            name
+            for name, value in (
+                ("--model", self.model),
+                ("--input", self.input_table),
+                ("--cost-false-positive", self.cost_fp),
+                ("--cost-false-negative", self.cost_fn),
+                ("--level", self.level),
+                ("--id", self.id_column),
+            )
+            if value is not None
+        ]
+        if given:
+            raise typer.BadParameter(
+                f"{', '.join(given)}: only for a table that was scored already, and {source.name} "
+                f"{why}."
+            )
+
+
+def is_table(source: Path) -> bool:
+    """Whether a report is of a table, or of a folder of them, and not of a model."""
+    return source.is_dir() or source.suffix.lower() in _TABLES
+
+
+def report_scored(
+    source: Path, output: Path, options: ScoredOptions, fitting: dict[str, Any]
+) -> None:
+    """Write the report of a table without a target, which therefore has to be a scored one.
+
+    Parameters
+    ----------
+    source, output : Path
+    options : ScoredOptions
+    fitting : dict
+        Options that are for fitting a table, by their names; None where not given.
+
+    Raises
+    ------
+    typer.BadParameter
+        The table is no scored one, or options are missing or of no use.
+    DataError
+        As `bootprob.report.write_scored_report` says.
+    """
+    from bootprob.report.scored.table import SCORED_COLUMNS, ScoredTable
+
+    table = ScoredTable(source, options.id_column)
+    if table.missing and not table.of_several_classes:
+        lacks = ", ".join(table.missing)
+        raise typer.BadParameter(
+            f"{source.name} is a table and needs --target COLUMN. (A scored table does not, but "
+            f"has the columns {', '.join(SCORED_COLUMNS)}; this one lacks {lacks}.)"
+        )
+    given = [name for name, value in fitting.items() if value is not None]
+    if given:
+        raise typer.BadParameter(
+            f"{source.name} is a scored table, and nothing is fitted: leave out "
+            f"{', '.join(given)}, or give --target COLUMN to fit the table."
+        )
+    if (options.cost_fp is None) != (options.cost_fn is None):
+        raise typer.BadParameter(
+            "--cost-false-positive and --cost-false-negative belong together; give both."
+        )
+    if options.input_table is not None and options.model is None:
+        raise typer.BadParameter("--input needs --model, the model that scored it.")
+
+    from bootprob.costs.matrix import CostMatrix
+    from bootprob.persistence.save_load import load
+    from bootprob.report import write_scored_report
+    from bootprob.runtime.progress import progress_bar
+
+    costs = None
+    if options.cost_fp is not None and options.cost_fn is not None:
+        costs = CostMatrix(false_positive=options.cost_fp, false_negative=options.cost_fn)
+    n_rows = table.n_rows()  # which a CSV file does not say
+    with progress_bar("Reading rows", n_rows or 0, shown=n_rows is not None) as advance:
+        content = write_scored_report(
+            source,
+            output,
+            model=None if options.model is None else load(options.model),
+            input_table=options.input_table,
+            costs=costs,
+            level=0.95 if options.level is None else options.level,
+            id_column=options.id_column,
+            command=shlex.join(["bootprob", *sys.argv[1:]]),
+            progress=advance,
+        )
+    decisions = content["decisions"]
+    typer.echo(
+        f"{content['table']['n_scored']} scored rows, {decisions['n_undecided']} of them undecided "
+        f"({decisions['share_undecided']:.1%})."
+    )
+    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+
+
+def check_card(path: Path, *others: Path) -> None:
+    """Refuse a card that could not be written, before any work is done.
+
+    Raises
+    ------
+    DataError
+        The file cannot be written or is one of `others`, or skops is not installed.
+    """
+    if path.suffix.lower() not in (".md", ".markdown"):
+        raise DataError(f"{path}: the name of a model card must end in .md.")
+    check_output(path, inputs=others)
+
+    from bootprob.report.model.card import check_skops
+
+    check_skops()
+
+
+def write_card(
+    content: dict[str, Any], model: BootstrapSVC | TableModel, path: Path, source: Path
+) -> None:
+    """Write the model card of the numbers of a report."""
+    from bootprob.report.model.card import card_of
+    from bootprob.runtime.files import replace_when_complete
+    from bootprob.tables.model import TableModel
+
+    table_model = model if isinstance(model, TableModel) else None
+    svc = model.svc if isinstance(model, TableModel) else model
+    card = card_of(content, svc, table_model=table_model, file=None if is_table(source) else source)
+    with replace_when_complete(path) as target:
+        target.write(card.render().encode())
+    typer.echo(f"The model card is in {path}.")

@@ -1,0 +1,123 @@
+"""The command ``bootprob score``: files of any size through a fitted model."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bootprob.cli.console import note
+from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.cli.models import load_table_model
+from bootprob.cli.options import CsvSafe, Device, Level
+
+if TYPE_CHECKING:
+    from bootprob.batch_scoring import ScoringSummary
+
+__all__ = ["score"]
+
+
+class BadRows(StrEnum):
+    """What becomes of rows that cannot be used."""
+
+    refuse = "refuse"
+    null = "null"
+
+
+def score(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="CSV, Parquet or Arrow file, or a folder of files of one kind."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="CSV, Parquet or Arrow file to write, or a folder for Parquet files.",
+        ),
+    ],
+    level: Level = 0.95,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write the score and its interval too; slower by far.")
+    ] = False,
+    keep: Annotated[
+        str, typer.Option(metavar="COLUMN,...", help="Columns of INPUT that are written too.")
+    ] = "",
+    bad_rows: Annotated[
+        BadRows,
+        typer.Option(
+            help="Rows with text or infinity where a number belongs: refuse the input, or leave "
+            "their results empty."
+        ),
+    ] = BadRows.refuse,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
+    csv_safe: CsvSafe = False,
+    device: Device = None,
+) -> None:
+    """Score tables of any size, in constant memory.
+
+    Writes what bootprob predict writes, without the score unless it is asked
+    for, one line for each row of INPUT and in its order. What was odd in the
+    rows is in a file beside OUT whose name ends in .summary.json.
+
+    Nothing is visible before all is done. A run that was stopped goes on where
+    it was when the same command is given again.
+
+    [bold]Examples[/bold]
+
+    bootprob score loans.model applicants.parquet -o scored.parquet
+    bootprob score loans.model lake/applicants -o scored --keep id,day
+    bootprob score loans.model applicants.csv -o scored.csv --bad-rows null
+    bootprob score loans.model new.csv -o decided.csv --cost-fp 1 --cost-fn 5
+    """
+    from bootprob.batch_scoring import ScoringOptions, score_dataset
+    from bootprob.batch_scoring.sources import find_files
+
+    options = ScoringOptions(
+        level=level,
+        scores=scores,
+        keep=tuple(name.strip() for name in keep.split(",") if name.strip()),
+        costs=mistake_costs(cost_false_positive, cost_false_negative),
+        bad_rows=bad_rows.value,
+        csv_safe=csv_safe,
+    )
+    find_files(source)  # a wrong path is told before torch is loaded
+    fitted = load_table_model(model)
+    if device is not None:
+        _check_device(device)
+        fitted.svc.set_params(device=device)
+    _tell(score_dataset(fitted, source, output, options, progress=True))
+
+
+def _check_device(device: str) -> None:
+    from bootprob_gpu import InputError, resolve_device
+
+    try:
+        resolve_device(device)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _tell(summary: ScoringSummary) -> None:
+    for name, found in summary.unknown.items():
+        levels = list(found["levels"].items())
+        shown = ", ".join(f"{text!r} ({count})" for text, count in levels[:5])
+        more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
+        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    if summary.n_bad:
+        shown = "; ".join(map(str, summary.bad[:5]))
+        more = f"; and {summary.n_bad - 5} more" if summary.n_bad > 5 else ""
+        note(f"{summary.n_bad} rows have no results, as they cannot be used: {shown}{more}.")
+    resumed = f", {summary.n_resumed} of them by an earlier run" if summary.n_resumed else ""
+    typer.echo(
+        f"{summary.n_rows} rows are in {summary.output}{resumed}: {summary.seconds:.1f} s, "
+        f"{summary.rate:,.0f} rows a second."
+    )

@@ -1,0 +1,118 @@
+"""``bootprob serve``: a model over HTTP."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.exceptions import DataError
+
+__all__ = ["serve"]
+
+
+def serve(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="Where to listen; other than loopback with a token.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT")] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Holds the token that clients send as Authorization: Bearer. Without it the "
+            "environment variable BOOTPROB_TOKEN is taken, if it is set.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of the model, in addresses. Default: the file's."),
+    ] = None,
+    max_rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most rows of a request, and scored together.")
+    ] = 4096,
+    queue_rows: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most rows that wait; beyond, clients get 429.")
+    ] = 16384,
+    max_requests: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Most requests at once; beyond, 503.")
+    ] = 1000,
+    max_connections: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Most connections. Default: twice --max-requests."),
+    ] = None,
+    deadline: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Most time a request may take.")
+    ] = 10.0,
+    header_deadline: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Most time a request's headers may take.")
+    ] = 10.0,
+    drain_delay: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Asked to stop, say so at /v2/health/ready for so long first."
+        ),
+    ] = 0.0,
+    metrics: Annotated[
+        bool, typer.Option(help="Prometheus's counts at /metrics; for one worker.")
+    ] = True,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
+    ] = 1,
+    cost_false_positive: CostOfFalseAlarm = None,
+    cost_false_negative: CostOfMiss = None,
+) -> None:
+    """Serve a model over HTTP.
+
+    POST /predict takes records by column name; /v2 is the Open Inference
+    Protocol. /docs shows all of it. Stop with Ctrl-C or SIGTERM: what was
+    accepted is finished.
+
+    [bold]Examples[/bold]
+
+    bootprob serve loans.model
+    bootprob serve loans.model --host 0.0.0.0 --token-file token.txt
+    bootprob serve loans.model --cost-fp 1 --cost-fn 5
+    """
+    try:
+        from bootprob.server.limits import Limits
+    except ImportError as error:
+        raise DataError(str(error)) from None
+    from bootprob.server.running import check_host, run
+
+    limits = Limits(
+        max_rows=max_rows, queue_rows=queue_rows, max_requests=max_requests, deadline=deadline
+    )
+    costs = mistake_costs(cost_false_positive, cost_false_negative)
+    token = _token(token_file)
+    check_host(host, token)
+    run(
+        model,
+        host=host,
+        port=port,
+        name=model.stem if name is None else name,
+        limits=limits,
+        token=token,
+        metrics=metrics,
+        workers=workers,
+        max_connections=max_connections,
+        header_deadline=header_deadline,
+        drain_delay=drain_delay,
+        costs=costs,
+    )
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("BOOTPROB_TOKEN") or None
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError:
+        raise DataError(f"{file} is no text.") from None
+    if not token:
+        raise DataError(f"{file} is empty; it must hold the token.")
+    return token

@@ -1,0 +1,23 @@
+"""What mistakes cost: the matrix of costs, decisions by it, and the cost of rules."""
+
+from typing import TYPE_CHECKING
+
+from bootprob.runtime.late_names import late_names
+
+if TYPE_CHECKING:
+    from bootprob.costs.classifier import CostSensitiveClassifier
+    from bootprob.costs.matrix import CostMatrix, Decisions
+    from bootprob.costs.rules import RuleCost, cost_of_rules
+
+__all__ = ["CostMatrix", "CostSensitiveClassifier", "Decisions", "RuleCost", "cost_of_rules"]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "CostMatrix": "matrix",
+        "CostSensitiveClassifier": "classifier",
+        "Decisions": "matrix",
+        "RuleCost": "rules",
+        "cost_of_rules": "rules",
+    },
+)

@@ -1,0 +1,1 @@
+"""Efficiencies of units: scores, weights, certificates, intervals."""

@@ -1,0 +1,1 @@
+"""A benchmarking study in one call, and the numbers of its figures."""

@@ -1,0 +1,35 @@
+"""`BootstrapSVC`: training, probabilities, intervals and sets of a bootstrap ensemble."""
+
+from typing import TYPE_CHECKING
+
+from bootprob.runtime.late_names import late_names
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.conformal import conformal_p_values, prediction_sets
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+    from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
+    from bootprob.ensemble.sensitivity import ProbabilitySensitivity, probability_sensitivity
+
+__all__ = [
+    "BootstrapSVC",
+    "ProbabilitySensitivity",
+    "conformal_p_values",
+    "cross_fitted_proba",
+    "out_of_bag_intervals",
+    "prediction_sets",
+    "probability_sensitivity",
+]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "BootstrapSVC": "estimator",
+        "ProbabilitySensitivity": "sensitivity",
+        "conformal_p_values": "conformal",
+        "cross_fitted_proba": "out_of_bag_proba",
+        "out_of_bag_intervals": "out_of_bag_metrics",
+        "prediction_sets": "conformal",
+        "probability_sensitivity": "sensitivity",
+    },
+)

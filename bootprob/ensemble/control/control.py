@@ -1,0 +1,207 @@
+"""Control of rates in an ensemble, thesis 3.2.2: what is asked for, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
+from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
+from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores
+from bootprob.exceptions import DataError
+from bootprob.metrics.rates import RateFloor, rate_floors
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu import FittedBatch
+
+__all__ = ["Controlled", "control_ensemble", "controlled_rates", "rates_reached"]
+
+
+def controlled_rates(
+    control: str | None,
+    rates: Mapping[str, float] | None,
+    confidence: float | None,
+    bound: str,
+    calibration: str | None,
+    method: str,
+) -> tuple[RateFloor, ...]:
+    """Check what a `BootstrapSVC` is asked to control.
+
+    Parameters
+    ----------
+    control, rates, confidence, bound, calibration
+        As there.
+    method : str
+        Its `control_method`.
+
+    Raises
+    ------
+    DataError
+        For options that do not go together.
+    """
+    floors = rate_floors(rates, confidence, bound)
+    if method == "exact" and control != "constrained":
+        raise DataError(
+            f"control_method is 'exact', but control is {control!r}; only control='constrained' "
+            "has anything to solve."
+        )
+    if control is None:
+        if floors or confidence is not None:
+            raise DataError(
+                f"rates is {rates!r} and confidence is {confidence!r}, but control is None; give "
+                "control='threshold' or control='constrained', or leave them out."
+            )
+        return ()
+    if not floors:
+        raise DataError(
+            f"control is {control!r}, but rates is {rates!r}; give the rates that must hold, such "
+            "as rates={'tpr': 0.95}."
+        )
+    if any(floor.rate == "accuracy" for floor in floors):
+        raise DataError(
+            "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr' or both "
+            "(ConstrainedSVC takes all three)."
+        )
+    if calibration not in (None, "sigmoid", "auto"):
+        raise DataError(
+            f"calibration is {calibration!r}, in which several scores can share one probability, "
+            "so that no threshold on it need keep a rate; give calibration='sigmoid' ('auto' takes "
+            "it too), or None for vote shares."
+        )
+    return floors
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """Where the decisions of an ensemble fall.
+
+    Attributes
+    ----------
+    scores : OutOfBagScores
+        Moved, so that 0 is the decision; the calibrators are of the scores before.
+    moved : float
+        How far down.
+    vote_thresholds : ndarray, shape (R,)
+        Scores above which a model votes for ``classes_[1]``.
+    votes : ndarray, shape (n,)
+        Share of out-of-bag votes for ``classes_[1]``; NaN for a row never out of bag.
+    shares : mapping of str to float
+        Share of the rows that has to be right, for each rate.
+    """
+
+    scores: OutOfBagScores
+    moved: float
+    vote_thresholds: Floats
+    votes: Floats
+    shares: Mapping[str, float]
+
+
+def control_ensemble(
+    method: str | None,
+    floors: Sequence[RateFloor],
+    shares: Mapping[str, float],
+    scores: OutOfBagScores,
+    votes: Floats,
+    rows: LeftOut,
+    models: FittedBatch,
+    X: Floats,
+    counts: NDArray[np.unsignedinteger[Any]],
+    weights: Floats,
+    *,
+    calibrated: bool,
+) -> Controlled:
+    """Move scores and votes so that the rates hold out of bag.
+
+    With ``method="threshold"`` (Ctrl1) the votes of each C get a threshold of their own, and the
+    mean score one. With "constrained" (Ctrl2) the machines have been trained for it, and
+    decisions stay where their scores are 0.
+
+    Parameters
+    ----------
+    method : {"threshold", "constrained"} or None
+    floors : sequence of RateFloor
+    shares : mapping
+        What `needed_shares` returned for all rows.
+    scores : OutOfBagScores
+    votes : ndarray, shape (n,)
+        Share of out-of-bag votes about 0.
+    rows : LeftOut
+    models, X, counts, weights
+        As for `vote_thresholds`.
+    calibrated : bool
+        Whether probabilities are made from the mean scores, by a sigmoid, or from votes.
+
+    Raises
+    ------
+    UnattainableRateError
+        Both rates cannot be kept.
+    DataError
+        The scores say nothing out of bag, so that no probability orders the rows.
+    """
+    thresholds = np.zeros(len(weights))
+    if method is None:
+        return Controlled(scores, 0.0, thresholds, votes, shares)
+    if calibrated and scores.sigmoid.slope == 0:
+        raise DataError(
+            "Out of bag, the scores say nothing of the classes: all calibrated probabilities are "
+            "the same, and no rate can be controlled by them. Give calibration=None to control "
+            "votes, or other columns."
+        )
+    seen = np.isfinite(scores.mean)
+    rows = LeftOut(rows.positive, np.where(seen, rows.weight, 0.0))
+    if method == "constrained":
+        moved = float(scores.offset.mean())  # back to where the machines' own zero is
+        return Controlled(scores.moved_down(moved), moved, thresholds, votes, shares)
+    thresholds = vote_thresholds(models, X, counts, weights, rows, floors)
+    votes = oob_votes(models, X, counts, weights, thresholds)
+    moved = (
+        score_threshold(scores.mean, rows, floors) if calibrated else float(thresholds @ weights)
+    )
+    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
+    return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
+
+
+def rates_reached(
+    floors: Sequence[RateFloor],
+    probability: Floats,
+    threshold: float,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    shares: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """What was asked for and what was reached, for each rate.
+
+    Parameters
+    ----------
+    floors : sequence of RateFloor
+    probability : ndarray, shape (n,)
+        Out-of-bag probabilities of ``classes_[1]``, or NaN.
+    threshold : float
+        Probability above which a row is decided positive.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+    shares : mapping
+        What `needed_shares` returned.
+
+    Returns
+    -------
+    list of dict
+        For each floor its "rate", "at_least", "confidence" and "bound", the "n_rows" that it is a
+        share of, the "required_share" of these and the share reached "out_of_bag".
+    """
+    found = []
+    for floor in floors:
+        members = floor.members(positive) & (weight > 0) & np.isfinite(probability)
+        right = (probability > threshold) == positive
+        found.append(
+            asdict(floor)
+            | {
+                "n_rows": int(members.sum()),
+                "required_share": shares[floor.rate],
+                "out_of_bag": float(np.average(right[members], weights=weight[members])),
+            }
+        )
+    return found

@@ -1,0 +1,251 @@
+"""A trained ensemble of two classes weighted, controlled and calibrated: its fitted attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.calibration import (
+    CALIBRATORS,
+    Calibrator,
+    choose_calibration,
+    sigmoid_replicates,
+    vote_logits,
+)
+from bootprob.calibration.calibrated import Calibrated, both
+from bootprob.calibration.calibrated import shares as vote_shares_of_both
+from bootprob.ensemble.control.control import Controlled, control_ensemble, rates_reached
+from bootprob.ensemble.control.thresholds import LeftOut
+from bootprob.ensemble.scoring.out_of_bag import score_out_of_bag
+from bootprob.ensemble.training.out_of_bag_sums import EnsembleTraining
+from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
+from bootprob.ensemble.uncertainty.probability_intervals import mean_variance
+from bootprob.ensemble.uncertainty.true_logit import TrueLogit
+from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
+from bootprob.metrics.lack_of_fit import lack_of_fit
+from bootprob.metrics.rates import RateFloor
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu import FittedBatch
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.fitting import Prepared
+
+__all__ = ["describe"]
+
+
+def describe(
+    svc: BootstrapSVC,
+    table: Prepared,
+    training: EnsembleTraining,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    floors: Sequence[RateFloor] = (),
+    shares: dict[str, float] | None = None,
+    *,
+    own: NDArray[np.bool_] | slice = slice(None),
+) -> dict[str, Any]:
+    """Weight, control and calibrate a trained ensemble of two classes.
+
+    Parameters
+    ----------
+    svc : BootstrapSVC
+        Its parameters are read.
+    table : Prepared
+        What it was trained on.
+    training : EnsembleTraining
+        Loses the sums of its scores, which become their means.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+        Row weights; 0 for rows of other classes, which are scored but teach nothing.
+    floors : sequence of RateFloor
+        Rates to control.
+    shares : dict of str to float, optional
+        The share of the rows at hand that each of them needs.
+    own : ndarray of bool, shape (n,), optional
+        Rows of the two classes; by default all.
+
+    Returns
+    -------
+    dict
+        The attributes of the fit that depend on the labels.
+    """
+    shares = {} if shares is None else shares
+    rows, counts = table.rows, table.counts
+    # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
+    teaching = weight * (np.count_nonzero(weight) / weight.sum())
+    weights = _weigh(svc, training, positive, teaching)
+    scores = score_out_of_bag(
+        training.models,
+        rows,
+        counts,
+        positive,
+        teaching,
+        weights,
+        align=svc.calibration is not None,
+    )
+    with np.errstate(invalid="ignore"):
+        votes = training.votes @ weights / training.n_out_of_bag
+    ruled = control_ensemble(
+        svc.control,
+        floors,
+        shares,
+        scores,
+        votes,
+        LeftOut(positive, weight),
+        training.models,
+        rows,
+        counts,
+        weights,
+        calibrated=svc.calibration is not None,
+    )
+    n_votes = float(training.n_out_of_bag[own].mean())
+    # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
+    asked = "sigmoid" if svc.control and svc.calibration else svc.calibration
+    kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
+    if kind is None:
+        oob_proba, decided_above = vote_shares_of_both(ruled.votes), 0.5
+    else:
+        calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
+        oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
+        decided_above = calibrated.decision_threshold
+    of_intervals = _of_intervals(ruled, training, positive, teaching, counts)
+    kernel_posterior: dict[str, Any] = {}
+    oob_kernel_logits = None
+    if kind is not None and table.gamma is not None:
+        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
+    model_scores = training.score_sums
+    model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
+    return {
+        "y_": positive.astype(np.int64),
+        "sample_weight_": weight,
+        "weights_": weights,
+        "accuracy_": training.accuracy,
+        **_models(training.models, rows),
+        **_out_of_bag(ruled),
+        **of_intervals,
+        "kernel_posterior_": kernel_posterior,
+        "oob_kernel_logits_": oob_kernel_logits,
+        "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
+        "calibration_": kind,
+        "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
+        "oob_counts_": training.n_out_of_bag,
+        "oob_model_scores_": model_scores,
+        "oob_proba_": oob_proba,
+        "controlled_rates_": rates_reached(
+            floors, oob_proba[:, 1], decided_above, positive, weight, ruled.shares
+        ),
+    }
+
+
+def _weigh(
+    svc: BootstrapSVC, training: EnsembleTraining, positive: NDArray[np.bool_], weight: Floats
+) -> Floats:
+    """Weights of the models of the grid, shape (R,)."""
+    if svc.weighting == "log_loss":
+        taught = training.taught(weight)
+        return log_loss_weights(training.mean_scores(taught), positive[taught], weight[taught])
+    accuracy = np.nanmean(training.accuracy, axis=0)
+    return accuracy_weights(accuracy, svc.accuracy_tolerance)
+
+
+def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
+    dual_coef = models.dual_coef
+    return {
+        "bootstrap_intercept_": models.intercept.cpu().numpy(),
+        "bootstrap_coef_": None if models.coef is None else models.coef.cpu().numpy(),
+        "bootstrap_dual_coef_": None if dual_coef is None else dual_coef.cpu().numpy(),
+        "X_fit_": None if dual_coef is None else rows,
+        "certificates_": {
+            name: getattr(models, name).cpu().numpy()
+            for name in ("primal", "dual", "gap", "n_iter", "status")
+        },
+    }
+
+
+def _calibrate(
+    calibration: str | None,
+    ruled: Controlled,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    n_votes: float,
+) -> tuple[str | None, Calibrator]:
+    """Name of the calibration, chosen if that is asked for, and the calibrator."""
+    scores = ruled.scores
+    if calibration is None or calibration == "sigmoid":
+        return calibration, scores.sigmoid
+    taught = np.isfinite(scores.mean) & (weight > 0)
+    known = scores.mean[taught], positive[taught], weight[taught]
+    logits = vote_logits(ruled.votes[taught], n_votes)
+    if calibration == "auto":
+        calibration = choose_calibration(known[0], logits, *known[1:])
+        if calibration == "sigmoid":
+            return calibration, scores.sigmoid
+    return calibration, CALIBRATORS[calibration].fit(*known, logits)
+
+
+def _lack_of_fit(
+    ruled: Controlled, rows: Floats, positive: NDArray[np.bool_], weight: Floats
+) -> dict[str, float]:
+    probability = ruled.scores.sigmoid.predict(ruled.scores.mean + ruled.moved)
+    return lack_of_fit(rows, positive, probability, weight)
+
+
+def _of_intervals(
+    ruled: Controlled,
+    training: EnsembleTraining,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    counts: NDArray[np.unsignedinteger[Any]],
+) -> dict[str, Any]:
+    scores, before = ruled.scores, ruled.scores.mean + ruled.moved
+    taught = training.taught(weight)
+    true_logit = TrueLogit.fit(
+        scores.sigmoid,
+        before[taught],
+        mean_variance(scores.variance, scores.jackknife)[taught],
+        weight[taught],
+    )
+    return {
+        "oob_jackknife_variance_": scores.jackknife,
+        "counts_gram_": scores.gram,
+        "sigmoid_replicates_": sigmoid_replicates(scores.sigmoid, before, positive, weight, counts),
+        "true_logit_": true_logit.parameters(),
+    }
+
+
+def _kernel_posterior(
+    table: Prepared, positive: NDArray[np.bool_], weight: Floats
+) -> tuple[dict[str, Any], Floats]:
+    """Arrays of the kernel's posterior, and its logits of rows (n, g, 2) left out in turn."""
+    assert table.gamma is not None
+    used = weight > 0
+    rows = table.unmapped
+    known = rows if used.all() else rows[used]  # of a million rows there is no need for a copy
+    posterior, left_out = fit_kernel_posterior(
+        known, positive[used], weight[used], table.gamma, table.device
+    )
+    logits = np.empty((len(rows), *left_out.shape[1:]))
+    logits[used] = left_out
+    logits[~used] = posterior.moments(rows[~used], table.device)
+    return dict(vars(posterior)), logits
+
+
+def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
+    scores = ruled.scores
+    return {
+        "score_scale_": scores.scale,
+        "score_offset_": scores.offset,
+        "score_threshold_": ruled.moved,
+        "vote_thresholds_": ruled.vote_thresholds,
+        "oob_decision_function_": scores.mean,
+        "oob_score_variance_": scores.variance,
+        "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
+        "sigmoid_information_": scores.sigmoid.information,
+        "oob_vote_proba_": vote_shares_of_both(ruled.votes),
+        "sampled_rows_": scores.sampled_rows,
+        "sampled_scores_": scores.sampled_scores,
+    }

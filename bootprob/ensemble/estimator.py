@@ -1,0 +1,498 @@
+"""The estimator: calibrated class probabilities with intervals from bootstrapped SVMs."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from bootprob.calibration import CALIBRATORS
+from bootprob.calibration.coupling import Coupling
+from bootprob.ensemble.fitting import learn
+from bootprob.ensemble.predictions import FittedEnsemble
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
+from bootprob.preparation.feature_map import warn_of_coarse_map
+from bootprob.preparation.grids import DEFAULT_C
+from bootprob.preparation.labels import usable_weight
+from bootprob.runtime.device_rows import on_host, take_rows
+from bootprob_gpu import Kernel
+
+__all__ = ["BootstrapSVC"]
+
+
+class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
+    """Class probabilities with intervals from support vector machines over bootstrap samples.
+
+    Trains a support vector machine for every bootstrap sample and every value of C (and γ), all at
+    once; weights the values of C by how well they do out of bag; and calibrates on the
+    out-of-bag scores, so that no data are set aside and nothing is trained twice. Thesis
+    chapter 3, Algorithm 2, and beyond. Of more than two classes every pair is such an ensemble, on
+    the same bootstrap samples, and their probabilities are coupled: docs/several_classes.md.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf"}, default "linear"
+        Kernel of the support vector machines.
+    C : float or array_like, shape (n_C,), optional
+        Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
+        ``2**-5, 2**-4, ..., 2**5``. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this
+        one (see `paper`).
+    gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,), default "scale"
+        γ of the RBF kernel, on the standardised columns: scikit-learn's rule
+        ``1 / (p · variance)``, the inverse median of squared distances ("sigest"), a number, or
+        a grid that is crossed with `C`; "grid" is the median rule times ``2**-5, ..., 2**5``.
+    feature_map : {"nystroem", "random-features"} or None, default None
+        None trains RBF models on the kernel itself, which takes matrices of n × n and is refused
+        beyond 20,000 rows, unless a `memory_limit` is given that they fit into. A feature map
+        approximates the kernel by inner products of `n_components` columns, fitted once on the
+        standardised rows, and trains linear models on them: scikit-learn's `Nystroem` (landmarks
+        among the rows; the closer one with equally many columns) or `RBFSampler` (random
+        frequencies). It takes one γ, and the rows are standardised once ("global"), not inside
+        each bootstrap sample. How far the kernel is off is measured: `feature_map_error_`.
+    n_components : int, default 500
+        Columns of the feature map, D; training takes time in proportion to n · D².
+    n_bootstraps : int, default 500
+        Number of bootstrap samples, B.
+    accuracy_tolerance : float, default 0.02
+        ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
+        best take part. It acts on ``weighting="accuracy"`` only.
+    weighting : {"accuracy", "log_loss"}, default "log_loss"
+        Weights of the values of C: squared out-of-bag accuracy within J, thesis (3.3), or
+        ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C.
+    standardize : {"bootstrap", "global"} or None, default "bootstrap"
+        Standardise the columns inside each bootstrap sample (thesis 3.3.1), once over all rows,
+        or not at all.
+    class_weight : {"balanced"}, dict or None, default "balanced"
+        "balanced" weighs the classes equally while the machines are trained, which keeps a rare
+        class alive in the scores; calibration then puts the base rate back. A dict weighs all
+        rows of a class, as `sample_weight` does: the probabilities are those of a population in
+        which the classes occur that much more often.
+    calibration : str or None, default "sigmoid"
+        How `predict_proba` turns out-of-bag scores into probabilities: "sigmoid" (of the
+        mean score), "sigmoid-votes" (of the logit of the vote share), "sigmoid-both", "isotonic",
+        "beta" or "venn-abers"; "auto" chooses by out-of-bag log-loss, and takes another than the
+        sigmoid only if it is better by more than chance (see `calibration_`). None reports the
+        vote share, (3.4).
+    interval : str, default "corrected"
+        Default method of `proba_interval`, which lists them.
+    coupling : {"wu-lin-weng", "hastie-tibshirani"}, default "wu-lin-weng"
+        How the probabilities of all pairs of several classes become those of the classes
+        (`bootprob.calibration.coupling`).
+    control : {"threshold", "constrained"} or None, default None
+        Make rates hold (thesis 3.2.2): "threshold" (Ctrl1) moves the scores above which a row
+        counts as positive, for the votes of each C and for the mean score, until the rates hold
+        on out-of-bag scores; "constrained" (Ctrl2) trains every machine under the constraint
+        that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict` and votes
+        follow, calibrated probabilities and their intervals stay: docs/control.md. Two classes
+        only.
+    rates : dict, optional
+        The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
+        such as ``{"tpr": 0.95}``; for `control`.
+    confidence : float, optional
+        Of each rate, out of sample with ``control="threshold"``: a larger share of the rows at
+        hand has to be right. None asks for the share itself.
+    bound : {"binomial", "hoeffding"}, default "binomial"
+        Where `confidence` gets that share from: exact binomial, or Hoeffding's inequality as in
+        thesis (2.4), which asks for more.
+    control_method : {"heuristic", "exact"}, default "heuristic"
+        For ``control="constrained"``: rounds of the batched engine, for all machines at once; or
+        mixed-integer optimisation of each machine from there, through CVXPY (the extra `mip`),
+        for a few small machines.
+    time_limit : float, default 300.0
+        Seconds for each machine that is solved exactly.
+    device : str, default "auto"
+        "cpu", "cuda", "cuda:1", ...; "auto" takes CUDA where there is one.
+    dtype : {"float64", "float32"}, default "float64"
+        Precision of RBF Gram matrices and of scoring. Solvers work in float64 either way.
+    tol : float, optional
+        Relative duality gap of every model; default 1e-7 for the linear kernel, 1e-6 for RBF
+        (1e-4 in float32).
+    random_state : int, RandomState instance or None, default None
+        Seed of the bootstrap samples.
+    memory_limit : int, optional
+        Bytes that training and scoring may use at a time; default half of what is free.
+    n_jobs : int, optional
+        Workers that train shards of the replicates at the same time, through joblib: processes of
+        this machine, a thread for each of its GPUs, or whatever
+        ``joblib.parallel_config(backend=...)`` says, such as a Dask cluster. None takes the number
+        from there, and is 1 without; −1 takes all. The model is the same to the last bit. One job
+        uses all cores already: docs/scaling.md.
+    checkpoint : str, optional
+        A folder to keep finished shards in. A fit that was stopped and is started again with the
+        same data and parameters trains only what is missing. The folder stays; delete it when the
+        model is saved.
+    verbose : int, default 0
+        1 shows a progress bar on standard error.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+        Class labels; of two, ``classes_[1]`` is the positive class.
+    pair_ensembles_ : list of BootstrapSVC
+        Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …, (1, 2),
+        …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With several
+        classes all attributes that belong to machines, their weights and calibration are those
+        of the pairs; the model itself has how the table was prepared (`center_` to `gamma_`,
+        `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`, `oob_counts_`,
+        and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and `oob_decision_function_`.
+    shared_draws_ : dict of ndarray or None
+        Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), whose
+        bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray, shape (n_features_in_,)
+        Column names, where they are all strings.
+    C_ : ndarray, shape (R,)
+        C of each of the R models of a replicate.
+    gamma_ : ndarray, shape (R,) or None
+        γ of each model; None for the linear kernel. The models of one γ stand together, in the
+        order of C: whatever has the shape (R,) becomes a table with ``reshape(n_gamma, n_C)``.
+    accuracy_ : ndarray, shape (B, R)
+        Out-of-bag accuracy of each model; NaN for a replicate that left no row out.
+    weights_ : ndarray, shape (R,)
+        Weight of each model of the grid in the ensemble.
+    in_J_ : ndarray of bool, shape (R,)
+        Whether the model belongs to the set J of (3.3).
+    coef_ : ndarray, shape (1, p)
+        What a unit of each column adds to the mean score, for columns as they are given:
+        ``X @ coef_.T + intercept_`` is `decision_function`. Of two classes and linear kernels;
+        there is no such attribute otherwise. Columns of different units are compared by
+        ``coef_ * scale_``.
+    intercept_ : ndarray, shape (1,)
+        The mean score of a row of zeros; where there is `coef_`.
+    bootstrap_intercept_ : ndarray, shape (B, R)
+        Intercepts of all models, on ``(X - center_) / scale_``.
+    bootstrap_coef_ : ndarray, shape (B, R, p) or None
+        Coefficients of linear models, on ``(X - center_) / scale_``; with a feature map (B, R, D)
+        and on its columns.
+    bootstrap_dual_coef_ : ndarray, shape (B, R, n) or None
+        Dual coefficients of RBF models and of linear models with more columns than rows.
+    X_fit_ : ndarray, shape (n, p) or None
+        Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them; with a
+        feature map (n, D), mapped.
+    feature_map_ : dict of ndarray or None
+        What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
+        "frequencies" (p, D) and "phases" (D,).
+    feature_map_error_ : dict of float or None
+        How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
+        up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K``
+        "relative" to that of K, and absolutely ("root_mean_square"), the "largest" of
+        ``|K̃ − K|``, and the rows looked at ("n_rows"). `fit` warns from a relative error of 0.1
+        on; a small one is no guarantee (docs/guide.md).
+    center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
+    bootstrap_scale_ : ndarray, shape (B, p) or (p,)
+        Scale of the columns of ``(X - center_) / scale_`` in each replicate, or that which the
+        feature map sees.
+    score_scale_, score_offset_ : ndarray, shape (B,)
+        Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
+        the same mean and mean absolute deviation out of bag, and probability one half at 0; 1
+        and 0 without calibration.
+    certificates_ : dict of ndarray, each of shape (B, R)
+        "primal" and "dual" objective, relative "gap", "n_iter" and "status"
+        (`bootprob_gpu.Status`) of every model.
+    oob_decision_function_ : ndarray, shape (n,)
+        Mean score over the replicates that did not see the row; NaN if there is none.
+    oob_score_variance_ : ndarray, shape (n,)
+        Variance of those scores; NaN with fewer than two replicates.
+    oob_jackknife_variance_ : ndarray, shape (n,)
+        Variance of the mean score by the infinitesimal jackknife; NaN as above.
+    oob_kernel_logits_ : ndarray, shape (n, g, 2), or None
+        Mean and standard deviation of each training row's true logit under the g parts of
+        `kernel_posterior_`, its own label left out.
+    oob_vote_proba_, oob_proba_ : ndarray, shape (n, 2)
+        Out-of-bag vote shares (3.4) and calibrated probabilities, NaN as above.
+    oob_model_scores_ : ndarray, shape (n, R)
+        Mean raw score of each training row under each model over the replicates that did not see
+        it, neither weighted nor scaled; 0 where there are none.
+    oob_counts_ : ndarray of int, shape (n,)
+        Replicates that did not see the row.
+    calibration_ : str or None
+        The calibration in use; differs from the parameter with "auto".
+    calibrator_ : dict of ndarray
+        What the calibrator is made of; empty for the sigmoid.
+    sigmoid_ : tuple of float
+        Slope and intercept of the out-of-bag sigmoid.
+    sigmoid_information_ : ndarray, shape (2, 2)
+        Its Fisher information.
+    sigmoid_replicates_ : ndarray, shape (B, 2)
+        What resampling the rows does to it.
+    true_logit_ : ndarray, shape (4,)
+        What the interval "corrected" is made of:
+        `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.
+    kernel_posterior_ : dict of ndarray
+        What the RBF kernel and the labels say of true logits, for the interval "corrected":
+        `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`. Empty for the linear
+        kernel, and without calibration.
+    lack_of_fit_ : dict of float or None
+        Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
+        `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
+        calibration.
+    counts_gram_ : ndarray, shape (B, B)
+        Inner products of the centred bootstrap counts, for the infinitesimal jackknife.
+    vote_thresholds_ : ndarray, shape (R,)
+        Score above which a model votes for ``classes_[1]``; 0 but for ``control="threshold"``.
+    score_threshold_ : float
+        How far control has moved the scores down: the calibrated logit of a row is
+        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.
+    decision_threshold_ : float
+        Probability of ``classes_[1]`` above which `predict` says it: one half, unless control has
+        moved it. Two classes only.
+    controlled_rates_ : list of dict
+        For each rate what was asked for, the share of the training rows that this requires, and
+        what `predict` reaches out of bag; empty without control.
+    control_gap_ : ndarray, shape (B, R) or None
+        With ``control="constrained"``: ``(objective − bound) / objective`` of each machine. No
+        machine that keeps the constraints is better by more. The bound is the optimum without
+        constraints, or what the exact method proves.
+    sampled_rows_ : ndarray of int, shape (k,)
+        Up to 20 training rows, evenly spaced over the out-of-bag scores.
+    sampled_scores_ : ndarray, shape (k, B)
+        Their replicate scores, NaN where the replicate saw the row.
+    y_ : ndarray of int, shape (n,)
+        Training labels as 0 and 1, or 0 to K − 1.
+    sample_weight_ : ndarray, shape (n,)
+        Row weights given to `fit`, times those of a `class_weight` dict.
+    n_redrawn_ : int
+        Bootstrap samples drawn again because a class was missing.
+    entropy_ : list of int
+        Seed from which `bootstrap_counts` draws the samples again.
+    device_, versions_, fit_seconds_ : str, dict, float
+        Where, with what and in how many seconds the ensemble was trained.
+
+    Notes
+    -----
+    `predict` follows `predict_proba`, at `decision_threshold_`. With sigmoid calibration
+    `decision_function` is moved so that 0 is where it decides, and agrees; the raw scores of
+    `bootstrap_scores`, and the votes without control, keep the machines' own 0, which with balanced
+    class weights is where both classes cost the same.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X[50:], y[50:])
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    >>> lower, upper = model.proba_interval(X[:1])[0, 1]
+    >>> bool(lower < model.predict_proba(X[:1])[0, 1] < upper)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf"})],
+        "C": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
+        "gamma": [
+            StrOptions({"scale", "median", "grid"}),
+            Interval(Real, 0, None, closed="neither"),
+            "array-like",
+        ],
+        "feature_map": [StrOptions({"nystroem", "random-features"}), None],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_bootstraps": [Interval(Integral, 2, None, closed="left")],
+        "accuracy_tolerance": [Interval(Real, 0, 1, closed="both")],
+        "weighting": [StrOptions({"accuracy", "log_loss"})],
+        "standardize": [StrOptions({"bootstrap", "global"}), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "calibration": [StrOptions({*CALIBRATORS, "auto"}), None],
+        "interval": [StrOptions({*OF_PROBABILITIES, *OF_VOTES})],
+        "coupling": [StrOptions(set(get_args(Coupling)))],
+        "control": [StrOptions({"threshold", "constrained"}), None],
+        "rates": [dict, None],
+        "confidence": [None, Interval(Real, 0, 1, closed="neither")],
+        "bound": [StrOptions({"binomial", "hoeffding"})],
+        "control_method": [StrOptions({"heuristic", "exact"})],
+        "time_limit": [Interval(Real, 0, None, closed="neither")],
+        "device": [str],
+        "dtype": [StrOptions({"float64", "float32"})],
+        "tol": [None, Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "memory_limit": [None, Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "checkpoint": [str, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Kernel = "linear",
+        C: float | ArrayLike | None = None,
+        gamma: str | float | ArrayLike = "scale",
+        feature_map: Literal["nystroem", "random-features"] | None = None,
+        n_components: int = 500,
+        n_bootstraps: int = 500,
+        accuracy_tolerance: float = 0.02,
+        weighting: str = "log_loss",
+        standardize: str | None = "bootstrap",
+        class_weight: str | dict[Any, float] | None = "balanced",
+        calibration: str | None = "sigmoid",
+        interval: str = "corrected",
+        coupling: Coupling = "wu-lin-weng",
+        control: Literal["threshold", "constrained"] | None = None,
+        rates: dict[str, float] | None = None,
+        confidence: float | None = None,
+        bound: str = "binomial",
+        control_method: str = "heuristic",
+        time_limit: float = 300.0,
+        device: str = "auto",
+        dtype: str = "float64",
+        tol: float | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        memory_limit: int | None = None,
+        n_jobs: int | None = None,
+        checkpoint: str | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.feature_map = feature_map
+        self.n_components = n_components
+        self.n_bootstraps = n_bootstraps
+        self.accuracy_tolerance = accuracy_tolerance
+        self.weighting = weighting
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.calibration = calibration
+        self.interval = interval
+        self.coupling = coupling
+        self.control = control
+        self.rates = rates
+        self.confidence = confidence
+        self.bound = bound
+        self.control_method = control_method
+        self.time_limit = time_limit
+        self.device = device
+        self.dtype = dtype
+        self.tol = tol
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.n_jobs = n_jobs
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, **overrides: Any) -> Self:
+        """Make the thesis's own estimator (chapter 3, Algorithm 2), to the letter.
+
+        B = 500, no class weights, accuracy weights (3.3), no calibration, the Wald interval (3.5)
+        and the grid C = 2⁻⁵ … 2⁵ of ``‖w‖² + C Σ ξ``, which is 2⁻⁶ … 2⁴ in the convention used
+        here. The thesis does not print its ε; 0.02 is used.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters to set otherwise.
+        """
+        parameters: dict[str, Any] = {
+            "C": tuple(C / 2 for C in DEFAULT_C),
+            "class_weight": None,
+            "weighting": "accuracy",
+            "calibration": None,
+            "interval": "wald",
+        }
+        return cls(**{**parameters, **overrides})
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train the ensemble, weight its models and calibrate it.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+            Training rows. Those of a tensor on a device are copied to the host once: samples are
+            drawn and columns standardised there, whatever trains the machines.
+        y : array_like, shape (n,)
+            Labels of two or more classes.
+        sample_weight : array_like, shape (n,), optional
+            Weights that multiply C row by row, and count in accuracies and calibration; ≥ 0, and 0
+            where below 1e-100.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For data that scikit-learn's checks refuse, a single class, so many classes with so few
+            rows that hardly a bootstrap sample holds them all, control of several classes,
+            unusable weights, more rows than the RBF kernel is trained on without a feature map,
+            or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
+            For a `checkpoint` that is of another fit, or no folder to write to (`DataError`).
+            For rates that cannot be kept (`UnattainableRateError`): before training where there
+            are too few rows for the confidence, after it where two rates contradict each other.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a model was not solved to `tol`; says how many, and how far they got.
+        CopiedRowsWarning
+            If many rows are equal to others, their class included, and the columns would make few
+            equal by chance: such copies break what intervals, rates and out-of-bag numbers promise.
+        ConstantColumnWarning
+            If columns differ by so little (1e-100) that they are taken for constant.
+        UserWarning
+            If the feature map's kernel is off by a tenth or more; if a worker was lost or a file
+            of the checkpoint is damaged, and shards are trained again.
+        """
+        started = time.perf_counter()
+        X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        weight = usable_weight(
+            _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+        # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
+        # leaves the model as it was.
+        learnt = learn(self, X, y, weight)
+        for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
+            if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        self.fit_seconds_ = time.perf_counter() - started
+        for pair in self.pair_ensembles_:
+            pair.fit_seconds_ = self.fit_seconds_
+        warn_of_unsolved(self._certificates())
+        if self.feature_map_error_ is not None:
+            warn_of_coarse_map(self.feature_map_error_, self.n_components)
+        return self
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        y : array_like, shape (m,)
+            Their labels.
+        sample_weight : array_like, shape (m,), optional
+            Their weights.
+        """
+        return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
+
+    def _certificates(self) -> dict[str, NDArray[Any]]:
+        """Those of all machines, of several classes one pair's after the other's."""
+        if not self.pair_ensembles_:
+            return self.certificates_
+        of_pairs = [pair.certificates_ for pair in self.pair_ensembles_]
+        return {name: np.concatenate([each[name] for each in of_pairs]) for name in of_pairs[0]}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.control is None
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fit_seconds_")

@@ -1,0 +1,75 @@
+"""The mean score of linear machines as one hyperplane, in the units of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.scores import FittedScores
+
+__all__ = ["mean_hyperplane", "replicate_coefficients"]
+
+
+def mean_hyperplane(fitted: FittedScores) -> tuple[Floats, float]:
+    """Coefficients and intercept with ``decision_function(X) = X @ coef + intercept``.
+
+    The score of replicate b is ``Σ_r ω_r (w_br · z + c_br) / s_b + o_b`` on the standardised row
+    ``z = (x − center) / scale``, with its own scale s_b and offset o_b; the mean over b of such
+    planes is a plane. It is made anew each time, so that it follows whatever moves the scores.
+
+    Parameters
+    ----------
+    fitted : FittedScores
+        Of two classes and linear machines on the columns themselves.
+
+    Returns
+    -------
+    coef : ndarray, shape (p,)
+        What one unit of a column adds to the mean score. A constant column, whose scale is 1,
+        keeps what its machines say of it: 0.
+    intercept : float
+        Mean score of the row of zeros.
+    """
+    share = 1 / fitted.score_scale_ / fitted.n_replicates_
+    used = np.flatnonzero(fitted.weights_)
+    weights, coef = fitted.weights_[used], np.zeros(len(fitted.center_))
+    for each, of_replicate in zip(share, replicate_coefficients(fitted, used), strict=True):
+        coef += each * (weights @ of_replicate)
+    coef /= fitted.scale_
+    at_center = share @ fitted.bootstrap_intercept_ @ fitted.weights_ + fitted.score_offset_.mean()
+    return coef, float(at_center - fitted.center_ @ coef)
+
+
+def replicate_coefficients(fitted: FittedScores, models: NDArray[np.intp]) -> Iterator[Floats]:
+    """Coefficients of linear machines, replicate by replicate.
+
+    Parameters
+    ----------
+    fitted : FittedScores
+        Of two classes, linear in the columns or in those of a feature map.
+    models : ndarray of int, shape (R',)
+        Which of the R models.
+
+    Yields
+    ------
+    ndarray, shape (R', D)
+        On ``(X - center_) / scale_``, or on the feature map of it; those of machines that were
+        trained through the Gram matrix from their dual coefficients.
+    """
+    for b in range(fitted.n_replicates_):
+        if fitted.bootstrap_coef_ is not None:
+            yield fitted.bootstrap_coef_[b, models]
+            continue
+        assert fitted.bootstrap_dual_coef_ is not None
+        assert fitted.X_fit_ is not None
+        coef = fitted.bootstrap_dual_coef_[b, models] @ fitted.X_fit_
+        if fitted.feature_map_ is None:
+            scale = fitted.bootstrap_scale_
+            coef /= np.square(scale if scale.ndim == 1 else scale[b])
+        yield coef

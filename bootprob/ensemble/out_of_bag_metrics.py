@@ -1,0 +1,91 @@
+"""How good a fitted model is, out of bag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bootprob.ensemble.out_of_bag_proba import (
+    controlled_decisions,
+    cross_fitted_proba,
+    out_of_bag_ranks,
+)
+from bootprob.exceptions import DataError
+from bootprob.metrics.classes import class_metrics
+from bootprob.metrics.intervals import Method, MetricInterval, metric_intervals
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.predictions import FittedEnsemble
+
+__all__ = ["out_of_bag_intervals", "out_of_bag_of_classes"]
+
+
+def out_of_bag_intervals(
+    model: FittedEnsemble, level: float = 0.95, method: Method = "auto", *, seed: int = 0
+) -> dict[str, MetricInterval]:
+    """Intervals for the performance of a fitted model on new rows, from its out-of-bag rows.
+
+    A row counts with the probability that the replicates give it which did not see it, calibrated
+    without its label (`bootprob.ensemble.cross_fitted_proba`); no rows have to be held back.
+    Rows that were in every bootstrap sample have none; they are left out and counted. Not in the
+    intervals is that the scores come from about a third of the replicates, and the weights of the
+    grid from all labels, as is the threshold of a rate that is controlled.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted.
+    level, method, seed
+        As in `bootprob.metrics.metric_intervals`.
+
+    Returns
+    -------
+    dict of str to MetricInterval
+
+    Raises
+    ------
+    DataError
+        If the rows that were out of bag are all of one class, or as in
+        `bootprob.metrics.metric_intervals`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.ensemble import out_of_bag_intervals
+    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0)
+    >>> auc = out_of_bag_intervals(model.fit(*load_breast_cancer(return_X_y=True)))["auc"]
+    >>> bool(0.97 < auc.lower < auc.value < auc.upper <= 1)
+    True
+    """
+    model._refuse_several("metrics with intervals")
+    return metric_intervals(
+        model.y_,
+        cross_fitted_proba(model),
+        model.sample_weight_,
+        level,
+        method,
+        decided=controlled_decisions(model),
+        ranks=out_of_bag_ranks(model),
+        seed=seed,
+    )
+
+
+def out_of_bag_of_classes(model: FittedEnsemble) -> dict[str, tuple[float, float]]:
+    """`class_metrics` of the training rows, by the replicates that did not see them.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted, of any number of classes.
+
+    Raises
+    ------
+    DataError
+        If no row was ever out of bag.
+    """
+    known = np.isfinite(model.oob_proba_).all(axis=1) & (model.sample_weight_ > 0)
+    if not known.any():
+        raise DataError("No row was ever out of bag; raise n_bootstraps.")
+    return class_metrics(model.y_[known], model.oob_proba_[known], model.sample_weight_[known])

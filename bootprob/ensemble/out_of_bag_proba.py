@@ -1,0 +1,84 @@
+"""Out-of-bag probabilities that owe nothing to a row's own label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.calibration import CALIBRATORS, vote_logits
+from bootprob.calibration.cross_fitting import cross_fitted
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.predictions import FittedEnsemble
+
+__all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
+
+
+_OF_STEPS = ("isotonic", "venn-abers")
+
+
+def cross_fitted_proba(model: FittedEnsemble) -> Floats:
+    """Out-of-bag probabilities of the positive class by calibrators that did not see the row.
+
+    The attribute `oob_proba_` comes from the model's own calibrator, which was fitted to all
+    labels: metrics of it are too good. Here the calibrator was fitted to the rows of the other
+    nine of ten folds; the scores are those of the replicates that left the row out, as they are.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        NaN for a row that was never out of bag or has no weight. The out-of-bag vote shares of a
+        model without calibration.
+
+    Notes
+    -----
+    What else the fit learned from all labels stays: the weights of the models of the grid, and
+    which calibration ``calibration="auto"`` chose. docs/metric_intervals.md has what is left of
+    the optimism.
+    """
+    if model.calibration_ is None:
+        return model.oob_vote_proba_[:, 1].copy()
+    known, scores, positive, weight = model._taught()
+    probability = np.full(len(known), np.nan)
+    if np.count_nonzero(known) < 2:  # a row alone teaches nothing of itself
+        return probability
+    probability[known] = cross_fitted(
+        CALIBRATORS[model.calibration_],
+        scores,
+        vote_logits(model.oob_vote_proba_[known, 1], float(model.oob_counts_.mean())),
+        positive,
+        weight,
+    )
+    return probability
+
+
+def controlled_decisions(model: FittedEnsemble) -> NDArray[np.bool_] | None:
+    """Which training rows are decided positive under control of a rate, shape (n,).
+
+    By the model's own calibrator: the threshold was chosen on these rows as it sees them. None
+    without control, where one half of `cross_fitted_proba` decides.
+    """
+    if model.control is None:
+        return None
+    return model.oob_proba_[:, 1] > model.decision_threshold_
+
+
+def out_of_bag_ranks(model: FittedEnsemble) -> Floats:
+    """What orders the training rows for an out-of-bag AUC, shape (n,); NaN if never out of bag.
+
+    Cross-fitting moves each probability away from the row's own label, and pairs of rows that are
+    close come to be misordered: too low an AUC. So the order is that of the model's own
+    calibrator, which the labels hardly touch where it is smooth; where it is made of steps, which
+    they do, that of the scores.
+    """
+    if model.calibration_ in _OF_STEPS:
+        return model.oob_decision_function_.copy()
+    return model.oob_proba_[:, 1].copy()

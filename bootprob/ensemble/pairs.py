@@ -1,0 +1,136 @@
+"""Ensembles of all pairs of several classes, trained in one batch on shared bootstrap samples."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logit
+from sklearn.base import clone
+
+from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.coupling import class_pairs
+from bootprob.ensemble.description import describe
+from bootprob.ensemble.fitting import trained_shards
+from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
+from bootprob.ensemble.state import ARRAYS
+from bootprob.ensemble.training.checkpoints import Checkpoint
+from bootprob.ensemble.training.out_of_bag_sums import train_ensemble
+from bootprob.ensemble.training.shards import Draws, Recipe, Work
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.fitting import Prepared
+
+__all__ = ["learn_pairs", "shared_draws"]
+
+
+# Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
+_OF_ROWS = [
+    name for name, array in ARRAYS.items() if array.shapes[0][0] == "n" and name != "X_fit_"
+]
+
+
+def learn_pairs(
+    svc: BootstrapSVC,
+    table: Prepared,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    training_weight: Floats,
+    checkpoint: Checkpoint | None,
+) -> dict[str, Any]:
+    """Train, calibrate and couple the ensembles of all pairs of classes.
+
+    All replicates of all pairs stand in one batch of the engine. Replicate b of every pair is the
+    same bootstrap sample of the whole table, less the rows of other classes; these are scored all
+    the same, so every row has out-of-bag scores by every pair.
+
+    Parameters
+    ----------
+    svc : BootstrapSVC
+        Its parameters are read.
+    table : Prepared
+        All rows and the bootstrap samples.
+    codes : ndarray of int, shape (n,)
+        Classes, numbered from 0.
+    weight, training_weight : ndarray, shape (n,)
+        Row weights for calibration, and for training.
+    checkpoint : Checkpoint or None
+        Where finished shards are kept.
+
+    Returns
+    -------
+    dict
+        Attributes of the fit of several classes. `pair_ensembles_` are fitted to the rows of each
+        pair, as the classes 0 and 1, in the order of `class_pairs`.
+    """
+    pairs = class_pairs(int(codes.max()) + 1)
+    inside = np.stack([np.isin(codes, pair) for pair in pairs])
+    B = len(table.counts)
+    labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
+    counts = np.concatenate([table.counts * rows for rows in inside])
+    problem = table.problem(svc, np.repeat(labels, B, axis=0), counts, training_weight)
+    recipe = Recipe(svc.tol, svc.dtype, svc.memory_limit)
+    draws = Draws(codes, weight, table.entropy)
+    work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
+    shards_of_pair = len(work.shards(table.device)) // len(pairs)
+    description = f"{svc.kernel} SVMs of {len(pairs)} pairs"
+    ensembles: list[BootstrapSVC] = []
+    proba, votes = [], []
+    prepared = table.attributes(problem)
+    with trained_shards(svc, work, table.device, checkpoint, description) as results:
+        for (_, j), own in zip(pairs, inside, strict=True):
+            training = train_ensemble(islice(results, shards_of_pair), table.counts)
+            found = describe(svc, table, training, codes == j, weight * own, own=own)
+            proba.append(found["oob_proba_"][:, 1])
+            votes.append(found["oob_vote_proba_"][:, 1])
+            attributes = _of_own_rows(found, own) | {
+                "classes_": np.array([0, 1]),
+                **prepared,
+                "control_gap_": None,
+                "shared_draws_": shared_draws(codes, weight, own),
+                "pair_ensembles_": [],
+                "n_features_in_": len(table.center),
+            }
+            ensemble = clone(svc).set_params(verbose=0)
+            for name, value in attributes.items():
+                setattr(ensemble, name, value)
+            ensembles.append(ensemble)
+    oob_proba = couple_known(np.stack(proba, axis=1), svc.coupling)
+    return {
+        **prepared,
+        "pair_ensembles_": ensembles,
+        "shared_draws_": None,
+        "X_fit_": None if ensembles[0].bootstrap_dual_coef_ is None else table.rows,
+        "y_": codes.astype(np.int64),
+        "sample_weight_": weight,
+        "oob_counts_": training.n_out_of_bag,
+        "oob_proba_": oob_proba,
+        "oob_vote_proba_": couple_known(np.stack(votes, axis=1), svc.coupling),
+        "oob_decision_function_": logit(oob_proba.clip(CLOSEST, 1 - CLOSEST)),
+        "controlled_rates_": [],
+        "lack_of_fit_": lack_of_fit_of_pairs([each.lack_of_fit_ for each in ensembles]),
+    }
+
+
+def shared_draws(
+    codes: NDArray[np.integer[Any]], weight: Floats, own: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
+    """What the bootstrap samples of a pair are drawn from: those of the whole table."""
+    return {"classes": codes, "weight": weight, "rows": np.flatnonzero(own)}
+
+
+def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any]:
+    """Attributes without the rows of other classes, whose dual coefficients are 0."""
+    kept = {**found}
+    for name in _OF_ROWS:
+        if found[name] is not None:
+            kept[name] = found[name][own]
+    kept["sampled_rows_"] = np.searchsorted(np.flatnonzero(own), found["sampled_rows_"])
+    if (dual_coef := found["bootstrap_dual_coef_"]) is not None:
+        kept["bootstrap_dual_coef_"] = np.ascontiguousarray(dual_coef[..., own])
+        kept["X_fit_"] = found["X_fit_"][own]
+    return kept

@@ -1,0 +1,1 @@
+"""Rows through the trained machines: scores, votes and their moments."""

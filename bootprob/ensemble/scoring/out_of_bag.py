@@ -1,0 +1,209 @@
+"""What the rows that a bootstrap sample left out tell: weights, scores, calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.calibration import Sigmoid
+from bootprob.ensemble.scoring.rows import replicate_scores
+from bootprob.intervals import counts_gram, jackknife_variance
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu import FittedBatch
+
+__all__ = ["OutOfBagScores", "score_out_of_bag"]
+
+Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
+
+_SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
+# Rows × replicates up to which scores are held rather than made three times. For coefficients a
+# pass over them is one matrix product; for dual coefficients it is kernel matrices as well.
+_HELD_SCORES = {"coef": 2**19, "dual_coef": 2**26}
+_ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can leave
+_CONSTANT = 1e-3  # spread, relative to other replicates', below which it is that as well
+
+
+@dataclass(frozen=True)
+class OutOfBagScores:
+    """Scores of the training rows by the replicates that did not see them, and what they teach.
+
+    Attributes
+    ----------
+    scale, offset : ndarray, shape (B,)
+        Replicate scores are ``score / scale + offset``.
+    mean, variance : ndarray, shape (n,)
+        Of the replicate scores; NaN without any replicate, or with fewer than two for the
+        variance.
+    jackknife : ndarray, shape (n,)
+        Variance of the mean by the infinitesimal jackknife; NaN as for `variance`.
+    gram : ndarray, shape (B, B)
+        Gram matrix of the centred counts.
+    sigmoid : Sigmoid
+        Fitted to the means.
+    sampled_rows : ndarray of int, shape (k,)
+        Up to 20 rows, evenly spaced over the means.
+    sampled_scores : ndarray, shape (k, B)
+        Their replicate scores, NaN where the replicate saw the row.
+    """
+
+    scale: Floats
+    offset: Floats
+    mean: Floats
+    variance: Floats
+    jackknife: Floats
+    gram: Floats
+    sigmoid: Sigmoid
+    sampled_rows: NDArray[np.intp]
+    sampled_scores: Floats
+
+    def moved_down(self, by: float) -> Self:
+        """Return the same scores less a number; the calibrators stay where they are."""
+        return replace(
+            self,
+            offset=self.offset - by,
+            mean=self.mean - by,
+            sampled_scores=self.sampled_scores - by,
+        )
+
+
+def score_out_of_bag(
+    models: FittedBatch,
+    rows: Floats,
+    counts: NDArray[np.unsignedinteger[Any]],
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    weights: Floats,
+    *,
+    align: bool,
+) -> OutOfBagScores:
+    """Score the training rows once more, each by the replicates that did not see it.
+
+    Nothing of size rows × replicates is held, unless it is small or costs kernel matrices.
+
+    Parameters
+    ----------
+    models : FittedBatch
+    rows : ndarray, shape (n, p)
+        Training rows as the models know them.
+    counts : ndarray of int, shape (B, n)
+        How often each replicate saw each row; 0 is out of bag.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+        Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
+    weights : ndarray, shape (R,)
+        Weights of the models.
+    align : bool
+        Whether to bring the replicates to one location and scale.
+    """
+    B = len(counts)
+    limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
+    held = list(_scores(models, rows, weights)) if counts.size <= limit else None
+
+    def chunks() -> Chunks:
+        start = 0
+        for scores in _scores(models, rows, weights) if held is None else held:
+            taken = slice(start, start + len(scores))
+            start = taken.stop
+            yield scores, counts[:, taken].T == 0, taken
+
+    scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
+    gram = counts_gram(counts, weight > 0)
+    parts = [_moments(scores / scale + offset, outside, gram) for scores, outside, _ in chunks()]
+    mean, variance, jackknife = (np.concatenate(part) for part in zip(*parts, strict=True))
+    usable = np.isfinite(mean) & (weight > 0)
+    sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
+    if align and sigmoid.slope > 0:
+        # Score 0 becomes where both classes are equally likely, as a decision function's should.
+        shift = sigmoid.intercept / sigmoid.slope
+        offset, mean = offset + shift, mean + shift
+        sigmoid = sigmoid.centered(mean[usable], weight[usable])
+    order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
+    picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
+    sampled = order[picked]
+    if held is None:
+        scores = np.concatenate(list(replicate_scores(models, rows[sampled], weights)))
+    else:
+        scores = np.concatenate(held)[sampled]
+    return OutOfBagScores(
+        scale=scale,
+        offset=offset,
+        mean=mean,
+        variance=variance,
+        jackknife=jackknife,
+        gram=gram,
+        sigmoid=sigmoid,
+        sampled_rows=sampled,
+        sampled_scores=np.where(counts[:, sampled].T == 0, scores / scale + offset, np.nan),
+    )
+
+
+def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:
+    """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory.
+
+    Rows that go through coefficients are scored in such chunks as well; those that go through
+    kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
+    """
+    n, B = len(rows), len(models.intercept)
+    scored = [slice(0, n)] if models.coef is None else row_blocks(n, B)
+    for block in scored:
+        for scores in replicate_scores(models, rows[block], weights):
+            for part in row_blocks(len(scores), B):
+                yield scores[part]
+
+
+def _alignment(
+    chunks: Callable[[], Chunks], counted: NDArray[np.bool_], B: int
+) -> tuple[Floats, Floats]:
+    """Scale and offset that give every replicate's out-of-bag scores the same mean and spread.
+
+    Replicates differ in both for reasons that tell nothing of a row: the scale of an SVM's
+    scores, and, where classes are unbalanced, an intercept that dwarfs them. The spread is the
+    mean absolute deviation: the standard deviation of heavy-tailed scores differs between
+    replicates by what their few furthest rows are.
+    """
+    count, sums, deviations = np.zeros(B), np.zeros(B), np.zeros(B)
+    for scores, outside, taken in chunks():
+        used = outside & counted[taken, None]
+        count += used.sum(axis=0)
+        sums += (scores * used).sum(axis=0)
+    count = np.maximum(count, 1)
+    mean = sums / count
+    for scores, outside, taken in chunks():
+        used = outside & counted[taken, None]
+        deviation = scores - mean
+        deviation *= used
+        deviations += np.abs(deviation, out=deviation).sum(axis=0)
+    spread = deviations / count
+    varied = spread > _ROUNDING * np.abs(mean)
+    if not varied.any():
+        return np.ones(B), np.zeros(B)
+    # Where few errors cost little, some replicates' machines are constant: what spread they have is
+    # what the solver left, and must not be magnified. They keep their scale.
+    usable = varied & (spread > _CONSTANT * spread[varied].mean())
+    scale = np.where(usable, spread / spread[usable].mean(), 1.0)
+    # A replicate without two rows out of bag is taken as it comes.
+    offset = np.where(count > 1, mean[usable].mean() - mean / scale, 0.0)
+    return scale, offset
+
+
+def _moments(
+    scores: Floats, outside: NDArray[np.bool_], gram: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Mean, variance and jackknife over the replicates in which a row is out of bag.
+
+    Overwrites `scores`.
+    """
+    jackknife = jackknife_variance(scores, gram, outside)
+    count = outside.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (scores * outside).sum(axis=1) / count
+        scores -= mean[:, None]
+        scores *= outside
+        squares = np.square(scores, out=scores).sum(axis=1)
+        variance = np.where(count > 1, squares / (count - 1), np.nan)
+    return mean, variance, np.where(count > 1, jackknife, np.nan)

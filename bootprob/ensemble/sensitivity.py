@@ -1,0 +1,314 @@
+"""What the probability of a row depends on: class costs, C, γ, and each of the training rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from bootprob.exceptions import DataError
+from bootprob.preparation.labels import weigh_classes
+from bootprob.preparation.standardization import center_and_scale
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.device_rows import on_host
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu import Certificate, FittedBatch
+from bootprob_gpu.derivatives.active_sets import SetStatus
+from bootprob_gpu.derivatives.kkt import solve_exactly
+from bootprob_gpu.hardware.memory import chunked, free_bytes
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["ProbabilitySensitivity", "probability_sensitivity"]
+
+
+_NEGLIGIBLE = 1e-9  # weight of a model of the grid that is left out
+_AT_ONCE = 2**28  # bytes worked on at a time on a CPU; more is slower
+_ARRAYS = 6  # of shape (replicates, models, rows, training rows) that are held at a time
+_ARRAYS_OF_MODEL = 20  # of shape (replicates, models, training rows)
+_SAME_SCORE = 0.01  # in units of the margin
+_SAME_ROWS = 1e-6  # standard deviations by which a column's mean may be off
+
+
+@dataclass(frozen=True)
+class ProbabilitySensitivity:
+    """Derivatives of the probability of ``classes_[1]`` that `predict_proba` gives.
+
+    All are with respect to logarithms: a derivative of 0.3 means that an increase by 1 % moves
+    the probability by 0.003. Those of the score are the same divided by `probability_per_score`.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (m,)
+        As `predict_proba` gives it.
+    score : ndarray, shape (m,)
+        As `decision_function` gives it.
+    probability_per_score : ndarray, shape (m,)
+        Slope of the calibrator at the score.
+    row_weight : ndarray, shape (m, n)
+        With respect to the log of each training row's weight. To first order, leaving row i out
+        changes the probability by ``−row_weight[:, i]``.
+    log_C : ndarray, shape (m,)
+        With respect to log C, of all models of the grid alike.
+    log_cost_positive, log_cost_negative : ndarray, shape (m,)
+        With respect to the log of the cost of errors on ``classes_[1]``, on ``classes_[0]``:
+        C₊ and C₋. They add up to `log_C`.
+    log_gamma : ndarray, shape (m,), or None
+        With respect to log γ, of all models of the grid alike; None for the linear kernel and for
+        a feature map.
+    status : dict of SetStatus to int
+        How many of the models differentiated are of each status.
+    """
+
+    probability: Floats
+    score: Floats
+    probability_per_score: Floats
+    row_weight: Floats
+    log_C: Floats
+    log_cost_positive: Floats
+    log_cost_negative: Floats
+    log_gamma: Floats | None
+    status: dict[SetStatus, int]
+
+
+def probability_sensitivity(
+    model: BootstrapSVC, X: ArrayLike, X_train: ArrayLike | None = None
+) -> ProbabilitySensitivity:
+    """Differentiate the probabilities of rows through every machine of a fitted ensemble.
+
+    Each machine's score is differentiated in closed form, by the Karush–Kuhn–Tucker conditions on
+    its free support vectors (`bootprob_gpu.derivatives.kkt`); the derivatives are averaged over the
+    replicates and weighted over the models as the scores are. What is made of the scores is held
+    fixed: the bootstrap samples, the columns' standardisation, "balanced" class weights, the
+    weights of the models, the alignment of the replicates (`score_scale_`, `score_offset_`) and
+    the calibrator. A refit would make all of these anew; in particular, calibration takes back
+    much of what a common change of C or of the class costs does to the scores.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted, with a calibration.
+    X : array_like, shape (m, p)
+        Rows whose probabilities are looked at.
+    X_train : array_like, shape (n, p), optional
+        The rows that `model` was fitted to, in the same order: needed where it does not keep them
+        (`X_fit_` is None), which is so for linear models with no more columns than rows and for
+        feature maps.
+
+    Returns
+    -------
+    ProbabilitySensitivity
+
+    Raises
+    ------
+    DataError
+        If the model has no calibration or machines under constraints, or `X_train` is missing or
+        is not what the model was fitted to.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the support vectors of some machines could not be told; says how many. Also if the
+        machines, solved to rounding from the rows given, do not score as the model does.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BootstrapSVC(C=[0.1, 1], n_bootstraps=10, random_state=0).fit(X[50:], y[50:])
+    >>> found = probability_sensitivity(model, X[:2], X_train=X[50:])
+    >>> found.row_weight.shape
+    (2, 519)
+    """
+    check_is_fitted(model)
+    model._refuse_several("sensitivities")
+    if model.shared_draws_ is not None:
+        raise DataError(
+            "The model is one pair of several classes, trained with the weights and centre of the "
+            "whole table; fit it to its two classes alone."
+        )
+    if model.calibration is None:
+        raise DataError(
+            "The model has calibration=None: its vote shares are steps, with derivative 0; fit it "
+            "with calibration='sigmoid'."
+        )
+    if getattr(model, "control", None) == "constrained":
+        raise DataError(
+            "The model has control='constrained': its machines are under constraints, of which the "
+            "derivative knows nothing; fit it without, or with control='threshold'."
+        )
+    X, X_train = on_host(X), on_host(X_train)
+    rows = _training_rows(model, X_train)
+    score = model.decision_function(X)
+    probability = model.predict_proba(X)[:, 1]
+    calibrated = model._calibrated()
+    votes = model.vote_proba(X)[:, 1] if calibrated.needs_votes else None
+    slope = calibrated.derivative(score, votes)
+    by_row, by_gamma, again, status = _of_scores(model, rows, _seen(model, X))
+    _warn_of_doubts(score, again, status)
+    row_weight = by_row * slope[:, None]
+    positive = model.y_ == 1
+    has_gamma = model.gamma_ is not None and model.feature_map_ is None
+    return ProbabilitySensitivity(
+        probability=probability,
+        score=score,
+        probability_per_score=slope,
+        row_weight=row_weight,
+        log_C=row_weight.sum(axis=1),
+        log_cost_positive=row_weight[:, positive].sum(axis=1),
+        log_cost_negative=row_weight[:, ~positive].sum(axis=1),
+        log_gamma=by_gamma * slope if has_gamma else None,
+        status={each: int(status[each]) for each in SetStatus if status[each]},
+    )
+
+
+def _training_rows(model: BootstrapSVC, X_train: ArrayLike | None) -> Floats:
+    """Training rows as the machines know them, shape (n, p) or (n, D)."""
+    if X_train is None:
+        if model.X_fit_ is None:
+            raise DataError(
+                "The model does not keep its training rows (X_fit_ is None); give them as X_train, "
+                "in the order in which it was fitted to them."
+            )
+        return model.X_fit_
+    given = np.asarray(X_train, dtype=np.float64)
+    wanted = (len(model.y_), model.n_features_in_)
+    if given.shape != wanted:
+        raise DataError(
+            f"X_train has shape {given.shape}; the model was fitted to {wanted}. Give the very "
+            "rows that it was fitted to."
+        )
+    center, scale = center_and_scale(given, model.sample_weight_)
+    off = np.abs(center - model.center_) / model.scale_
+    if not (off <= _SAME_ROWS).all() or not np.allclose(scale, model.scale_, rtol=_SAME_ROWS):
+        raise DataError(
+            "X_train is not what the model was fitted to: its columns have other means or standard "
+            "deviations than center_ and scale_. Give the very rows that it was fitted to."
+        )
+    return _seen(model, X_train)
+
+
+def _seen(model: BootstrapSVC, X: ArrayLike) -> Floats:
+    """Rows as the machines know them: standardised, and mapped if there is a feature map."""
+    rows = model._rows(X)
+    blocks = [np.asarray(block) for block in rows.blocks(max(1, len(rows.X)))]
+    return rows.as_seen(torch.from_numpy(np.concatenate(blocks)), 0).to(torch.float64).numpy()
+
+
+def _training_weight(model: BootstrapSVC) -> Floats:
+    """What multiplies C row by row, shape (n,)."""
+    weight = model.sample_weight_
+    if model.class_weight == "balanced":
+        labels = model.classes_[model.y_]
+        _, weight = weigh_classes("balanced", model.classes_, labels, weight)
+    return weight
+
+
+def _of_scores(
+    model: BootstrapSVC, rows: Floats, new: Floats
+) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+    """Derivatives of the mean score by log weights (m, n) and by log γ (m,); the score; status."""
+    models = model._models()
+    device = models.intercept.device
+    y = torch.from_numpy(np.where(model.y_ == 1, 1.0, -1.0)).to(device)
+    train, scored = (torch.from_numpy(each).to(device) for each in (rows, new))
+    mass = model.bootstrap_counts() * _training_weight(model)
+    m, n = len(new), len(rows)
+    weighed = model.weights_ > _NEGLIGIBLE
+    kernels = np.zeros(len(weighed)) if models.gamma is None else np.asarray(model.gamma_)
+    available = free_bytes(device, model.memory_limit)
+    if device.type == "cpu":
+        available = min(available, _AT_ONCE)
+    by_row, by_gamma = np.zeros((m, n)), np.zeros(m)
+    score = np.full(m, model.score_offset_.mean())
+    status = np.zeros(len(SetStatus), dtype=np.int64)
+    for kernel in np.unique(kernels[weighed]):
+        used = np.flatnonzero(weighed & (kernels == kernel))
+        per_model = 8.0 * n * (_ARRAYS_OF_MODEL + _ARRAYS)
+        per_replicate = len(used) * per_model
+        per_replicate += 8.0 * n * (3 * n if models.gamma is not None else len(models.center))
+        at_once = max(1, int(available / 2 // (8.0 * _ARRAYS * len(used) * n)))
+
+        def work(
+            items: slice,
+            used: NDArray[np.intp] = used,
+            kernel: float = kernel,
+            at_once: int = at_once,
+        ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+            fitted = _part(models, items, torch.from_numpy(used), kernel)
+            upper = torch.from_numpy(model.C_[used][:, None] * mass[items, None]).to(device)
+            solved = solve_exactly(fitted, train, y, upper)
+            factor = model.weights_[used] / model.score_scale_[items, None] / len(mass)
+            share = torch.from_numpy(factor).to(device)
+            of_rows, of_gamma, scores = np.zeros((m, n)), np.zeros(m), np.zeros(m)
+            for part in row_blocks(m, 1, max(1, at_once // len(factor))):
+                seen = scored[part]
+                scores[part] = torch.einsum("brm,br->m", solved.scores(seen), share).cpu()
+                d_upper, d_gamma = solved.derivatives(seen)
+                moved = torch.einsum("brmn,brn->mn", d_upper, upper * share[..., None])
+                of_rows[part] = moved.cpu().numpy()
+                if d_gamma is not None:
+                    of_gamma[part] = kernel * torch.einsum("brm,br->m", d_gamma, share).cpu()
+            codes = solved.status.cpu().numpy().ravel()
+            return of_rows, of_gamma, scores, np.bincount(codes, minlength=len(SetStatus))
+
+        chunks = chunked(len(mass), work, bytes_per_item=per_replicate, available=available // 2)
+        for _, (of_rows, of_gamma, scores, codes) in chunks:
+            by_row += of_rows
+            by_gamma += of_gamma
+            score += scores
+            status += codes
+    return by_row, by_gamma, score, status
+
+
+def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> FittedBatch:
+    """Some replicates and some models of one γ."""
+
+    def taken(values: Tensor | None) -> Tensor | None:
+        return None if values is None else values[items][:, used.to(values.device)]
+
+    intercept = taken(models.intercept)
+    assert intercept is not None
+    certificate = {
+        name: taken(getattr(models, name)) for name in ("primal", "dual", "gap", "n_iter", "status")
+    }
+    return replace(
+        models,
+        intercept=intercept,
+        coef=taken(models.coef),
+        dual_coef=taken(models.dual_coef),
+        scale=models.scale if models.scale.ndim == 1 else models.scale[items],
+        gamma=None if models.gamma is None else models.gamma.new_tensor([gamma]),
+        certificate=Certificate(**certificate),  # type: ignore[arg-type]
+        replicates=items,
+    )
+
+
+def _warn_of_doubts(score: Floats, again: Floats, status: NDArray[np.int64]) -> None:
+    unconfirmed = status[SetStatus.UNCONFIRMED]
+    if unconfirmed:
+        warnings.warn(
+            f"{unconfirmed} of {status.sum()} machines: {SetStatus.UNCONFIRMED.advice}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    off = np.abs(again - score)
+    # Without a free support vector an intercept is free within an interval.
+    if not unconfirmed and not status[SetStatus.NO_FREE] and (off > _SAME_SCORE).any():
+        warnings.warn(
+            f"Solved to rounding, the machines give scores up to {off.max():.1e} away from the "
+            "model's, and it is they that were differentiated. Check that X_train is what the "
+            "model was fitted to, in the same order, and that class_weight is as it was; else fit "
+            "the model to a smaller tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )

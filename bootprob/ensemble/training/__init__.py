@@ -1,0 +1,1 @@
+"""Shards of the ensemble trained, scheduled, checkpointed and summed out of bag."""

@@ -1,0 +1,162 @@
+"""What the bootstrap leaves for free: out-of-bag sums, block by block and put together.
+
+Nothing of size rows × replicates × models outlives a block of replicates, and of what a block
+brings nothing of that size is made anew: it is reduced a block of rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob.ensemble.training.shards import ShardResult
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu import FittedBatch
+
+__all__ = ["EnsembleTraining", "OutOfBagSums", "train_ensemble"]
+
+
+# Scores reduced at a time: below what torch splits over a CPU's threads (which would make the last
+# bits depend on their number), within its caches; enough to make launches on a GPU worth while.
+_AT_ONCE = {"cpu": 2**15 - 1, "cuda": 2**24}
+
+
+@dataclass(frozen=True)
+class EnsembleTraining:
+    """Trained models and the out-of-bag sums that need no second look at the scores.
+
+    Attributes
+    ----------
+    models : FittedBatch
+        B × R trained models.
+    accuracy : ndarray, shape (B, R)
+        Weighted share of out-of-bag rows classified correctly; NaN where no row is out of bag.
+    votes : ndarray of int, shape (n, R)
+        Out-of-bag scores above 0, counted over the replicates.
+    score_sums : ndarray, shape (n, R)
+        Out-of-bag scores, summed over the replicates.
+    n_out_of_bag : ndarray of int, shape (n,)
+        Replicates in which each row is out of bag.
+    control_gap : ndarray, shape (B, R) or None
+        What constraints on the machines cost at most; None without.
+    """
+
+    models: FittedBatch
+    accuracy: Floats
+    votes: NDArray[np.int32]
+    score_sums: Floats
+    n_out_of_bag: NDArray[np.int64]
+    control_gap: Floats | None
+
+    def taught(self, weight: Floats) -> NDArray[np.bool_]:
+        """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
+        found = (self.n_out_of_bag > 0) & (weight > 0)
+        if not found.any():
+            raise DataError(
+                f"No row was ever out of bag in {len(self.accuracy)} bootstrap samples; give more "
+                "rows or raise n_bootstraps."
+            )
+        return found
+
+    def mean_scores(self, rows: NDArray[np.bool_]) -> Floats:
+        """Mean out-of-bag scores, shape (rows.sum(), R), of rows that were ever out of bag."""
+        scores = self.score_sums[rows]
+        scores /= self.n_out_of_bag[rows, None]
+        return scores
+
+
+def train_ensemble(
+    results: Iterable[ShardResult], drawn: NDArray[np.unsignedinteger[Any]]
+) -> EnsembleTraining:
+    """Put the shards of an ensemble together, in the order of their replicates.
+
+    That order is what makes the sums the same to the last bit wherever the shards were trained.
+
+    Parameters
+    ----------
+    results : iterable of ShardResult
+        Of all its shards, in order.
+    drawn : ndarray of int, shape (B, n)
+        The bootstrap samples.
+    """
+    models, accuracies, gaps = [], [], []
+    votes = scores = None
+    for result in results:
+        models.append(result.models)
+        accuracies.append(result.accuracy)
+        if result.control_gap is not None:
+            gaps.append(result.control_gap)
+        votes = result.votes if votes is None else votes.add_(result.votes)
+        scores = result.score_sums if scores is None else scores.add_(result.score_sums)
+        del result  # or its sums would live on while the next shard is trained
+    assert votes is not None
+    assert scores is not None
+    n_out_of_bag = np.zeros(drawn.shape[1], dtype=np.int64)
+    for rows in row_blocks(drawn.shape[1], len(drawn)):
+        n_out_of_bag[rows] = (drawn[:, rows] == 0).sum(axis=0)
+    return EnsembleTraining(
+        models=FittedBatch.concatenate(models),
+        accuracy=torch.cat(accuracies).cpu().numpy(),
+        votes=votes.T.cpu().numpy(),
+        score_sums=scores.T.cpu().numpy(),
+        n_out_of_bag=n_out_of_bag,
+        control_gap=torch.cat(gaps).cpu().numpy() if gaps else None,
+    )
+
+
+class OutOfBagSums:
+    """Votes and scores of every row under every model, summed where the row is out of bag.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels, −1 or +1.
+    weight : ndarray, shape (n,)
+        Row weights for the accuracies; rows of weight 0 count nowhere.
+    n_models : int
+        R.
+    device : torch.device
+
+    Attributes
+    ----------
+    votes : Tensor of int32, shape (R, n)
+    scores : Tensor, shape (R, n)
+    """
+
+    def __init__(
+        self, y: NDArray[Any], weight: Floats, n_models: int, device: torch.device
+    ) -> None:
+        self._positive = torch.from_numpy(y > 0).to(device)
+        self._weight = torch.from_numpy(weight).to(device)
+        self.votes = torch.zeros(n_models, len(y), dtype=torch.int32, device=device)
+        self.scores = torch.zeros(n_models, len(y), dtype=torch.float64, device=device)
+
+    def add(self, scores: Tensor, outside: NDArray[np.bool_]) -> Tensor:
+        """Add some replicates, scores (b, R, n); returns their accuracies, shape (b, R)."""
+        b, R, n = scores.shape
+        correct = scores.new_zeros(b, R)
+        total = scores.new_zeros(b, 1)
+        at_once = _AT_ONCE[scores.device.type]
+        step = max(1, at_once // (R * n))
+        for start in range(0, b, step):
+            items = slice(start, min(start + step, b))
+            for rows in row_blocks(n, (items.stop - start) * R, at_once):
+                part = scores[items, :, rows]
+                inside = torch.from_numpy(outside[items, rows]).to(scores.device)
+                mass = inside * self._weight[rows]
+                above = part > 0
+                self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
+                # One by one, or the last bits would depend on where blocks of replicates end.
+                for of_replicate in part * inside[:, None]:
+                    self.scores[:, rows] += of_replicate
+                correct[items] += ((above == self._positive[rows]) * mass[:, None]).sum(2)
+                total[items] += mass.sum(1, keepdim=True)
+        return correct / total

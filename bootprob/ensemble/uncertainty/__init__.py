@@ -1,0 +1,1 @@
+"""Intervals of the probability itself: the true logit and a Gaussian process."""

@@ -1,0 +1,218 @@
+"""The kernel's posterior of true logits from rows and labels: over γ, σ and the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites, approximate
+from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.kernels import cross_gram
+
+__all__ = ["fit_kernel_posterior"]
+
+
+_DEVIATIONS = tuple(2.0**k for k in range(-3, 5))  # σ, in logits, each as likely as any other
+_INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
+_LANDMARKS = 256
+_EXAMINED_ROWS = (1000, 10_000)  # that γ and σ are narrowed down on, before all rows
+_MOST_PAIRS = 8
+_IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best pair of γ and σ: 0.1 % of its weight
+_RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
+_HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
+
+
+def fit_kernel_posterior(
+    rows: Floats,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    gammas: Sequence[float] | Floats,
+    device: torch.device,
+) -> tuple[KernelPosterior, Floats]:
+    """Fit the posterior of the logits, and leave each training row out of it in turn.
+
+    ``logit P(y = 1 | x) = b + f(x)`` with ``b ~ N(0, 10²)`` and f a Gaussian process of kernel
+    ``σ² exp(−γ ‖x − z‖²)``, on up to 256 landmarks (Nyström; the part of the prior variance that
+    they do not reach is added to the posterior's). Posterior and evidence for γ of the grid and
+    σ = 2⁻³, 2⁻², …, 2⁴ are those of `bootprob.ensemble.uncertainty.expectation_propagation`, and
+    the pairs count by their evidence; no more than eight are kept. Of more than 1,000 rows, that
+    many tell which pairs are possible, then 10,000, and all rows which of those count.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+        As the kernel sees them.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+        Row weights of mean 1, positive.
+    gammas : ndarray, shape (G,)
+        Grid of γ.
+    device : torch.device
+
+    Returns
+    -------
+    posterior : KernelPosterior
+    left_out : ndarray, shape (n, g, 2)
+        Mean and standard deviation of the logit of each training row under each pair of γ and σ,
+        its own label left out.
+    """
+    every = _Labelled.of(rows, positive, weight, device)
+    stages = [_spaced(positive, size) for size in _EXAMINED_ROWS if size < len(rows)]
+    first = stages[0] if stages else np.arange(len(rows))
+    # Always the same draw: the posterior is part of the model and must not depend on its seed.
+    drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
+    landmarks = torch.from_numpy(rows[first[np.sort(drawn)]]).to(device)
+    data = [*(every.part(stage) for stage in stages), every]
+    posteriors = _possible(_climb(data[0], landmarks, np.unique(gammas)))
+    for more in data[1:]:
+        kept = [(each.columns.gamma, each.deviation) for each in posteriors]
+        columns = {gamma: _Columns(more, landmarks, gamma) for gamma, _ in kept}
+        posteriors = _possible([columns[gamma].posterior(sigma, None) for gamma, sigma in kept])
+    return _mixture(posteriors, landmarks)
+
+
+def _spaced(positive: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
+    """So many rows, evenly spaced in the order of their class: with the classes' shares."""
+    order = np.argsort(positive, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """Rows (n, p) with labels 0 and 1 and weights (n,)."""
+
+    rows: Tensor
+    label: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(
+        cls, rows: Floats, positive: NDArray[np.bool_], weight: Floats, device: torch.device
+    ) -> _Labelled:
+        arrays = rows, positive.astype(np.float64), weight
+        return cls(*(torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays))
+
+    def part(self, which: NDArray[np.intp]) -> _Labelled:
+        index = torch.from_numpy(which).to(self.rows.device)
+        return _Labelled(self.rows[index], self.label[index], self.weight[index])
+
+
+class _Columns:
+    """For one γ: a leading 1, and columns whose inner products are the kernel's.
+
+    Attributes
+    ----------
+    gamma : float
+    basis : Tensor, shape (l + 1, r + 1)
+        From kernel values at the landmarks, after a 1, to the columns.
+    """
+
+    def __init__(self, data: _Labelled, landmarks: Tensor, gamma: float) -> None:
+        self.gamma, self._data, self._landmarks = float(gamma), data, landmarks
+        self._gammas = torch.tensor([gamma], dtype=torch.float64, device=landmarks.device)
+        values, vectors = torch.linalg.eigh(cross_gram(landmarks, landmarks, self._gammas)[0])
+        kept = values > _RANK * values[-1]
+        basis = vectors[:, kept] / values[kept].sqrt()
+        self.basis = torch.block_diag(torch.ones_like(basis[:1, :1]), basis)
+        self._held: list[tuple[slice, Tensor]] | None = None
+        if len(data.rows) * self.basis.shape[1] <= _HELD:
+            self._held = list(self._made())
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """Slices of rows with their columns (m, r + 1)."""
+        return self._made() if self._held is None else iter(self._held)
+
+    def _made(self) -> Iterator[tuple[slice, Tensor]]:
+        for block in row_blocks(len(self._data.rows), len(self.basis), 2**22):
+            kernel = cross_gram(self._data.rows[block], self._landmarks, self._gammas)[0]
+            ones = torch.ones_like(kernel[:, :1])
+            yield block, torch.cat([ones, kernel], dim=1) @ self.basis
+
+    def posterior(self, deviation: float, start: Sites | None) -> _Posterior:
+        """Condition on the labels, for one σ."""
+        label, weight = self._data.label, self._data.weight
+        precision = torch.full_like(self.basis[0], deviation**-2)
+        precision[0] = _INTERCEPT_PRECISION
+        start = start or Sites.beginning(label, weight)
+        return _Posterior(
+            self, deviation, approximate(self.blocks, label, weight, precision, start)
+        )
+
+    def missing(self) -> Tensor:
+        """Share of the prior variance that the columns do not reach, shape (n,)."""
+        return torch.cat([1 - part[:, 1:].square().sum(1) for _, part in self.blocks()]).clamp_min(
+            0
+        )
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """The posterior for one γ and σ, of the coefficients of the columns."""
+
+    columns: _Columns
+    deviation: float
+    found: Approximation
+
+
+def _climb(data: _Labelled, landmarks: Tensor, gammas: Floats) -> list[_Posterior]:
+    """Posteriors for every γ and the σ that may count.
+
+    The evidence has one peak over σ; from where the γ before had it, both sides are followed as
+    long as it rises or is close to the best known.
+    """
+    found: list[_Posterior] = []
+    best, middle = -np.inf, _DEVIATIONS.index(1.0)
+    for gamma in gammas:
+        columns = _Columns(data, landmarks, gamma)
+        own = {middle: columns.posterior(_DEVIATIONS[middle], None)}
+        best = max(best, own[middle].found.evidence)
+        for step, end in ((1, len(_DEVIATIONS)), (-1, -1)):
+            last = own[middle]
+            for k in range(middle + step, end, step):
+                own[k] = columns.posterior(_DEVIATIONS[k], last.found.sites)
+                evidence = own[k].found.evidence
+                falls = evidence < last.found.evidence
+                best, last = max(best, evidence), own[k]
+                if falls and evidence < best - _IMPOSSIBLE:
+                    break
+        middle = max(own, key=lambda k: own[k].found.evidence)
+        found.extend(own.values())
+    return found
+
+
+def _possible(posteriors: list[_Posterior]) -> list[_Posterior]:
+    """Those whose γ and σ the labels have not ruled out, best first."""
+    ranked = sorted(posteriors, key=lambda each: -each.found.evidence)
+    least = ranked[0].found.evidence - _IMPOSSIBLE
+    return [each for each in ranked[:_MOST_PAIRS] if each.found.evidence >= least]
+
+
+def _mixture(posteriors: list[_Posterior], landmarks: Tensor) -> tuple[KernelPosterior, Floats]:
+    """All of them together, for new rows and for the training rows left out in turn."""
+    evidence = np.array([each.found.evidence for each in posteriors])
+    weight = np.exp(evidence - evidence.max())
+    coefficients, quadratic, left_out = [], [], []
+    for each in posteriors:
+        basis, found, variance = each.columns.basis, each.found, each.deviation**2
+        form = basis @ found.covariance @ basis.T
+        form[1:, 1:] -= variance * (basis[1:, 1:] @ basis[1:, 1:].T)
+        coefficients.append(basis @ found.mean)
+        quadratic.append(form)
+        spread = found.left_out_variance + variance * each.columns.missing()
+        left_out.append(torch.stack([found.left_out_mean, spread.sqrt()], dim=1))
+    posterior = KernelPosterior(
+        landmarks.cpu().numpy(),
+        np.array([each.columns.gamma for each in posteriors]),
+        np.array([each.deviation**2 for each in posteriors]),
+        weight / weight.sum(),
+        torch.stack(coefficients).cpu().numpy(),
+        torch.stack(quadratic).cpu().numpy(),
+    )
+    return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())

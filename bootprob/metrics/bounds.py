@@ -1,0 +1,142 @@
+"""Bounds of single metrics, each from its formula alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from bootprob.runtime.arrays import Floats
+
+__all__ = [
+    "auc_score_interval",
+    "bca",
+    "calibration_error_interval",
+    "concordance",
+    "unseen_share",
+]
+
+Bounds = tuple[float, float]
+
+_DRAWS = 10_000
+_CLOSEST_TO_ONE = 1 - 1e-12
+
+
+def bca(estimate: float, replicates: Floats, influence: Floats, level: float) -> Bounds:
+    """Bias-corrected and accelerated bootstrap interval.
+
+    B. Efron, J. American Statistical Association 82 (1987) 171–185: percentiles of the replicates
+    at ``Φ(z0 + (z0 + z) / (1 − a (z0 + z)))``, with ``z0`` from the share of replicates below
+    the estimate and the acceleration ``a = Σ u³ / (6 (Σ u²)^(3/2))``.
+
+    Parameters
+    ----------
+    estimate : float
+    replicates : ndarray, shape (b,)
+        Of a bootstrap over rows.
+    influence : ndarray, shape (n,)
+        u, what a little more weight on each row adds to the estimate, in any unit.
+    level : float
+    """
+    b = len(replicates)
+    below = (np.sum(replicates < estimate) + np.sum(replicates == estimate) / 2) / b
+    z0 = norm.ppf(np.clip(below, 1 / (2 * b), 1 - 1 / (2 * b)))
+    largest = np.abs(influence).max()
+    u = influence / largest if largest > 0 else influence  # whatever the unit, cubes are finite
+    squares = np.square(u).sum()
+    acceleration = (u**3).sum() / (6 * squares**1.5) if squares > 0 else 0.0
+    z = z0 + norm.ppf([(1 - level) / 2, (1 + level) / 2])
+    # With a handful of rows the transformation would turn round.
+    ranks = norm.cdf(z0 + z / np.maximum(1 - acceleration * z, 0.1))
+    lower, upper = np.quantile(replicates, ranks)
+    return float(lower), float(upper)
+
+
+def concordance(y: Floats, p: Floats, weights: Floats) -> Floats:
+    """Weighted share of the rows of the other class on the right side of each row, shape (n,).
+
+    Ties count one half. The mean over either class is the AUC.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        0 or 1; rows of both.
+    p, weights : ndarray, shape (n,)
+    """
+    _, group = np.unique(p, return_inverse=True)
+    right = np.empty(len(y))
+    for label in (0, 1):
+        others = np.bincount(group, weights * (y != label))
+        below = (np.cumsum(others) - others / 2) / others.sum()
+        rows = y == label
+        right[rows] = (below if label else 1 - below)[group[rows]]
+    return right
+
+
+def auc_score_interval(auc: float, n_positive: float, n_negative: float, level: float) -> Bounds:
+    """Newcombe's score interval of an AUC, which has a width at 0 and 1 as well.
+
+    All θ with ``|AUC − θ| ≤ z √V(θ)`` and Hanley and McNeil's variance for exponential scores,
+    ``V = θ (1 − θ) (1 + N (1 − θ)/(2 − θ) + N θ/(1 + θ)) / (n₊ n₋)``, ``N = (n₊ + n₋)/2 − 1``:
+    R. G. Newcombe, Statistics in Medicine 25 (2006) 559–573, method 5.
+
+    Parameters
+    ----------
+    auc : float
+    n_positive, n_negative : float
+        Rows of the classes, or effective numbers of them.
+    level : float
+    """
+    z, pairs = norm.ppf((1 + level) / 2), n_positive * n_negative
+    more = max((n_positive + n_negative) / 2 - 1, 0.0)
+
+    def beyond(theta: float) -> float:
+        spread = 1 + more * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        return abs(auc - theta) - z * np.sqrt(theta * (1 - theta) * spread / pairs)
+
+    lower = 0.0 if auc <= 0 else float(brentq(beyond, 0.0, min(auc, _CLOSEST_TO_ONE)))
+    upper = 1.0 if auc >= 1 else float(brentq(beyond, max(auc, 1 - _CLOSEST_TO_ONE), 1.0))
+    return lower, upper
+
+
+def calibration_error_interval(
+    estimate: float,
+    y: Floats,
+    p: Floats,
+    weights: Floats,
+    members: Floats,
+    level: float,
+    seed: int,
+) -> Bounds:
+    """Interval of a calibration error from how far its bins can be off, ``estimate ± q``.
+
+    With ``d_k`` the deviations seen in the bins, ``δ_k`` the true ones, and both weighted by the
+    share of the bin, ``|Σ |d_k| − Σ |δ_k|| ≤ Σ |d_k − δ_k|``, whatever the ``δ_k`` are; q is the
+    quantile of the right side for normal ``d_k − δ_k``. Their variance is the larger of what the
+    rows show and what the probabilities say, as a bin of a few certain rows shows none.
+
+    Parameters
+    ----------
+    estimate : float
+    y, p, weights : ndarray, shape (n,)
+    members : ndarray, shape (n, bins)
+        Which bin each row is in, 0 or 1.
+    level : float
+    seed : int
+        Of the 10,000 normal draws.
+    """
+    squares, total = np.square(weights), weights.sum()
+    seen, stated = (squares * np.square(y - p)) @ members, (squares * p * (1 - p)) @ members
+    deviation = np.sqrt(np.maximum(seen, stated)) / total
+    draws = np.random.default_rng(seed).normal(size=(_DRAWS, len(deviation)))
+    q = np.quantile(np.abs(draws * deviation).sum(axis=1), level)
+    q = max(float(q), unseen_share(total**2 / squares.sum(), level))
+    return max(0.0, estimate - q), min(1.0, estimate + q)
+
+
+def unseen_share(n_rows: float, level: float) -> float:
+    """Largest share of a population of which n rows may show none, ``1 − (α/2)^(1/n)``.
+
+    Clopper and Pearson's upper bound for a share of 0, at ``α = 1 − level``.
+    """
+    return float(-np.expm1(np.log((1 - level) / 2) / n_rows))

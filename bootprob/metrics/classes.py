@@ -1,0 +1,47 @@
+"""How good the probabilities of several classes are, out of bag."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.calibration.calibrated import CLOSEST
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["class_metrics"]
+
+
+def class_metrics(
+    codes: NDArray[np.integer], probability: Floats, weight: Floats
+) -> dict[str, tuple[float, float]]:
+    """Accuracy, log-loss and Brier score of class probabilities, with standard errors.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        True classes, as columns of `probability`.
+    probability : ndarray, shape (n, K)
+    weight : ndarray, shape (n,)
+        Row weights.
+
+    Returns
+    -------
+    dict of str to tuple of float
+        "accuracy", "log-loss" and "Brier score" (``Σ_k (p_k − [y = k])²``, from 0 to 2, so for
+        two classes twice the usual one): the weighted mean over the rows and its standard error,
+        the rows taken for independent.
+    """
+    rows = np.arange(len(codes))
+    truth = np.zeros_like(probability)
+    truth[rows, codes] = 1.0
+    of_rows = {
+        "accuracy": (probability.argmax(axis=1) == codes).astype(np.float64),
+        "log-loss": -np.log(probability[rows, codes].clip(CLOSEST)),
+        "Brier score": np.square(probability - truth).sum(axis=1),
+    }
+    share = weight / weight.sum()
+    found = {}
+    for name, values in of_rows.items():
+        mean = float(share @ values)
+        found[name] = mean, float(np.sqrt(np.square(share) @ np.square(values - mean)))
+    return found

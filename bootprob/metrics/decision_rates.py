@@ -1,0 +1,138 @@
+"""Rates of right decisions in each class, with exact intervals, and the curve they lie on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics import roc_curve
+
+from bootprob.metrics.rates import effective_rows
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["ClassRate", "TradeOff", "decision_rates", "exact_interval", "trade_off"]
+
+
+_POINTS = 200  # of a curve: more than can be told apart in a figure
+
+
+@dataclass(frozen=True)
+class ClassRate:
+    """Share of the rows of one class that are decided rightly.
+
+    Attributes
+    ----------
+    value : float
+    lower, upper : float
+        Exact binomial interval of Clopper and Pearson, in it the effective number of rows where
+        rows have weights.
+    n_rows : int
+        Rows of the class.
+    n_right : int
+        Rows of them that are decided rightly, whatever their weights.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    n_rows: int
+    n_right: int
+
+
+@dataclass(frozen=True)
+class TradeOff:
+    """What one class gains and the other loses as the threshold moves down.
+
+    Attributes
+    ----------
+    sensitivity : ndarray, shape (k,)
+        Share of the positives decided positive, from 0 to 1.
+    specificity : ndarray, shape (k,)
+        Share of the negatives decided negative, from 1 to 0.
+    """
+
+    sensitivity: Floats
+    specificity: Floats
+
+
+def decision_rates(
+    positive: NDArray[np.bool_], decided: NDArray[np.bool_], weight: Floats, level: float
+) -> dict[str, ClassRate]:
+    """True positive and true negative rate of decisions.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+        True classes.
+    decided : ndarray of bool, shape (n,)
+        Decisions.
+    weight : ndarray, shape (n,)
+        Row weights; rows of weight 0 are as good as absent. Each class has some.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    dict
+        "tpr" and "tnr" to `ClassRate`.
+    """
+    rates = {}
+    for name, members in (("tpr", positive), ("tnr", ~positive)):
+        counted = members & (weight > 0)
+        right, mass = (decided == positive)[counted], weight[counted]
+        value = float(np.average(right, weights=mass))
+        lower, upper = exact_interval(value, effective_rows(mass), level)
+        rates[name] = ClassRate(value, lower, upper, len(right), int(right.sum()))
+    return rates
+
+
+def exact_interval(share: float, n_rows: float, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of a share, which covers at least as often as it says.
+
+    C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413.
+
+    Parameters
+    ----------
+    share : float
+        In [0, 1].
+    n_rows : float
+        Number of rows, or the effective number.
+    level : float
+    """
+    tail, hits = (1 - level) / 2, share * n_rows
+    misses = n_rows - hits
+    # Sums of weights are not exact; a share of 0 or 1 has no bound on that side.
+    lower = 0.0 if share <= 0 else float(stats.beta.ppf(tail, hits, misses + 1))
+    upper = 1.0 if share >= 1 else float(stats.beta.ppf(1 - tail, hits + 1, misses))
+    return lower, upper
+
+
+def trade_off(positive: NDArray[np.bool_], scores: Floats, weight: Floats) -> TradeOff:
+    """Sensitivity and specificity of all thresholds on a score (the ROC curve), thinned.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+    scores : ndarray, shape (n,)
+        Larger for positives; NaN leaves a row out.
+    weight : ndarray, shape (n,)
+        Row weights; rows of weight 0 are left out.
+    """
+    seen = np.isfinite(scores) & (weight > 0)
+    false_alarms, found, _ = roc_curve(
+        positive[seen], scores[seen], sample_weight=weight[seen], drop_intermediate=True
+    )
+    kept = _evenly(false_alarms, found)
+    return TradeOff(sensitivity=found[kept], specificity=1 - false_alarms[kept])
+
+
+def _evenly(x: Floats, y: Floats) -> NDArray[Any]:
+    """Positions of a curve's points with about equal steps between, the ends among them."""
+    if len(x) <= _POINTS:
+        return np.arange(len(x))
+    way = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
+    at = np.searchsorted(way, np.linspace(0, way[-1], _POINTS) - 1e-12)
+    return np.unique(np.append(at, [0, len(x) - 1]))

@@ -1,0 +1,122 @@
+"""Which bounds each metric gets, and what takes their place where they have no width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.intervals import percentile
+from bootprob.metrics.bounds import auc_score_interval, bca, concordance, unseen_share
+from bootprob.metrics.decision_rates import exact_interval
+from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
+from bootprob.metrics.rates import effective_rows
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["MeasuredRows"]
+
+
+# Misordered rows of a class from which the bootstrap knows how the AUC varies.
+_ENOUGH_MISORDERED = 5
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """Rows that metrics were computed from, and the level of their bounds.
+
+    Attributes
+    ----------
+    y, p, weights : ndarray, shape (n,)
+        Labels 0 and 1, probabilities and positive weights.
+    decided : ndarray of bool, shape (n,)
+        Whether each row is decided positive.
+    ranks : ndarray, shape (n,)
+        What orders the rows for the AUC.
+    level : float
+    """
+
+    y: Floats
+    p: Floats
+    weights: Floats
+    decided: NDArray[np.bool_]
+    ranks: Floats
+    level: float
+
+    def interval(
+        self, name: str, estimate: float, replicates: Floats, method: str
+    ) -> tuple[float, float, str]:
+        """Bounds of a metric other than the calibration error, and where they come from."""
+        if method != "auto":
+            lower, upper = self._resampled(name, estimate, replicates, method)
+            if upper - lower > _ROUNDING:
+                return lower, upper, method
+        if name == "auc":
+            if self._few_misordered(estimate) or np.ptp(replicates) <= _ROUNDING:
+                n_positive = effective_rows(self.weights[self.y == 1])
+                n_negative = effective_rows(self.weights[self.y == 0])
+                bounds = auc_score_interval(estimate, n_positive, n_negative, self.level)
+                return *bounds, "score"
+        elif name in SHARE_OF:
+            n_rows = effective_rows(self.weights[SHARE_OF[name](self.y)])
+            return *exact_interval(min(estimate, 1.0), n_rows, self.level), "exact"
+        elif np.ptp(replicates) <= _ROUNDING:
+            return *self._all_alike(name, estimate), "unseen"
+        lower, upper = self._resampled(name, estimate, replicates, "bca")
+        if name in ROW_LOSSES:
+            upper += sum(self._unseen_mistakes(name, label) for label in (0, 1))
+        return lower, upper, "bca"
+
+    def _resampled(
+        self, name: str, estimate: float, replicates: Floats, method: str
+    ) -> tuple[float, float]:
+        """Bootstrap interval, cut where no metric can be."""
+        if method == "bca":
+            lower, upper = bca(estimate, replicates, self._influence(name, estimate), self.level)
+        else:
+            lower, upper = map(float, percentile(replicates, self.level))
+        if method == "basic":
+            lower, upper = 2 * estimate - upper, 2 * estimate - lower
+        return max(lower, 0.0), upper if name == "log_loss" else min(upper, 1.0)
+
+    def _influence(self, name: str, estimate: float) -> Floats:
+        """What a little more weight on each row adds to a metric, in any unit, shape (n,)."""
+        y, p, weights = self.y, self.p, self.weights
+        if name == "auc":
+            mass = np.where(y == 1, weights @ y, weights @ (1 - y))
+            return weights * (concordance(y, self.ranks, weights) - estimate) / mass
+        if name in ROW_LOSSES:
+            return weights * (ROW_LOSSES[name](y, p) - estimate)
+        return weights * SHARE_OF[name](y) * ((self.decided == y) - estimate)
+
+    def _few_misordered(self, auc: float) -> bool:
+        """Whether a class has too few rows that are not on the right side of all of the other."""
+        right = concordance(self.y, self.ranks, self.weights)
+        off = (right if auc > 0.5 else 1 - right) < 1 - _ROUNDING
+        return min(np.sum(off & (self.y == label)) for label in (0, 1)) < _ENOUGH_MISORDERED
+
+    def _all_alike(self, name: str, estimate: float) -> tuple[float, float]:
+        """Bounds of a loss that is the same in all rows; rows of another kind may be unseen."""
+        n_rows = effective_rows(self.weights)
+        share = unseen_share(n_rows, self.level)
+        worst = max(ROW_LOSSES[name](1 - self.y, self.p).max(), estimate)
+        # As sure as n rows can make: Laplace's rule of succession.
+        worst = max(worst, 1.0 if name == "brier_score" else float(np.log(n_rows + 2)))
+        return (1 - share) * estimate, (1 - share) * estimate + share * worst
+
+    def _unseen_mistakes(self, name: str, label: int) -> float:
+        """What a loss could gain by mistakes in a class that shows none.
+
+        So many as this many rows cannot exclude, each as costly as a row of the class would be
+        with the probability of a row that is decided otherwise.
+        """
+        rows, decided = self.y == label, self.decided
+        if (decided[rows] != label).any():
+            return 0.0
+        loss, otherwise = ROW_LOSSES[name], decided != label
+        p, weights = (self.p[otherwise], self.weights[otherwise]) if otherwise.any() else (0.5, 1.0)
+        cost = np.average(loss(np.full(np.shape(p), label), p), weights=weights)
+        cost -= np.average(loss(self.y[rows], self.p[rows]), weights=self.weights[rows])
+        share = unseen_share(effective_rows(self.weights[rows]), self.level)
+        return float(share * cost * self.weights[rows].sum() / self.weights.sum())

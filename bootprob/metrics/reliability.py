@@ -1,0 +1,238 @@
+"""Do the stated probabilities agree with what happened? Curves and errors over bins of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bootprob.exceptions import DataError
+from bootprob.intervals import check_level, wilson
+from bootprob.runtime.arrays import Floats
+
+__all__ = [
+    "ReliabilityCurve",
+    "calibration_error",
+    "calibration_error_by_chance",
+    "check_rows",
+    "equal_mass_bins",
+    "reliability_curve",
+    "resampling_parts",
+    "wilson_interval",
+]
+
+
+N_RESAMPLES = 1000
+_CELLS_AT_ONCE = 4_000_000  # resamples × rows held in memory together: 32 MB a matrix
+_ROUNDING = 1e-9  # a weighted share of votes may leave [0, 1] by rounding
+
+
+@dataclass(frozen=True)
+class ReliabilityCurve:
+    """Observed frequency against stated probability, one entry per bin, in rising order.
+
+    Attributes
+    ----------
+    probability : ndarray, shape (n_bins,)
+        Weighted mean of the stated probabilities.
+    observed : ndarray, shape (n_bins,)
+        Weighted share of positive rows.
+    lower, upper : ndarray, shape (n_bins,)
+        Wilson interval of `observed`.
+    n_rows : ndarray of int, shape (n_bins,)
+    weight : ndarray, shape (n_bins,)
+        Share of all weight that lies in the bin; adds up to 1.
+    """
+
+    probability: Floats
+    observed: Floats
+    lower: Floats
+    upper: Floats
+    n_rows: NDArray[np.int64]
+    weight: Floats
+
+
+def reliability_curve(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    level: float = 0.95,
+) -> ReliabilityCurve:
+    """Observed frequency of the positive class against the stated probability, by bins.
+
+    Bins are those of `calibration_error`. The interval in each bin is Wilson's (1927); with
+    unequal weights the number of rows is replaced by the effective ``(Σw)² / Σw²`` (Kish 1965).
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        1 for the positive class, 0 for the negative one.
+    p : array-like, shape (n,)
+        Probability of the positive class; rows with NaN are left out.
+    weights : array-like, shape (n,), optional
+        Row weights; rows of weight 0 are as good as absent.
+    n_bins : int, default 10
+    level : float, default 0.95
+
+    Returns
+    -------
+    ReliabilityCurve
+    """
+    check_level(level)
+    y, p, weights, _ = check_rows(y, p, weights)
+    members = equal_mass_bins(p, weights, n_bins)
+    mass = weights @ members
+    observed = (weights * y) @ members / mass
+    bounds = wilson_interval(observed, mass**2 / (weights**2 @ members), level)
+    return ReliabilityCurve(
+        probability=(weights * p) @ members / mass,
+        observed=observed,
+        lower=bounds[:, 0],
+        upper=bounds[:, 1],
+        n_rows=members.sum(0).astype(np.int64),
+        weight=mass / mass.sum(),
+    )
+
+
+def calibration_error(
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, n_bins: int = 10
+) -> float:
+    """Expected calibration error: mean over bins of |observed frequency − mean probability|.
+
+    The bins hold equal weight (equal mass): rows are taken in order of probability, and a bin is
+    closed as soon as it holds ``1 / n_bins`` of the weight. Rows of equal probability stay
+    together, so that bins are fewer and fuller where there are many ties; a last bin with less
+    than half of its due joins the one before. Bins count by their weight (Naeini, Cooper and
+    Hauskrecht 2015, with equal mass in place of equal width).
+
+    Parameters
+    ----------
+    y, p, weights
+        As in `reliability_curve`.
+    n_bins : int, default 10
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
+    y, p, weights, _ = check_rows(y, p, weights)
+    members = equal_mass_bins(p, weights, n_bins)
+    return float(np.abs((weights * (y - p)) @ members).sum() / weights.sum())
+
+
+def calibration_error_by_chance(
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    n_bins: int = 10,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Calibration error that perfect probabilities would show with these rows.
+
+    A finite table never matches its probabilities exactly. Labels are drawn 1,000 times from `p`
+    itself; what `calibration_error` then finds is noise alone.
+
+    Parameters
+    ----------
+    p, weights, n_bins
+        As in `calibration_error`.
+    level : float, default 0.95
+        Quantile returned beside the mean.
+    seed : int, default 0
+
+    Returns
+    -------
+    mean, quantile : float
+        An observed error above `quantile` is more than chance explains.
+    """
+    check_level(level)
+    _, p, weights, _ = check_rows(np.zeros(np.shape(p)), p, weights)
+    members = equal_mass_bins(p, weights, n_bins)
+    rng = np.random.default_rng(seed)
+    errors = []
+    for size in resampling_parts(len(p)):
+        residual = (rng.random((size, len(p))) < p) - p
+        errors.append(np.abs((residual * weights) @ members).sum(1) / weights.sum())
+    drawn = np.concatenate(errors)
+    return float(drawn.mean()), float(np.quantile(drawn, level))
+
+
+def check_rows(
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
+) -> tuple[Floats, Floats, Floats, int]:
+    """Check labels, probabilities and weights; drop rows without probability or weight.
+
+    Parameters
+    ----------
+    y, p, weights : array-like, shape (n,)
+        As in `reliability_curve`.
+
+    Returns
+    -------
+    y, p, weights : ndarray, shape (k,)
+        The rows kept.
+    n_left_out : int
+        Rows of positive weight without a probability.
+
+    Raises
+    ------
+    DataError
+        For other shapes or values than these, or when no row is left.
+    """
+    labels = np.asarray(y, dtype=np.float64)
+    stated = np.asarray(p, dtype=np.float64)
+    mass = np.ones(stated.shape) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not (labels.ndim == 1 and labels.shape == stated.shape == mass.shape):
+        raise DataError(
+            f"y, p and weights must be vectors of one length, got the shapes {labels.shape}, "
+            f"{stated.shape} and {mass.shape}."
+        )
+    if not np.isin(labels, (0, 1)).all():
+        raise DataError("y must hold 0 for the negative class and 1 for the positive one.")
+    if not (np.isfinite(mass) & (mass >= 0)).all():
+        raise DataError("weights must be finite and at least 0.")
+    missing = np.isnan(stated)
+    if not (np.abs(stated[~missing] - 0.5) <= 0.5 + _ROUNDING).all():
+        raise DataError("p must hold probabilities between 0 and 1, or NaN where there is none.")
+    kept = ~missing & (mass > 0)
+    if not kept.any():
+        raise DataError("No row has both a probability and a weight above 0.")
+    n_left_out = int((missing & (mass > 0)).sum())
+    return labels[kept], np.clip(stated[kept], 0.0, 1.0), mass[kept], n_left_out
+
+
+def equal_mass_bins(p: Floats, weights: Floats, n_bins: int) -> Floats:
+    """Membership of rows in bins of equal mass, ties kept together: 0/1, shape (n, bins)."""
+    if n_bins < 1:
+        raise DataError(f"n_bins must be at least 1, got {n_bins!r}.")
+    _, group = np.unique(p, return_inverse=True)
+    reached = np.cumsum(np.bincount(group, weights))
+    due = reached[-1] / n_bins * (1 - _ROUNDING)
+    last_groups = [-1]
+    while last_groups[-1] < len(reached) - 1:
+        start = reached[last_groups[-1]] if last_groups[-1] >= 0 else 0.0
+        if reached[-1] - start < due / 2:
+            last_groups[-1] = len(reached) - 1
+        else:
+            last = int(np.searchsorted(reached, start + due))
+            last_groups.append(min(last, len(reached) - 1))
+    index = np.searchsorted(last_groups[1:], group)
+    return np.eye(len(last_groups) - 1)[index]
+
+
+def wilson_interval(share: Floats, n_rows: Floats, level: float) -> Floats:
+    """Wilson intervals (k, 2) that rounding has not pushed past their share or out of [0, 1]."""
+    bounds = wilson(share, n_rows, level).clip(0, 1)
+    return np.column_stack([np.minimum(bounds[:, 0], share), np.maximum(bounds[:, 1], share)])
+
+
+def resampling_parts(n_rows: int) -> Iterator[int]:
+    """Split the resamples so that each part of them fits a modest piece of memory."""
+    size = max(1, min(N_RESAMPLES, _CELLS_AT_ONCE // n_rows))
+    for start in range(0, N_RESAMPLES, size):
+        yield min(size, N_RESAMPLES - start)

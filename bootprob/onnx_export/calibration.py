@@ -1,0 +1,99 @@
+"""Calibrators as ONNX nodes: from mean scores and vote shares to probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from bootprob.calibration import Beta, Isotonic, Sigmoid, VennAbers
+from bootprob.calibration.calibrated import Calibrated
+from bootprob.calibration.votes import ScoreAndVoteSigmoid
+from bootprob.onnx_export.graph import Graph
+
+__all__ = ["add_calibration"]
+
+
+def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str | None) -> str:
+    """Add the probability of the positive class.
+
+    Parameters
+    ----------
+    graph : Graph
+    calibrated : Calibrated
+    score, votes : str
+        Shape (m, 1); votes where the calibrator needs them.
+
+    Returns
+    -------
+    str
+        Shape (m, 1), as `Calibrated.predict`.
+
+    Raises
+    ------
+    NotImplementedError
+        For a calibrator that is not known here.
+    """
+    if calibrated.threshold != 0:
+        score = graph.add("Add", score, np.float64(calibrated.threshold))
+    match calibrated.calibrator:
+        case Sigmoid(slope, intercept):
+            return _sigmoid(graph, _affine(graph, score, slope, intercept))
+        case ScoreAndVoteSigmoid(coefficients):
+            assert votes is not None
+            a, b, c = coefficients
+            logits = graph.add("Mul", _vote_logits(graph, votes, calibrated.n_votes), np.float64(b))
+            return _sigmoid(graph, graph.add("Add", _affine(graph, score, a, c), logits))
+        case Beta(sigmoid, coefficients):
+            logit = _affine(graph, score, *sigmoid)
+            # ln s = −softplus(−l) and −ln(1 − s) = softplus(l)
+            below = graph.add("Softplus", graph.add("Neg", logit))
+            above = graph.add("Softplus", logit)
+            a, b, c = coefficients
+            parts = graph.add("Mul", below, np.float64(-a)), graph.add("Mul", above, np.float64(b))
+            return _sigmoid(graph, graph.add("Sum", *parts, np.float64(c)))
+        case Isotonic(scores, probabilities):
+            return _interpolation(graph, score, scores, probabilities)
+        case VennAbers(scores, lower, upper):
+            # Odd at a calibration score, even between two, as in `VennAbers.bounds`.
+            position = graph.add(
+                "Add",
+                _count(graph, graph.add("Greater", score, scores)),
+                _count(graph, graph.add("GreaterOrEqual", score, scores)),
+            )
+            return graph.add("Gather", upper / (1 - lower + upper), position)
+    raise NotImplementedError(f"{type(calibrated.calibrator).__name__} as ONNX")
+
+
+def _affine(graph: Graph, score: str, slope: float, intercept: float) -> str:
+    return graph.add("Add", graph.add("Mul", score, np.float64(slope)), np.float64(intercept))
+
+
+def _sigmoid(graph: Graph, logit: str) -> str:
+    return graph.add("Sigmoid", logit)
+
+
+def _vote_logits(graph: Graph, votes: str, n_votes: float) -> str:
+    """As `bootprob.calibration.vote_logits`."""
+    half = np.float64(0.5 / n_votes)
+    odds = graph.add(
+        "Div", graph.add("Add", votes, half), graph.add("Sub", np.float64(1 + half), votes)
+    )
+    return graph.add("Log", odds)
+
+
+def _interpolation(graph: Graph, score: str, knots: np.ndarray, values: np.ndarray) -> str:
+    """As `numpy.interp`: linear between knots, constant beyond."""
+    if len(knots) == 1:
+        return _affine(graph, score, 0.0, values[0])
+    inside = graph.add("Max", graph.add("Min", score, knots[-1]), knots[0])
+    # The knot on the left, of a score at the last one that before it.
+    left = _count(graph, graph.add("GreaterOrEqual", inside, knots[1:-1]))
+    steps = graph.add("Gather", np.diff(values) / np.diff(knots), left)
+    along = graph.add("Sub", inside, graph.add("Gather", knots, left))
+    return graph.add("Add", graph.add("Gather", values, left), graph.add("Mul", steps, along))
+
+
+def _count(graph: Graph, true: str) -> str:
+    """How many of the columns are true, shape (m, 1)."""
+    numbers = graph.add("Cast", true, to=TensorProto.INT64)
+    return graph.add("ReduceSum", numbers, np.array([1]), keepdims=1)

@@ -1,0 +1,215 @@
+"""Mean scores and vote shares of an ensemble as ONNX nodes.
+
+A mean score is linear in the coefficients of all machines, so that these are averaged before
+anything is written: a linear ensemble is one vector, and an RBF ensemble one kernel sum for each γ,
+or one for each γ and replicate where replicates standardise the columns each for itself. Votes
+need every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import TensorProto
+
+from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.mean_hyperplane import replicate_coefficients
+from bootprob.onnx_export.graph import Graph
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["add_scores_and_votes"]
+
+
+def add_scores_and_votes(
+    graph: Graph, svc: BootstrapSVC, X: str, *, votes: bool
+) -> tuple[str, str | None]:
+    """Add the mean score, and the vote share of the positive class.
+
+    Parameters
+    ----------
+    graph : Graph
+    svc : BootstrapSVC
+        Fitted, of two classes.
+    X : str
+        Rows, float64, shape (m, p).
+    votes : bool
+        Whether vote shares are wanted.
+
+    Returns
+    -------
+    score : str
+        Shape (m, 1), as `decision_function`.
+    votes : str or None
+        Shape (m, 1), as `vote_proba`.
+    """
+    rows = graph.add("Div", graph.add("Sub", X, svc.center_), svc.scale_)
+    if svc.gamma_ is not None and svc.feature_map_ is None:
+        found = _kernel_sums(graph, svc, rows, votes=votes)
+    else:
+        features, taken = _features(graph, svc, rows)
+        every = replicate_coefficients(svc, _used(svc))
+        coefs = (coef @ taken if taken.ndim else coef * taken for coef in every)
+        machines = _Machines.of(svc, _used(svc), coefs, votes=votes)
+        found = machines.side_by_side().add(graph, features)
+    score = graph.add("Add", found[0], np.array([svc.score_offset_.mean()]))
+    if not votes:
+        return score, None
+    return score, graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0))
+
+
+def _used(svc: BootstrapSVC) -> NDArray[np.intp]:
+    return np.flatnonzero(svc.weights_)
+
+
+@dataclass(frozen=True)
+class _Machines:
+    """Machines as columns on D features; c of them for each of the replicates.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (B, D, c)
+    intercept : ndarray, shape (B, 1, c)
+    score : ndarray, shape (B, c, 1)
+        Weight of each score in the mean score.
+    threshold : ndarray, shape (B, 1, c)
+        Score above which a machine votes.
+    vote : ndarray, shape (B, c, 1)
+        Weight of each vote; of no machine where no votes are wanted.
+    """
+
+    coef: Floats
+    intercept: Floats
+    score: Floats
+    threshold: Floats
+    vote: Floats
+
+    @classmethod
+    def of(
+        cls,
+        svc: BootstrapSVC,
+        models: NDArray[np.intp],
+        coefs: Iterable[Floats],
+        *,
+        votes: bool,
+    ) -> _Machines:
+        """Take these models of all replicates, each with coefficients of shape (R', D).
+
+        Without votes those of a replicate are put together, already weighted.
+        """
+        weights, B = svc.weights_[models], svc.n_replicates_
+        scores = np.outer(1 / svc.score_scale_ / B, weights)[:, :, None]
+        intercept = svc.bootstrap_intercept_[:, models][:, None]
+        if votes:
+            coef = np.stack([each.T for each in coefs])
+            threshold = np.broadcast_to(svc.vote_thresholds_[models], intercept.shape)
+            vote = np.broadcast_to(weights[:, None] / B, scores.shape)
+            return cls(coef, intercept, scores, threshold, vote)
+        coef = np.stack([each.T @ weight for each, weight in zip(coefs, scores, strict=True)])
+        nobody = np.zeros((B, 0, 1))
+        return cls(coef, intercept @ scores, np.ones((B, 1, 1)), nobody, nobody)
+
+    def side_by_side(self) -> _Machines:
+        """All replicates as one, for features that they share."""
+        if self.vote.size == 0:
+            total, intercept = self.coef.sum(axis=0), self.intercept.sum(axis=0)
+            return _Machines(
+                total[None], intercept[None], self.score[:1], self.threshold[:1], self.vote[:1]
+            )
+        across = np.concatenate([*self.coef], axis=1)[None]
+        return _Machines(
+            across,
+            self.intercept.reshape(1, 1, -1),
+            self.score.reshape(1, -1, 1),
+            self.threshold.reshape(1, 1, -1),
+            self.vote.reshape(1, -1, 1),
+        )
+
+    def arrays(self) -> list[Floats]:
+        """What `add_sums` needs of each replicate."""
+        own = [self.coef, self.intercept]
+        return own if self.vote.size == 0 else [*own, self.score, self.threshold, self.vote]
+
+    def add(self, graph: Graph, features: str) -> list[str]:
+        """Add the sums of the only replicate."""
+        arrays = [graph.constant(array[0]) for array in self.arrays()]
+        return _add_sums(graph, features, self.coef.shape[1], arrays)
+
+
+def _add_sums(graph: Graph, features: str, width: int, of: Sequence[str]) -> list[str]:
+    """Score, and votes where they are wanted, of a replicate with `_Machines.arrays`."""
+    scores = graph.add("Add", graph.product(features, of[0], width), of[1])
+    if len(of) == 2:
+        return [scores]
+    above = graph.add("Cast", graph.add("Greater", scores, of[3]), to=TensorProto.DOUBLE)
+    return [graph.add("MatMul", scores, of[2]), graph.add("MatMul", above, of[4])]
+
+
+# -- linear machines, on columns or on a feature map -----------------------------------------------
+
+
+def _features(graph: Graph, svc: BootstrapSVC, rows: str) -> tuple[str, Floats]:
+    """What linear machines are given of rows, and what their coefficients are multiplied by."""
+    if svc.feature_map_ is None:
+        return rows, np.array(1.0)
+    assert svc.gamma_ is not None
+    seen, arrays = graph.add("Div", rows, svc.bootstrap_scale_), svc.feature_map_
+    if "landmarks" in arrays:
+        landmarks = arrays["landmarks"]
+        distances = _distances(graph, seen, graph.constant(landmarks), landmarks.shape[1])
+        return _kernel(graph, distances, svc.gamma_[0]), arrays["normalization"]
+    frequencies = graph.constant(arrays["frequencies"])
+    projected = graph.product(seen, frequencies, len(arrays["frequencies"]))
+    cosines = graph.add("Cos", graph.add("Add", projected, arrays["phases"]))
+    return cosines, np.sqrt(np.array(2 / len(arrays["phases"])))
+
+
+# -- kernels with the training rows ----------------------------------------------------------------
+
+
+def _kernel_sums(graph: Graph, svc: BootstrapSVC, rows: str, *, votes: bool) -> list[str]:
+    """Sums for all replicates at once, or for each where each has a scale of its own."""
+    assert svc.bootstrap_dual_coef_ is not None
+    assert svc.gamma_ is not None
+    assert svc.X_fit_ is not None
+    X, used = svc.X_fit_, _used(svc)
+    others = graph.constant(X)
+    gammas, machines = np.unique(svc.gamma_[used]).tolist(), []
+    for gamma in gammas:
+        models = used[svc.gamma_[used] == gamma]
+        coefs = (dual[models] for dual in svc.bootstrap_dual_coef_)
+        machines.append(_Machines.of(svc, models, coefs, votes=votes))
+
+    def sums(inner: Graph, scale: str, *names: str) -> list[str]:
+        seen, theirs = (inner.add("Div", each, scale) for each in (rows, others))
+        distances, size = _distances(inner, seen, theirs, X.shape[1]), len(names) // len(gammas)
+        parts = [
+            _add_sums(inner, _kernel(inner, distances, gamma), len(X), names[k * size :][:size])
+            for k, gamma in enumerate(gammas)
+        ]
+        return [inner.add("Sum", *part) for part in zip(*parts, strict=True)]
+
+    if svc.bootstrap_scale_.ndim == 1:
+        arrays = [array[0] for each in machines for array in each.side_by_side().arrays()]
+        return sums(graph, *map(graph.constant, (svc.bootstrap_scale_, *arrays)))
+    zeros = graph.add("MatMul", rows, np.zeros((len(svc.center_), 1)))
+    arrays = [array for each in machines for array in each.arrays()]
+    return graph.sum_over([svc.bootstrap_scale_, *arrays], [zeros] * (1 + votes), sums)
+
+
+def _distances(graph: Graph, rows: str, others: str, width: int) -> str:
+    """Squared distances of rows (m, width) and (n, width), shape (m, n), as the engine's."""
+    products = graph.product(rows, graph.add("Transpose", others, perm=[1, 0]), width)
+    squares = [
+        graph.add("ReduceSum", graph.add("Mul", each, each), np.array([1]), keepdims=1)
+        for each in (rows, others)
+    ]
+    total = graph.add("Add", squares[0], graph.add("Transpose", squares[1], perm=[1, 0]))
+    distances = graph.add("Sub", total, graph.add("Mul", products, np.float64(2.0)))
+    return graph.add("Max", distances, np.float64(0.0))
+
+
+def _kernel(graph: Graph, distances: str, gamma: float) -> str:
+    return graph.add("Exp", graph.add("Mul", distances, np.float64(-gamma)))

@@ -1,0 +1,257 @@
+"""Whether the state of a fitted `BootstrapSVC` makes sense, so that predictions cannot fail.
+
+Shapes, types and ranges of single arrays are in `bootprob.ensemble.state`; here is what belongs
+together. A model from a file that passes both gives finite numbers for all rows within a million
+standard deviations of its training rows, whoever wrote the file.
+
+Checks say what numbers must be, and refuse what is not so: every comparison with NaN is false.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.calibration import CALIBRATORS
+from bootprob.ensemble.state import PARTS, names_in
+from bootprob.preparation.standardization import LARGEST
+from bootprob_gpu import Status
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["check_classes", "check_parameters", "check_settings", "check_two_classes"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+_STEEPEST = 1e30  # of sigmoids; scores they are of have a spread near 1
+_LARGEST_GRAM = 1e15
+_LARGEST_FLOAT32 = 1e25  # of coefficients that are brought to float32
+_LEAST_RELIABLE = 0.1
+_ROUNDING = 1e-9
+
+_RATE: dict[str, type | tuple[type, ...]] = {
+    "rate": str,
+    "at_least": float,
+    "confidence": (float, type(None)),
+    "bound": str,
+    "n_rows": int,
+    "required_share": float,
+    "out_of_bag": float,
+}
+_LACK_OF_FIT = ("p_value", "statistic", "n_rows")
+_MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
+
+
+def check_classes(arrays: Arrays) -> None:
+    """Check labels, row weights and names of columns; of two or of several classes.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        That fit the layout.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Says what does not make sense.
+    """
+    labels = arrays["classes_"].tolist()
+    if not all(isinstance(label, bool | int | float | str) for label in labels):
+        raise TypeError("classes_ are no plain values")
+    if len(set(labels)) < len(labels) or any(label != label for label in labels):
+        raise ValueError("classes_ are not distinct")
+    weighed = arrays["y_"][arrays["sample_weight_"] > 0]
+    if not np.array_equal(np.unique(arrays["y_"]), np.arange(len(labels))):
+        raise ValueError("y_ does not number the classes")
+    if len(np.unique(weighed)) < len(labels):
+        raise ValueError("a class has no weight")
+    names = arrays.get("feature_names_in_")
+    if names is not None and not all(isinstance(name, str) for name in names):
+        raise TypeError("feature_names_in_ are no texts")
+
+
+def check_settings(values: Mapping[str, Any]) -> None:
+    """Check attributes that are no arrays; parameters and errors as for `check_classes`."""
+    _check_numbers("lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT)
+    _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
+    entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
+    if not 0 < len(entropy) <= 16 or not all(type(e) is int and 0 <= e < 2**64 for e in entropy):
+        raise ValueError("entropy_ is no seed")
+    if type(values["n_redrawn_"]) is not int or values["n_redrawn_"] < 0:
+        raise ValueError("n_redrawn_ is no number of samples")
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise ValueError("fit_seconds_ is no time")
+    if not all(isinstance(text, str) for pair in versions.items() for text in pair):
+        raise TypeError("versions_ are no texts")
+    for rate in values["controlled_rates_"]:
+        if not isinstance(rate, dict) or rate.keys() != _RATE.keys():
+            raise TypeError("controlled_rates_ are no rates")
+        for name, kind in _RATE.items():
+            number = rate[name]
+            share = not isinstance(number, float) or -_ROUNDING <= number <= 1 + _ROUNDING
+            if not (isinstance(number, kind) and share):
+                raise TypeError(f"{name} of controlled_rates_ is {str(number)[:40]!r}")
+        if rate["rate"] not in ("tpr", "tnr"):
+            raise ValueError(f"{rate['rate'][:40]!r} is no rate")
+
+
+def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
+    """Check the machines, weights and calibration of two classes; errors as above."""
+    replicates, n = len(arrays["intercept_"]), len(arrays["y_"])
+    if not abs(arrays["weights_"].sum() - 1) <= 1e-6:
+        raise ValueError("weights_ do not sum to 1")
+    _check_below("oob_counts_", arrays, replicates + 1)
+    _check_below("sampled_rows_", arrays, n)
+    _check_below("certificates_.status", arrays, len(Status))
+    if not np.abs(arrays["counts_gram_"]).max() <= _LARGEST_GRAM:
+        raise ValueError("counts_gram_ is no matrix of products of counts")
+    if not np.isnan(arrays["oob_decision_function_"][arrays["oob_counts_"] == 0]).all():
+        raise ValueError("rows that were never out of bag have an oob_decision_function_")
+    _check_draws(arrays, n)
+    _check_scores(arrays, values)
+    calibration = values.get("calibration_")
+    if calibration is None and values.get("lack_of_fit_") is not None:
+        raise ValueError("there is a test of lack of fit without a calibration")
+    if calibration is not None:
+        if values.get("lack_of_fit_") is None:
+            raise ValueError("lack_of_fit_ is missing")
+        _check_calibrator(calibration, arrays)
+        of_votes = calibration in ("sigmoid-votes", "sigmoid-both")
+        if of_votes and not arrays["oob_counts_"].any():
+            raise ValueError("there are no out-of-bag votes")
+
+
+def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any]) -> None:
+    """Check the parameters of an estimator beside its state; errors as above."""
+    if (svc.kernel == "rbf") != ("gamma_" in arrays):
+        raise ValueError("the kernel does not fit gamma_")
+    if svc.calibration is not None and values.get("lack_of_fit_") is None:
+        raise ValueError("the calibration does not fit lack_of_fit_")
+    of_two = "intercept_" in arrays
+    calibrated_rbf = svc.kernel == "rbf" and values.get("calibration_") is not None
+    if of_two and calibrated_rbf != ("oob_kernel_logits_" in arrays):
+        raise ValueError("the kernel does not fit kernel_posterior_")
+    if svc.dtype == "float32" and "intercept_" in arrays:
+        largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
+        limits = dict.fromkeys(("coef_", "dual_coef_", "intercept_"), largest)
+        limits["score_offset_"] = _LARGEST_FLOAT32  # is added to scores that are scaled already
+        for name, limit in limits.items():
+            if name in arrays and not np.abs(arrays[name]).max() <= limit:
+                raise ValueError(f"{name} has numbers that are too large for float32")
+
+
+def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
+    """Check all that stands between scores and the logits of intervals."""
+    # Scores are divided by the one scale, rows by the other; products of rows by its square.
+    least, scale = (min(arrays[name].min(), 1.0) for name in ("score_scale_", "bootstrap_scale_"))
+    for name in ("coef_", "dual_coef_", "intercept_"):
+        if name not in arrays:
+            continue
+        largest = np.abs(arrays[name]).max()
+        if name == "coef_":
+            largest /= scale
+        elif name == "dual_coef_" and "gamma_" not in arrays:
+            largest *= max(np.abs(arrays["X_fit_"]).max(), 1.0) / scale**2
+        if not largest <= LARGEST * least:
+            raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
+    sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]
+    if len(sigmoid) != 2 or not all(isinstance(number, float) for number in sigmoid):
+        raise TypeError("sigmoid_ is no slope and intercept")
+    slope, intercept = sigmoid
+    if not (0 <= slope <= _STEEPEST and abs(intercept) <= _STEEPEST):
+        raise ValueError("sigmoid_ has numbers that are none of a sigmoid")
+    if not abs(threshold) <= _STEEPEST:
+        raise ValueError("score_threshold_ is too large")
+    if not np.abs(arrays["sigmoid_replicates_"]).max() <= _STEEPEST:
+        raise ValueError("sigmoid_replicates_ has numbers that are none of sigmoids")
+    _check_information(arrays["sigmoid_information_"])
+    reliability, spread, _, degrees_of_freedom = arrays["true_logit_"]
+    if not (_LEAST_RELIABLE <= reliability <= 1 and spread >= 0 and degrees_of_freedom >= 1):
+        raise ValueError("true_logit_ has numbers that are out of range")
+    if not np.abs(arrays["true_logit_"]).max() <= _STEEPEST:
+        raise ValueError("true_logit_ has numbers that are too large")
+    _check_kernel_posterior(arrays)
+
+
+def _check_information(information: NDArray[np.float64]) -> None:
+    """Check the variance of the sigmoid's parameters, as `Sigmoid.logit_variance` takes it."""
+    inverse = np.linalg.pinv(information)  # of denormal numbers it overflows
+    least, most = np.linalg.eigvalsh(inverse)
+    if not (
+        np.allclose(information, information.T)
+        and -_ROUNDING * most <= least <= most <= _STEEPEST**2
+        and np.isfinite(inverse).all()
+    ):
+        raise ValueError("sigmoid_information_ is no information on a sigmoid")
+
+
+def _check_kernel_posterior(arrays: Arrays) -> None:
+    """Check what intervals of RBF kernels are made of, if it is there."""
+    parts = names_in("kernel_posterior_", arrays)
+    if not parts and "oob_kernel_logits_" not in arrays:
+        return
+    if parts != PARTS["kernel_posterior_"].keys() or "oob_kernel_logits_" not in arrays:
+        raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
+    of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
+    if of["coefficients"].shape[1] != len(of["landmarks"]) + 1:
+        raise ValueError("kernel_posterior_.coefficients has another length than its landmarks")
+    if not abs(of["weight"].sum() - 1) <= 1e-6:
+        raise ValueError("kernel_posterior_.weight does not sum to 1")
+    if not (arrays["oob_kernel_logits_"][..., 1] > 0).all():
+        raise ValueError("oob_kernel_logits_ has standard deviations that are not positive")
+
+
+def _check_draws(arrays: Arrays, n: int) -> None:
+    """Check what a pair of classes shares its draws with."""
+    if "shared_draws_.rows" not in arrays:
+        return
+    classes, rows = arrays["shared_draws_.classes"], arrays["shared_draws_.rows"]
+    if not classes.max() < len(classes):
+        raise ValueError("shared_draws_.classes are no classes")
+    if not (rows.max() < len(classes) and len(np.unique(rows)) == n):
+        raise ValueError("shared_draws_.rows are no rows")
+    if not arrays["shared_draws_.weight"].any():
+        raise ValueError("shared_draws_.weight is 0")
+
+
+def _check_calibrator(kind: str, arrays: Arrays) -> None:
+    """Check the fields of a calibrator, which are there (`bootprob.persistence.state`)."""
+    if kind == "sigmoid":
+        return
+    calibrator: Any = CALIBRATORS[kind]
+    of = {field.name: arrays[f"calibrator_.{field.name}"] for field in fields(calibrator)}
+    lengths = {name: len(array) for name, array in of.items()}
+    if "scores" in of and not (lengths["scores"] and (np.diff(of["scores"]) > 0).all()):
+        raise ValueError("calibrator_.scores do not increase")
+    if kind == "isotonic" and not (np.diff(of["probabilities"]) >= 0).all():
+        raise ValueError("calibrator_.probabilities decrease")
+    if kind == "venn-abers":
+        if lengths["lower"] != 2 * lengths["scores"] + 1:
+            raise ValueError("calibrator_.lower has another length than calibrator_.scores")
+        if not (of["lower"] <= of["upper"] + 1e-9).all():
+            raise ValueError("calibrator_.lower is above calibrator_.upper")
+    for name in ("sigmoid", "coefficients"):
+        if name in of and not np.abs(of[name]).max() <= _STEEPEST:
+            raise ValueError(f"calibrator_.{name} has numbers that are too large")
+    if "coefficients" in of and not (of["coefficients"][:2] >= 0).all():
+        raise ValueError("calibrator_.coefficients fall")
+
+
+def _check_below(name: str, arrays: Arrays, limit: int) -> None:
+    if arrays[name].size and not arrays[name].max() < limit:
+        raise ValueError(f"{name} has {arrays[name].max()}, and there are {limit}")
+
+
+def _check_numbers(name: str, found: Any, wanted: tuple[str, ...]) -> None:
+    if found is None:
+        return
+    if found.keys() != set(wanted):
+        raise TypeError(f"{name} has other entries than {', '.join(wanted)}")
+    if not all(type(each) in (int, float) and abs(each) <= LARGEST for each in found.values()):
+        raise TypeError(f"{name} has entries that are no numbers")

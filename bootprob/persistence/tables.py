@@ -1,0 +1,83 @@
+"""What a `TableModel` stores beside its ensemble: preprocessing and target, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.tables.columns import Kind, as_levels, level_text
+from bootprob.tables.model import TableModel
+from bootprob.tables.preprocessing import TablePreprocessor
+from bootprob.tables.target import Target
+
+__all__ = ["table_of", "table_to_dict"]
+
+
+def table_to_dict(model: TableModel) -> dict[str, Any]:
+    """Preprocessing and target of a model, as values that JSON can hold."""
+    return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
+
+
+def table_of(stored: Any, svc: BootstrapSVC) -> TableModel:
+    """Make a model of a table of what `table_to_dict` returned and its ensemble.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        `stored` is something else or does not fit the ensemble.
+    """
+    if not isinstance(stored, dict) or stored.keys() != {"preprocessor", "target"}:
+        raise TypeError("the table has other entries than preprocessor and target")
+    target = Target.from_dict(stored["target"])
+    texts = {level_text(label) for label in target.labels}
+    if len(texts) < len(target.labels) or any(label != label for label in target.labels):
+        raise ValueError("the labels of the target are not distinct")
+    numbers = svc.classes_.dtype.kind == "i"  # they become positions
+    if not numbers or not np.array_equal(svc.classes_, np.arange(len(target.labels))):
+        raise ValueError("the target does not fit the ensemble")
+    _check_columns(stored["preprocessor"], svc.n_features_in_)
+    return TableModel(TablePreprocessor.from_dict(stored["preprocessor"]), target, svc)
+
+
+def _check_columns(stored: Any, n_features: int) -> None:
+    """Check the columns, before scikit-learn is given them: it would be slow to find out."""
+    if not isinstance(stored, dict) or not isinstance(stored.get("columns"), list):
+        raise TypeError("the stored preprocessing is damaged")
+    names, n_found = [], 0
+    texts: dict[Kind, list[str]] = {"boolean": [], "text": []}
+    for column in stored["columns"]:
+        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+            raise TypeError("a column of the stored preprocessing is damaged")
+        names.append(column["name"])
+        if column.get("kind") == "number":
+            n_found += 1
+            continue
+        levels = column.get("levels")
+        if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):
+            raise TypeError("a column of the stored preprocessing has no levels")
+        n_found += len(levels)
+        if len(set(levels)) < len(levels) or not all(levels):
+            raise ValueError("levels of the stored preprocessing are not distinct")
+        if column.get("kind") not in texts:
+            raise ValueError("a column of the stored preprocessing is of no kind")
+        texts[column["kind"]] += levels
+    for kind, levels in texts.items():  # of all columns at once, which takes as long as of one
+        if as_levels(pd.Series(levels, dtype=object), kind).tolist() != levels:
+            raise ValueError("levels of the stored preprocessing are no levels of a column")
+    if n_found != n_features or not names:
+        raise ValueError("the preprocessing does not fit the ensemble")
+    if len(set(names)) < len(names):
+        raise ValueError("columns of the stored preprocessing have the same name")
+    before = stored.get("feature_names_in")
+    if not isinstance(before, list) or not all(isinstance(name, str) for name in before):
+        raise TypeError("the names of the stored preprocessing are no texts")
+    if not set(names) <= set(before):
+        raise ValueError("the columns of the stored preprocessing are not among its names")
+    notes, dropped = stored.get("notes"), stored.get("dropped")
+    if not isinstance(notes, list) or not isinstance(dropped, dict):
+        raise TypeError("the notes of the stored preprocessing are damaged")
+    if not all(isinstance(text, str) for text in (*notes, *dropped.values())):
+        raise TypeError("the notes of the stored preprocessing are no texts")

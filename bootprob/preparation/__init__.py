@@ -1,0 +1,1 @@
+"""From a table of numbers and labels to what machines are trained on."""

@@ -1,0 +1,59 @@
+"""The grids of C and γ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu import median_gamma, scale_gamma
+
+__all__ = ["DEFAULT_C", "GAMMA_MULTIPLES", "PAPER_GAMMA", "c_grid", "gamma_grid", "grid_of"]
+
+
+DEFAULT_C = tuple(2.0**k for k in range(-5, 6))
+"""The thesis's eleven values, 2⁻⁵ … 2⁵."""
+
+GAMMA_MULTIPLES = tuple(2.0**k for k in range(-5, 6))
+"""What ``gamma="grid"`` multiplies the median rule by, 2⁻⁵ … 2⁵: eleven values of γ."""
+
+PAPER_GAMMA = tuple(2.0**k for k in range(-5, 6))
+"""The thesis's γ in chapters 2 (2.3.2) and 4, 2⁻⁵ … 2⁵; its chapter 3 has no RBF kernel.
+
+They are absolute. On p standardised columns squared distances are about 2p, so that with thirty
+columns any two rows are strangers to all but the smallest of them; `GAMMA_MULTIPLES` follow the
+data instead.
+"""
+
+
+def c_grid(C: float | ArrayLike | None) -> Floats:
+    """Values of C, shape (n_C,): the default grid for None, one number, or those given."""
+    return np.atleast_1d(np.asarray(DEFAULT_C if C is None else C, dtype=np.float64))
+
+
+def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
+    """Values of γ, shape (n_gamma,): by a rule on the rows as the kernel sees them, or given.
+
+    Parameters
+    ----------
+    gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,)
+        "grid": the median rule times 2⁻⁵ … 2⁵.
+    rows : ndarray, shape (n, p)
+        What the rules look at.
+    """
+    if isinstance(gamma, str):
+        if gamma == "grid":
+            return median_gamma(rows) * np.array(GAMMA_MULTIPLES)
+        return np.array([{"scale": scale_gamma, "median": median_gamma}[gamma](rows)])
+    return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+
+
+def grid_of(per_model: Floats) -> Floats:
+    """Recover the grid of γ from the γ of each model, shape (n_gamma,).
+
+    Models of one γ stand together; equal neighbours in the grid come back as one, which changes
+    nothing: they share their kernel.
+    """
+    starts = np.flatnonzero(np.diff(per_model, prepend=np.nan) != 0)
+    together = np.gcd.reduce(np.diff(starts, append=len(per_model)))
+    return per_model[::together]

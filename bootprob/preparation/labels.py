@@ -1,0 +1,151 @@
+"""Classes: their labels, and what each row of them weighs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["encode_classes", "encode_labels", "usable_weight", "weigh_classes"]
+
+
+_LEAST = 1e-100  # weights below are 0: products with them would vanish
+_LEAST_LARGEST = 1e-80  # beside a weight of which they change no digit
+
+
+def usable_weight(weight: Floats) -> Floats:
+    """Row weights, in which those below 1e-100 are 0.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (n,)
+        Finite, ≥ 0.
+
+    Raises
+    ------
+    DataError
+        All are that small, or hardly larger, without being 0.
+    """
+    largest = weight.max()
+    if 0 < largest < _LEAST_LARGEST:
+        raise DataError(
+            f"The largest sample_weight is {largest:.0e}, and products with it vanish; multiply "
+            "all by one number."
+        )
+    return np.where(weight < _LEAST, 0.0, weight)
+
+
+def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Find the classes, two or more.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels.
+    weight : ndarray, shape (n,)
+        Row weights; each class needs some.
+
+    Returns
+    -------
+    classes : ndarray, shape (K,)
+        Sorted.
+    codes : ndarray of int, shape (n,)
+        Position of each row's class among them.
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or `y` holds quantities, in scikit-learn's words.
+    DataError
+        If a class has no weight, or one of several a single row: no machine would leave it out.
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
+    sizes = np.bincount(codes[weight > 0], minlength=len(classes))
+    weighed = sizes > 0
+    if not weighed.all():
+        needed = "both classes need" if len(classes) == 2 else "every class needs"
+        raise DataError(
+            f"Class {classes[~weighed][0]} has no row with a positive sample_weight; {needed} some."
+        )
+    if len(classes) > 2 and sizes.min() == 1:
+        raise DataError(
+            f"Class {classes[sizes.argmin()]} has a single row; of several classes each needs two, "
+            "one to train on and one to leave out. Put rare classes together, or leave them out."
+        )
+    return classes, codes
+
+
+def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Find the two classes.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+        Labels.
+    weight : ndarray, shape (n,)
+        Row weights; each class needs some.
+
+    Returns
+    -------
+    classes : ndarray, shape (2,)
+        Sorted; the second is the positive one.
+    positive : ndarray of bool, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If there are not two classes, in scikit-learn's words.
+    DataError
+        If a class has no weight.
+    """
+    check_classification_targets(y)
+    if len(np.unique(y)) > 2:
+        kind = type_of_target(y, input_name="y")
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+    classes, codes = encode_classes(y, weight)
+    return classes, codes == 1
+
+
+def weigh_classes(
+    class_weight: str | dict[Any, float] | None,
+    classes: NDArray[Any],
+    y: NDArray[Any],
+    weight: Floats,
+) -> tuple[Floats, Floats]:
+    """Row weights for accuracies and calibration, and those for training.
+
+    "balanced" weights, ``n / (K n_class)``, are for training only; those of a dict are row weights
+    like any other.
+
+    Parameters
+    ----------
+    class_weight : "balanced", dict or None
+    classes : ndarray, shape (K,)
+    y : ndarray, shape (n,)
+    weight : ndarray, shape (n,)
+
+    Returns
+    -------
+    weight, training_weight : ndarray, shape (n,)
+    """
+    if class_weight == "balanced":
+        codes = np.searchsorted(classes, y)
+        masses = np.array([weight[codes == code].sum() for code in range(len(classes))])
+        return weight, weight * (weight.sum() / (len(classes) * masses))[codes]
+    factors = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (factors > 0).all():
+        every = "both" if len(classes) == 2 else "all"
+        raise DataError(f"class_weight gives {factors.tolist()}; {every} must be positive.")
+    weight = weight * factors[np.searchsorted(classes, y)]
+    return weight, weight

@@ -1,0 +1,1 @@
+"""Report of a benchmarking study."""

@@ -1,0 +1,1 @@
+"""Report and card of fitted models."""

@@ -1,0 +1,372 @@
+"""A model card in Markdown, by skops, from the same numbers as the report of a model."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bootprob.exceptions import DataError
+from bootprob.report.model.content import report_content
+from bootprob.report.wording import count, percent
+
+if TYPE_CHECKING:
+    from skops.card import Card
+
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
+
+__all__ = ["card_of", "check_skops", "model_card"]
+
+_N_NAMES = 60  # columns listed, as in the report
+_RATES = ("accuracy", "sensitivity", "specificity")
+
+
+def model_card(
+    model: BootstrapSVC | TableModel,
+    *,
+    title: str | None = None,
+    intended_use: str | None = None,
+    file: str | os.PathLike[str] | None = None,
+    held_out: HeldOut | None = None,
+) -> Card:
+    """Describe a fitted model of two classes in a model card.
+
+    It says nothing that was not computed from the model, but for `intended_use`, which is its
+    author's to say.
+
+    Parameters
+    ----------
+    model : BootstrapSVC or TableModel
+        Fitted.
+    title : str, optional
+        Heading.
+    intended_use : str, optional
+        What the model is for and what not, in Markdown.
+    file : path-like, optional
+        The file that the model is saved in, for the lines that load it.
+    held_out : HeldOut, optional
+        Rows with known labels that took no part in training.
+
+    Returns
+    -------
+    skops.card.Card
+        ``card.save("card.md")`` writes it; ``card.add(**{"A section": "Text"})`` adds to it.
+
+    Raises
+    ------
+    DataError
+        The model has more than two classes, or skops is not installed.
+    sklearn.exceptions.NotFittedError
+        The model is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> svc = BootstrapSVC(n_bootstraps=20, random_state=0)
+    >>> card = model_card(svc.fit(*load_breast_cancer(return_X_y=True)), title="Tumours")
+    >>> "# Tumours" in card.render().splitlines()
+    True
+    """
+    from bootprob.tables.model import TableModel
+
+    table_model = model if isinstance(model, TableModel) else None
+    svc = model.svc_with_class_names() if isinstance(model, TableModel) else model
+    content = report_content(
+        {str(svc.kernel): svc},
+        title=title or _title(model),
+        held_out=held_out,
+    )
+    return card_of(content, svc, table_model=table_model, file=file, intended_use=intended_use)
+
+
+def _title(model: BootstrapSVC | TableModel) -> str:
+    target = getattr(model, "target", None)
+    named = "" if target is None else f" of {target.name}"
+    return f"Prediction{named} by bootstrapped support vector machines"
+
+
+def check_skops() -> None:
+    """Refuse to make a card without skops, before any work is done.
+
+    Raises
+    ------
+    DataError
+        It is not installed.
+    """
+    try:
+        import skops.card  # noqa: F401
+    except ImportError as error:
+        raise DataError("A model card needs skops: pip install 'bootprob[skops]'.") from error
+
+
+def card_of(
+    content: dict[str, Any],
+    svc: BootstrapSVC,
+    *,
+    table_model: TableModel | None = None,
+    file: str | os.PathLike[str] | None = None,
+    intended_use: str | None = None,
+) -> Card:
+    """Make the card of the numbers of a report on one model.
+
+    Parameters
+    ----------
+    content : dict
+        What `bootprob.report.model.content.report_content` returned, of one model.
+    svc : BootstrapSVC
+        The model itself.
+    table_model : TableModel, optional
+        The model of a table that it belongs to.
+    file, intended_use
+        As in `model_card`.
+
+    Raises
+    ------
+    DataError
+        There are several models, or skops is not installed.
+    """
+    check_skops()
+    from skops.card import Card
+
+    if len(content["models"]) != 1:
+        raise DataError(f"A model card is of one model, not of {len(content['models'])}.")
+    [entry] = content["models"]
+    data = content["data"]
+    top = _heading(content["title"])
+    card = Card(svc, model_diagram=False, template=None)
+    card.add(**{top: _what_it_computes(data, entry)})
+    card.add(**{f"{top}/Intended use": intended_use or "Its author has not said."})
+    card.add(**{f"{top}/Training data": _training_data(data, table_model)})
+    _add_table(card, top, "Metrics", _metrics(entry), _about_metrics(content, entry))
+    if entry["control"]:
+        about = (
+            "A lower bound was wanted of a rate, and decisions were moved so that it holds. A row "
+            f"is decided positive where its probability is above {entry['decision_threshold']:.3g}."
+        )
+        _add_table(card, top, "Rates under control", _rates(entry), about)
+    curve = entry["reliability"]["probability"] or entry["reliability"]["vote"]
+    bins = _bins(curve["bins"], content["level"])
+    _add_table(card, top, "Calibration", bins, _about_calibration(entry))
+    card.add(**{f"{top}/Limits": _limits(data, entry)})
+    card.add(**{f"{top}/How to load it": _how_to_load(file, of_table=table_model is not None)})
+    card.add_hyperparams(section=f"{top}/Parameters", description="As given to `BootstrapSVC`.")
+    made = entry["provenance"]
+    versions = {
+        "Package": [*made["versions"]],
+        "Version": [_text(version) for version in made["versions"].values()],
+    }
+    fitted = f"Fitted on {_text(made['device'])} in {made['fit_seconds']:.1f} s."
+    _add_table(card, top, "Versions", versions, fitted, folded=True)
+    return card
+
+
+def _add_table(
+    card: Card,
+    top: str,
+    name: str,
+    table: dict[str, list[str]],
+    description: str,
+    *,
+    folded: bool = False,
+) -> None:
+    key = f"{top}/{name}"
+    card.add_table(description=description, folded=folded, **{key: table})
+    card.select(key).title = name  # skops would head the section with the whole key
+
+
+def _heading(title: str) -> str:
+    """A heading that skops does not take for a path of sections."""
+    return _text(title).replace("/", "\\/")
+
+
+def _text(value: Any) -> str:
+    """A name from somewhere as Markdown that shows just that name, on one line."""
+    escaped = html.escape(" ".join(str(value).split()), quote=False)
+    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escaped)
+
+
+def _what_it_computes(data: dict[str, Any], entry: dict[str, Any]) -> str:
+    kind = (
+        "a share of votes"
+        if entry["calibration"] is None
+        else f"calibration {entry['calibration']}"
+    )
+    return (
+        f"Probability of class **{_text(data['positive_class'])}**, as against "
+        f"**{_text(data['negative_class'])}**, of one row at a time, with an interval. "
+        f"{count(entry['n_models'])} support vector machines ({_text(entry['kernel'])} kernel, "
+        f"{count(entry['n_bootstraps'])} bootstrap samples, {count(entry['n_parameter_values'])} "
+        f"settings; {kind}), by bootprob."
+    )
+
+
+def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
+    if table_model is None:
+        n, kind, names = data["n_features"], "features", data["feature_names"]
+        more = data["n_feature_names_not_listed"]
+    else:
+        kinds = table_model.preprocessor.kinds_
+        n, kind, names = len(kinds), "columns", [*kinds][:_N_NAMES]
+        more = n - len(names)
+    features = f"{count(n)} {kind}"
+    if names:
+        features += f": {', '.join(map(_text, names))}"
+    features += f" and {count(more)} more" if more else ""
+    weighted = " Rows had weights." if data["weighted"] else ""
+    share = data["n_positive"] / data["n_rows"]
+    return (
+        f"{count(data['n_rows'])} rows, {count(data['n_positive'])} ({percent(share)}) of class "
+        f"{_text(data['positive_class'])} and {count(data['n_negative'])} of class "
+        f"{_text(data['negative_class'])}; {features}.{weighted}"
+    )
+
+
+def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
+    said = (
+        f"Out of bag: each row was judged by machines that had not seen it. With "
+        f"{percent(content['level'], 0)} intervals for what this very model would reach on very "
+        "many new rows from the same source."
+    )
+    if entry["held_out"]:
+        held = entry["held_out"]
+        said += (
+            f" Beside it {count(held['n_rows'])} held-out rows, {count(held['n_positive'])} of "
+            f"class {_text(content['data']['positive_class'])}."
+        )
+    return said
+
+
+def _metrics(entry: dict[str, Any]) -> dict[str, list[str]]:
+    table: dict[str, list[str]] = {"Measure": [], "Out of bag": []}
+    columns = {"Out of bag": entry["metrics"]}
+    if entry["held_out"]:
+        table["Held-out rows"] = []
+        columns["Held-out rows"] = entry["held_out"]["metrics"]
+    for name, metric in entry["metrics"].items():
+        table["Measure"].append(metric["label"])
+        for heading, metrics in columns.items():
+            table[heading].append(_interval(metrics[name], as_share=name in _RATES))
+    table["What it is"] = [_text(metric["description"]) for metric in entry["metrics"].values()]
+    return table
+
+
+def _interval(metric: dict[str, float], *, as_share: bool) -> str:
+    value, lower, upper = (
+        percent(metric[key]) if as_share else f"{metric[key]:.4f}"
+        for key in ("value", "lower", "upper")
+    )
+    return f"{value} ({lower} to {upper})"
+
+
+def _rates(entry: dict[str, Any]) -> dict[str, list[str]]:
+    rates = entry["control"]["rates"]
+    table = {
+        "Rate": ["Sensitivity" if r["rate"] == "tpr" else "Specificity" for r in rates],
+        "Wanted": ["–" if r["wanted"] is None else f"≥ {r['wanted']:g}" for r in rates],
+        "Confidence": ["–" if r["confidence"] is None else f"{r['confidence']:g}" for r in rates],
+        "Reached out of bag": [_interval(r["out_of_bag"], as_share=True) for r in rates],
+    }
+    if entry["held_out"]:
+        table["Reached on held-out rows"] = [_interval(r["held_out"], as_share=True) for r in rates]
+    return table
+
+
+def _about_calibration(entry: dict[str, Any]) -> str:
+    error, chance = entry["metrics"]["calibration_error"], entry["calibration_error_by_chance"]
+    within = error["value"] <= chance["upper"]
+    return (
+        f"On average the probabilities lie {100 * error['value']:.1f} percentage points from the "
+        f"observed frequency; perfect ones could, by chance, lie up to "
+        f"{100 * chance['upper']:.1f} points away. "
+        + (
+            "So they agree with what was observed, as far as these rows can show."
+            if within
+            else "**That is more than chance explains: read them with care.**"
+        )
+    )
+
+
+def _bins(bins: dict[str, list[float]], level: float) -> dict[str, list[str]]:
+    return {
+        "Rows": [count(n) for n in bins["n_rows"]],
+        "Probability stated": [percent(p) for p in bins["probability"]],
+        f"Observed, with {percent(level, 0)} interval": [
+            f"{percent(o)} ({percent(lower)} to {percent(upper)})"
+            for o, lower, upper in zip(bins["observed"], bins["lower"], bins["upper"], strict=True)
+        ],
+    }
+
+
+def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
+    """What was found wanting, and what no number here can tell."""
+    positive = _text(data["positive_class"])
+    method, width = entry["intervals"]["method"], entry["intervals"]["median_width"]
+    points = []
+    found = entry["lack_of_fit"]
+    if found is not None and found["found"]:
+        points.append(
+            "**The truth is out of this kernel's reach**: out of bag, the probabilities are wrong "
+            f"in the same way over whole regions (test of lack of fit, p = {found['p_value']:.3f})."
+            " Intervals of single rows cover less often than they say."
+        )
+    elif found is not None:
+        points.append(
+            f"A test of lack of fit found nothing (p = {found['p_value']:.3f}, "
+            f"{count(found['n_rows'])} rows); it does not find what is rough, or lies where few "
+            "rows are."
+        )
+    unsolved = entry["convergence"]["n_unsolved"]
+    if unsolved:
+        points.append(
+            f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines were not "
+            "solved to tolerance."
+        )
+    if method in ("wald", "wilson"):
+        points.append(
+            f"Intervals are “{method}”: they measure the noise of a finite number of bootstrap "
+            "samples, not where the true probability lies."
+        )
+    else:
+        points.append(
+            f"Intervals are “{method}”: they are for the probability of a row, not for what will "
+            "happen to it, and know nothing of a truth that the kernel cannot express."
+        )
+    if width is not None:
+        points[-1] += (
+            f" Half of {count(len(entry['intervals']['rows']))} sampled training rows have one "
+            f"wider than {100 * width:.1f} percentage points."
+        )
+    if entry["decision_threshold"] != 0.5:
+        points.append(
+            "Rates are under control: decisions are made where the probability of class "
+            f"{positive} is above {entry['decision_threshold']:.3g}, not above one half."
+        )
+    points.append(
+        "Everything here holds for rows from the same source as the training rows, independent of "
+        "each other. Nothing was computed about other populations, about groups of rows, or about "
+        "what a decision does."
+    )
+    return "\n".join(f"- {point}" for point in points)
+
+
+def _how_to_load(file: str | os.PathLike[str] | None, *, of_table: bool) -> str:
+    name = "model.bootprob" if file is None else Path(file).name
+    use = (
+        "from bootprob.tables.files import read_table\n\n"
+        f"model = load({name!r})\n"
+        'predicted = model.predict(read_table("new_rows.csv"), level=0.95)\n'
+        if of_table
+        else f"\nmodel = load({name!r})\n"
+        "probability = model.predict_proba(X_new)\n"
+        "interval = model.proba_interval(X_new, level=0.95)\n"
+    )
+    saved = "" if file is not None else " (saved with `bootprob.save`)"
+    return (
+        f"The model is in a file{saved}; opening it runs no code.\n\n"
+        f"```python\nfrom bootprob.persistence.save_load import load\n{use}```"
+    )

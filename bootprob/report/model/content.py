@@ -1,0 +1,261 @@
+"""From fitted models to the numbers of a report: plain dictionaries, lists, numbers and text.
+
+The dictionary is written as JSON and is also all that the figures and the page are drawn from,
+so that nothing is shown that the JSON file does not hold. It holds no feature values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
+from sklearn.utils.validation import check_is_fitted
+
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.out_of_bag_proba import controlled_decisions, cross_fitted_proba
+from bootprob.exceptions import DataError
+from bootprob.metrics.intervals import (
+    log_loss_difference,
+    metric_intervals,
+)
+from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.reliability import calibration_error_by_chance, reliability_curve
+from bootprob.report.model.control import control_content, held_out_content
+from bootprob.report.model.single_rows import row_histograms, row_intervals
+from bootprob.report.plain import plain
+from bootprob_gpu import Status
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.held_out import HeldOut
+
+__all__ = ["FORMAT_VERSION", "report_content"]
+
+FORMAT_VERSION = 1
+LEVEL = 0.95
+
+_N_NAMES = 60  # feature names listed; a table of genes has thousands
+_N_PROBABILITY_BINS = 20
+
+
+def report_content(
+    models: Mapping[str, BootstrapSVC],
+    *,
+    title: str,
+    command: str | None = None,
+    held_out: HeldOut | None = None,
+) -> dict[str, Any]:
+    """Collect everything that a report says or draws.
+
+    Parameters
+    ----------
+    models : mapping of str to BootstrapSVC
+        Label to fitted model; all fitted to the same rows.
+    title : str
+        Heading of the report.
+    command : str, optional
+        Command line that made the models.
+    held_out : HeldOut, optional
+        Rows that took no part in training.
+
+    Returns
+    -------
+    dict
+        JSON-able, without NaN: what does not exist is None.
+
+    Raises
+    ------
+    DataError
+        If there is no model, the models were fitted to different rows or classes, or the rows
+        set aside cannot be used.
+    sklearn.exceptions.NotFittedError
+        If a model is not fitted.
+    """
+    if not models:
+        raise DataError("A report needs at least one fitted model, got none.")
+    for model in models.values():
+        check_is_fitted(model)
+        model._refuse_several("reports")
+    first = next(iter(models.values()))
+    for label, model in models.items():
+        if not (
+            np.array_equal(model.classes_, first.classes_)
+            and np.array_equal(model.y_, first.y_)
+            and np.array_equal(model.sample_weight_, first.sample_weight_)
+        ):
+            raise DataError(
+                f"All models of a report must be fitted to the same rows; {label!r} has other "
+                "rows or classes than the first one. Write one report for each."
+            )
+    content = {
+        "format": {"name": "bootprob report", "version": FORMAT_VERSION},
+        "title": title,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "level": LEVEL,
+        "data": _data(first),
+        "models": [_model(label, model, held_out) for label, model in models.items()],
+        "comparison": _comparison(models),
+    }
+    return plain(content)
+
+
+def _data(model: BootstrapSVC) -> dict[str, Any]:
+    y = model.y_[model.sample_weight_ > 0]
+    names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    return {
+        "n_rows": len(y),
+        "n_positive": int((y == 1).sum()),
+        "n_negative": int((y == 0).sum()),
+        "negative_class": str(model.classes_[0]),
+        "positive_class": str(model.classes_[1]),
+        "weighted": bool(np.ptp(model.sample_weight_) > 0),
+        "n_features": model.n_features_in_,
+        "feature_names": names[:_N_NAMES],
+        "n_feature_names_not_listed": max(0, len(names) - _N_NAMES),
+    }
+
+
+def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
+    y, weights = model.y_, model.sample_weight_
+    probability, vote = cross_fitted_proba(model), model.oob_vote_proba_[:, 1]
+    decided = controlled_decisions(model)
+    decided = probability > 0.5 if decided is None else decided
+    by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
+    calibrated = model.calibration is not None
+    return {
+        "label": label,
+        "kernel": str(model.kernel),
+        "feature_map": _feature_map(model),
+        "calibration": model.calibration_,
+        "lack_of_fit": _lack_of_fit(model),
+        "n_models": int(model.accuracy_.size),
+        "n_bootstraps": int(model.accuracy_.shape[0]),
+        "n_parameter_values": int(model.accuracy_.shape[1]),
+        "metrics": {k: asdict(m) for k, m in out_of_bag_intervals(model, LEVEL).items()},
+        "decision_threshold": model.decision_threshold_,
+        "control": control_content(model, LEVEL, held_out),
+        "held_out": held_out_content(model, LEVEL, held_out),
+        "vote_metrics": {
+            k: asdict(m) for k, m in metric_intervals(y, vote, weights, LEVEL).items()
+        },
+        "calibration_error_by_chance": {"mean": by_chance, "upper": by_chance_upper},
+        "confusion": _confusion(y == 1, decided, np.isfinite(probability) & (weights > 0)),
+        "reliability": {
+            "probability": _reliability(y, probability, weights) if calibrated else None,
+            "vote": _reliability(y, vote, weights),
+        },
+        "grid": _grid(model),
+        "histograms": row_histograms(model),
+        "intervals": row_intervals(model, LEVEL),
+        "convergence": _convergence(model),
+        "provenance": _provenance(model),
+    }
+
+
+def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
+    """What the test on out-of-bag residuals found; None for votes."""
+    if model.lack_of_fit_ is None:
+        return None
+    return model.lack_of_fit_ | {"found": model.lack_of_fit_["p_value"] < SIGNIFICANT}
+
+
+def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
+    """What approximates the kernel, and how far it is off."""
+    if model.feature_map_ is None:
+        return None
+    nystroem = "landmarks" in model.feature_map_
+    return {
+        "kind": "Nyström" if nystroem else "random features",
+        "n_components": len(model.feature_map_["landmarks" if nystroem else "phases"]),
+        "error": model.feature_map_error_,
+    }
+
+
+def _confusion(
+    positive: NDArray[np.bool_], decided: NDArray[np.bool_], known: NDArray[np.bool_]
+) -> dict[str, int]:
+    """Rows, not weights, by true class and decision; rows never out of bag are left out."""
+    return {
+        "true_positive": int((decided & positive & known).sum()),
+        "false_negative": int((~decided & positive & known).sum()),
+        "false_positive": int((decided & ~positive & known).sum()),
+        "true_negative": int((~decided & ~positive & known).sum()),
+    }
+
+
+def _reliability(
+    y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[np.float64]
+) -> dict[str, Any]:
+    seen = ~np.isnan(p)
+    counts, edges = np.histogram(
+        np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]
+    )
+    return {
+        "bins": asdict(reliability_curve(y, p, weights, level=LEVEL)),
+        "distribution": {"edges": edges, "share": counts / counts.sum()},
+    }
+
+
+def _grid(model: BootstrapSVC) -> dict[str, Any]:
+    """Out-of-bag accuracy over the bootstrap samples and ensemble weight, per model column."""
+    lower, upper = np.nanquantile(model.accuracy_, [0.1, 0.9], axis=0)
+    return {
+        "C": model.C_,
+        "gamma": model.gamma_,
+        "accuracy": np.nanmean(model.accuracy_, axis=0),
+        "accuracy_tenth": lower,
+        "accuracy_ninetieth": upper,
+        "weight": model.weights_,
+        "weighting": model.weighting,
+    }
+
+
+def _convergence(model: BootstrapSVC) -> dict[str, Any]:
+    certificates = model.certificates_
+    status = certificates["status"]
+    return {
+        "n_models": status.size,
+        "n_unsolved": int((~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))).sum()),
+        "not_converged": [
+            {"status": s.name, "count": int((status == s).sum()), "advice": s.advice}
+            for s in Status
+            if s != Status.CONVERGED and (status == s).any()
+        ],
+        "largest_gap": certificates["gap"].max(),
+        "median_iterations": np.median(certificates["n_iter"]),
+        "largest_iterations": certificates["n_iter"].max(),
+    }
+
+
+def _provenance(model: BootstrapSVC) -> dict[str, Any]:
+    return {
+        "entropy": model.entropy_,
+        "device": model.device_,
+        "fit_seconds": model.fit_seconds_,
+        "n_redrawn": model.n_redrawn_,
+        "versions": dict(sorted(model.versions_.items())),
+        "parameters": dict(sorted(model.get_params(deep=False).items())),
+    }
+
+
+def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
+    """Log-loss of the best model against that of the second best, on the same rows."""
+    if len(models) < 2:
+        return None
+    first = next(iter(models.values()))
+    p = {label: cross_fitted_proba(model) for label, model in models.items()}
+    common = ~np.isnan(list(p.values())).any(axis=0) & (first.sample_weight_ > 0)
+    y, weights = first.y_[common], first.sample_weight_[common]
+    losses = {
+        label: log_loss(y, values[common], sample_weight=weights, labels=[0, 1])
+        for label, values in p.items()
+    }
+    best, second = sorted(losses, key=lambda label: losses[label])[:2]
+    difference = log_loss_difference(y, p[best][common], p[second][common], weights, LEVEL)
+    return {"best": best, "second": second, "log_loss_difference": asdict(difference)}

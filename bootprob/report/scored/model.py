@@ -1,0 +1,276 @@
+"""What the model that scored a table adds to its report: who it is, and drift."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from bootprob.exceptions import DataError
+from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.reliability import wilson_interval
+from bootprob.report.scored.column_drift import column_drift
+from bootprob.report.scored.counts import ScoredCounts
+from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
+from bootprob.report.scored.table import ScoredTable
+from bootprob.tables.columns import level_text
+from bootprob.tables.csv_safety import neutralised
+from bootprob.tables.files import read_table, table_suffix
+from bootprob.tables.held_out import text_columns
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = ["ScoredModel", "drift_content"]
+
+_CHECKED_ROWS = 100  # predicted again, to see that table, input, model and level belong together
+_SAME = 1e-3
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """The model that scored a table.
+
+    Attributes
+    ----------
+    svc : BootstrapSVC
+    table : TableModel or None
+        None for a model of arrays.
+    negative, positive : str
+        Names of its classes.
+    reference : Reference
+        Its out-of-bag probabilities.
+    """
+
+    svc: BootstrapSVC
+    table: TableModel | None
+    negative: str
+    positive: str
+    reference: Reference
+
+    @classmethod
+    def of(cls, model: BootstrapSVC | TableModel) -> Self:
+        """Take a model.
+
+        Raises
+        ------
+        DataError
+            It has more than two classes.
+        sklearn.exceptions.NotFittedError
+            It is not fitted.
+        """
+        from bootprob.tables.model import TableModel
+
+        table = model if isinstance(model, TableModel) else None
+        svc = model.svc if isinstance(model, TableModel) else model
+        check_is_fitted(svc)
+        svc._refuse_several("reports")
+        labels = svc.classes_.tolist() if table is None else table.target.labels
+        negative, positive = map(level_text, labels)
+        return cls(svc, table, negative, positive, Reference.of_model(svc))
+
+    @property
+    def no_frequencies(self) -> str | None:
+        """Why its probabilities are no frequencies, or None where they are."""
+        if self.svc.calibration is None:
+            return "the model has no calibration, and a share of votes is no frequency"
+        return None
+
+    def role(self, label: str) -> bool | None:
+        """Whether a label is the positive class; None for one that the model does not know."""
+        for text in (label, _as_number(label)):
+            for name, role in ((self.positive, True), (self.negative, False)):
+                if text in (name, neutralised(name)):  # as --csv-safe writes it
+                    return role
+        return None
+
+    def content(self) -> dict[str, Any]:
+        """Plain facts of the model for the page."""
+        y = self.svc.y_[self.svc.sample_weight_ > 0]
+        found = self.svc.lack_of_fit_
+        return {
+            "kernel": self.svc.kernel,
+            "calibration": self.svc.calibration_,
+            "control": self.svc.control,
+            "no_frequencies": self.no_frequencies,
+            "lack_of_fit": None
+            if found is None
+            else found | {"found": found["p_value"] < SIGNIFICANT},
+            "n_rows": len(y),
+            "n_positive": int((y == 1).sum()),
+            "target": None if self.table is None else self.table.target.name,
+            "versions": dict(sorted(self.svc.versions_.items())),
+        }
+
+
+def _as_number(text: str) -> str:
+    """``"1.0"`` of a CSV file as the ``"1"`` that the model calls it."""
+    try:
+        return level_text(float(text))
+    except ValueError:
+        return text
+
+
+def drift_content(
+    counts: ScoredCounts,
+    known: ScoredModel,
+    source: ScoredTable,
+    input_table: str | os.PathLike[str] | None,
+    level: float,
+) -> dict[str, Any]:
+    """Distances between the rows scored and the rows trained on.
+
+    Parameters
+    ----------
+    counts : ScoredCounts
+        With ``cells`` among the values of the model's reference.
+    known : ScoredModel
+    source : ScoredTable
+        Read again, its first rows only, where there is an `input_table`.
+    input_table : path-like or None
+    level : float
+
+    Raises
+    ------
+    DataError
+        The input is not the table that was scored, or was scored otherwise.
+    """
+    reference, n = known.reference, counts.n_scored
+    last = reference.deciles()
+    old = np.diff(np.cumsum(reference.share)[last], prepend=0.0)
+    reached = np.cumsum(counts.cells)[2 * last + 1]
+    reached[-1] = n  # also those above all of the reference
+    new = np.diff(reached, prepend=0) / n
+    stability = population_stability(new, old, n, reference.n_effective, level)
+    upper = reference.values[last]
+    columns = None
+    if input_table is not None:
+        columns = _columns(known, source, input_table, counts, level)
+    return {
+        "n_training": reference.n_effective,
+        "kolmogorov_smirnov": asdict(kolmogorov_smirnov(counts.cells, reference, level)),
+        "population_stability": None if stability is None else asdict(stability),
+        "bins": [
+            {
+                "from": None if k == 0 else upper[k - 1],
+                "to": None if k == len(last) - 1 else upper[k],
+                "training": old[k],
+                "scored": new[k],
+            }
+            for k in range(len(last))
+        ],
+        "prevalence": _prevalence(counts, known, level),
+        "input": columns,
+    }
+
+
+def _prevalence(counts: ScoredCounts, known: ScoredModel, level: float) -> dict[str, Any] | None:
+    """Share of the positive class: expected of the rows scored, and observed in training."""
+    if known.no_frequencies:
+        return None
+    groups, n = counts.by_decision.values(), counts.n_scored
+    weight = known.svc.sample_weight_
+    share = float(np.average(known.svc.y_ == 1, weights=weight))
+    effective = weight.sum() ** 2 / np.square(weight).sum()
+    [[lower, upper]] = wilson_interval(np.array([share]), np.array([effective]), level)
+    return {
+        "expected": sum(sums.probability for sums in groups) / n,
+        "expected_lower": sum(sums.lower for sums in groups) / n,
+        "expected_upper": sum(sums.upper for sums in groups) / n,
+        "training": share,
+        "training_lower": lower,
+        "training_upper": upper,
+    }
+
+
+def _columns(
+    known: ScoredModel,
+    source: ScoredTable,
+    path: str | os.PathLike[str],
+    counts: ScoredCounts,
+    level: float,
+) -> dict[str, Any]:
+    if known.table is None:
+        raise DataError("The drift of columns needs the model of a table.")
+    frames = _frames(known.table, path)
+    first = next(frames)
+    _check_scored(known.table, first, source, path, level)
+
+    def all_frames() -> Iterator[pd.DataFrame]:
+        yield first
+        yield from frames
+
+    n_rows, columns = column_drift(known.table, all_frames(), level)
+    if n_rows != counts.n_rows:
+        raise DataError(
+            f"{path} has {n_rows} rows and {source.path} has {counts.n_rows}; give the table that "
+            "was scored."
+        )
+    return {"n_rows": n_rows, "columns": [asdict(column) for column in columns]}
+
+
+def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.DataFrame]:
+    """The rows of a table; a Parquet file piece by piece."""
+    if table_suffix(path) == ".csv":
+        yield read_table(path, text_columns=text_columns(model))
+        return
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            names = [name for name in model.preprocessor.kinds_ if name in file.schema_arrow.names]
+            if file.metadata.num_rows == 0:
+                raise DataError(f"{path} has column names but no rows.")
+            for batch in file.iter_batches(batch_size=2**16, columns=names):
+                yield batch.to_pandas()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except DataError:
+        raise
+    except (ValueError, OSError) as error:
+        reason = (str(error).strip() or "no reason given").splitlines()[0].rstrip(".")
+        raise DataError(f"{path} cannot be read as Parquet: {reason}.") from None
+
+
+def _check_scored(
+    model: TableModel,
+    frame: pd.DataFrame,
+    source: ScoredTable,
+    path: str | os.PathLike[str],
+    level: float,
+) -> None:
+    """Predict the first rows again: a wrong file, model or level shows here and nowhere else."""
+    batch = next(source.batches(), None)
+    if batch is None:
+        return
+    rows = (batch.row - 1)[:_CHECKED_ROWS]
+    rows = rows[rows < len(frame)]
+    if not len(rows):
+        return
+    found = model.predict(frame.iloc[rows], level)
+    n = len(rows)
+    ends = found[["probability_lower", "probability_upper"]].to_numpy().clip(0, 1)
+    given = np.column_stack([batch.lower, batch.upper])[:n]
+    p = found["probability"].to_numpy()
+    for off, what in (
+        (np.abs(p - batch.probability[:n]) > _SAME, "the probability"),
+        ((np.abs(ends - given) > _SAME).any(axis=1), "the interval"),
+    ):
+        if off.any():
+            k = int(np.flatnonzero(off)[0])
+            row, same = int(rows[k]) + 1, what == "the interval"
+            advice = (
+                f"Its intervals were made at another level than {level:g}, or by another method."
+                if same
+                else "Give the model that scored it, and the table that was scored, in its order."
+            )
+            raise DataError(
+                f"{source.path}, row {row}: {what} is not what the model says of row {row} of "
+                f"{path}. {advice}"
+            )

@@ -1,0 +1,1 @@
+"""How work runs: files complete or absent, a progress bar, blocks of rows, others' arrays."""

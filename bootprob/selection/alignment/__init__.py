@@ -1,0 +1,1 @@
+"""Kernel-target alignment, Tamura et al."""

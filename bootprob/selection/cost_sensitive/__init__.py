@@ -1,0 +1,1 @@
+"""Columns within a budget that keep rates, thesis chapter 4."""

@@ -1,0 +1,1 @@
+"""Margin against cost of measurement, Carrizosa et al."""

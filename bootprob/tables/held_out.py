@@ -1,0 +1,157 @@
+"""Rows with known labels that took no part in training, to measure a fitted model on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bootprob.exceptions import DataError
+from bootprob.tables.columns import column_kind, level_text, name_rows
+from bootprob.tables.target import Target
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = ["HeldOut", "known_labels", "text_columns"]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows set aside, as a model takes them.
+
+    Attributes
+    ----------
+    X : array_like, shape (m, p)
+        Features.
+    y : array_like, shape (m,)
+        Labels, of the model's classes; rows of both.
+    """
+
+    X: Any
+    y: Any
+
+    @classmethod
+    def of_table(cls, model: TableModel, frame: pd.DataFrame) -> HeldOut:
+        """Take a table apart for `TableModel.svc_with_class_names`.
+
+        Parameters
+        ----------
+        model : TableModel
+            Fitted.
+        frame : DataFrame (m, columns)
+            The columns fitted on and the target.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or holds what the model does not know.
+        """
+        positive = known_labels(model.target, frame)
+        names = np.array([model.target.negative, model.target.positive])
+        return cls(model.preprocessor.transform(frame), names[positive.astype(int)])
+
+    def positive_rows(self, model: BootstrapSVC) -> NDArray[np.bool_]:
+        """Which rows are of the class ``classes_[1]``, shape (m,).
+
+        Raises
+        ------
+        DataError
+            There are labels that the model does not know, or a class has no row.
+        """
+        labels = np.asarray(self.y)
+        positive = labels == model.classes_[1]
+        unknown = ~positive & (labels != model.classes_[0])
+        if labels.ndim != 1 or unknown.any():
+            raise DataError(
+                f"The held-out labels must be a vector of {_shown(model.classes_[0])} and "
+                f"{_shown(model.classes_[1])}, the classes that the model was fitted on."
+            )
+        for name, rows in zip(model.classes_, (~positive, positive), strict=True):
+            if not rows.any():
+                raise DataError(
+                    f"The held-out rows have none of class {_shown(name)}; both classes are "
+                    "needed to measure the model on them."
+                )
+        return positive
+
+
+def text_columns(model: TableModel) -> list[str]:
+    """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted.
+    """
+    names = [name for name, kind in model.preprocessor.kinds_.items() if kind == "text"]
+    both = (model.target.negative, model.target.positive)
+    return [*names, model.target.name] if all(isinstance(name, str) for name in both) else names
+
+
+def known_labels(target: Target, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows of a table are of the positive class, by the labels known since the fit.
+
+    Parameters
+    ----------
+    target : Target
+        Of the fit.
+    frame : DataFrame (m, columns)
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+
+    Raises
+    ------
+    DataError
+        The table has no such column, labels are missing, or a label is new where the model was
+        fitted on two.
+    """
+    names = [str(name) for name in frame.columns]
+    if target.name not in names:
+        raise DataError(
+            f"The held-out table has no column {target.name!r}, which the model predicts; its "
+            "labels are needed to measure the model on them."
+        )
+    column = frame.iloc[:, names.index(target.name)]
+    missing = np.asarray(pd.isna(column))
+    if missing.any():
+        raise DataError(
+            f"The held-out table lacks the label {target.name!r} in {name_rows(missing)}; "
+            "complete or remove such rows."
+        )
+    numeric = column_kind(column, target.name) != "text"
+    texts = np.array([_canonical(value, numeric) for value in column], dtype=object)
+    positive, negative = (
+        _canonical(label, not isinstance(label, str))
+        for label in (target.positive, target.negative)
+    )
+    # Of more than two values, one was set against the rest, which is called "not" this one.
+    if negative == f"not {positive}":
+        return texts == positive
+    if positive == f"not {negative}":
+        return texts != negative
+    unknown = (texts != positive) & (texts != negative)
+    if unknown.any():
+        raise DataError(
+            f"The held-out table has the label {level_text(column[unknown].iloc[0])!r} in "
+            f"{name_rows(unknown)}; the model knows {_shown(target.negative)} and "
+            f"{_shown(target.positive)}."
+        )
+    return texts == positive
+
+
+def _canonical(label: Any, numeric: bool) -> str:
+    """Text of a label; yes/no answers are 1 and 0, as a table of numbers may spell them."""
+    text = level_text(label)
+    spelled = {"true": "1", "false": "0"} if numeric else {}
+    return spelled.get(text.casefold(), text)
+
+
+def _shown(label: Any) -> str:
+    return repr(level_text(label))

@@ -1,0 +1,235 @@
+"""A model of a table: preprocessing, the classes and a fitted `BootstrapSVC`, kept together."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from bootprob.exceptions import DataError
+from bootprob.intervals import check_level
+from bootprob.runtime.progress import progress_bar
+from bootprob.tables.columns import as_numbers, level_text, name_rows
+from bootprob.tables.files import check_columns
+from bootprob.tables.mistake_costs import MistakeCosts
+from bootprob.tables.preprocessing import TablePreprocessor
+from bootprob.tables.target import Label, Target
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["TableModel"]
+
+_ROWS_AT_ONCE = 10_000  # rows predicted between two steps of the progress bar
+
+
+@final
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted classifier that takes tables as they come from a file.
+
+    Made by `TableModel.fit`; `bootprob.persistence.save_load` saves and loads it.
+
+    Attributes
+    ----------
+    preprocessor : TablePreprocessor
+        Fitted; turns a table into a matrix.
+    target : Target
+        The column predicted and the names of its classes.
+    svc : BootstrapSVC
+        Fitted on 0 for the negative and 1 for the positive class, or on the positions of several.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> table = load_iris(as_frame=True).frame
+    >>> model = TableModel.fit(table, "target", n_bootstraps=20, random_state=0)
+    >>> print(model.target)
+    target: positive = not 0 (100 rows), negative = 0 (50 rows)
+    >>> model.predict(table.iloc[[0, 60]])["label"].tolist()
+    ['0', 'not 0']
+    """
+
+    preprocessor: TablePreprocessor
+    target: Target
+    svc: BootstrapSVC
+
+    @classmethod
+    def fit(
+        cls,
+        frame: pd.DataFrame,
+        target: str,
+        positive: Label | None = None,
+        *,
+        all_classes: bool = False,
+        estimator: BootstrapSVC | None = None,
+        **svc_params: Any,
+    ) -> Self:
+        """Fit the preprocessing and the ensemble on a table.
+
+        Parameters
+        ----------
+        frame : DataFrame (n, columns)
+            The features and the target.
+        target : str
+            The column to predict.
+        positive : bool, int, float or str, optional
+            The value of the positive class; see `bootprob.tables.target.Target.from_table`.
+        all_classes : bool, default False
+            Whether a target of more than two values has as many classes; otherwise there are two.
+        estimator : BootstrapSVC, optional
+            A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
+        **svc_params
+            Parameters of `BootstrapSVC` that differ from `estimator`'s.
+
+        Returns
+        -------
+        TableModel
+
+        Raises
+        ------
+        DataError
+            The table cannot be used; the message says why.
+        """
+        from bootprob.ensemble.estimator import BootstrapSVC
+
+        check_columns(frame)
+        classes, y = Target.from_table(frame, target, positive, all_classes=all_classes)
+        features = frame.loc[:, [str(name) != classes.name for name in frame.columns]]
+        if features.shape[1] == 0:
+            raise DataError(f"The table has no column beside the target {classes.name!r}.")
+        preprocessor = TablePreprocessor()
+        X = preprocessor.fit_transform(features)
+        svc = BootstrapSVC() if estimator is None else clone(estimator)
+        svc.set_params(**svc_params).fit(X, y)
+        return cls(preprocessor, classes, svc)
+
+    def predict(
+        self,
+        frame: pd.DataFrame,
+        level: float = 0.95,
+        *,
+        sets: float | None = None,
+        costs: MistakeCosts | None = None,
+        progress: bool = False,
+    ) -> pd.DataFrame:
+        """Probabilities of every row, with intervals.
+
+        Parameters
+        ----------
+        frame : DataFrame (m, columns)
+            The columns fitted on, in any order; others, the target included, are ignored.
+        level : float
+            Nominal level of the intervals, between 0 and 1.
+        sets : float, optional
+            Nominal confidence of sets of classes that cannot be excluded, between 0 and 1; see
+            `BootstrapSVC.prediction_sets`.
+        costs : MistakeCosts, optional
+            Of two classes: what mistakes cost, for decisions of least expected cost. Columns of
+            costs are found in `frame`.
+        progress : bool
+            Show a progress bar.
+
+        Returns
+        -------
+        DataFrame (m, 8)
+            ``probability``, ``probability_lower``, ``probability_upper``, ``label``,
+            ``threshold``, ``score``, ``score_lower`` and ``score_upper``, with the index of
+            `frame`, of the positive class, which is the label where the probability is above the
+            threshold; positive scores speak for it. Of several classes ``p_X``, ``low_X`` and
+            ``high_X`` for each class X, and ``label``.
+
+            With `sets` also ``set``: the classes of the set, joined by `` | ``, and empty where the
+            row is like those of no class.
+
+        Raises
+        ------
+        DataError
+            Columns are missing or hold values that cannot be used, a level is no level, or costs
+            do not fit the model.
+        """
+        level = check_level(level)
+        if costs is not None:
+            costs.check_model(self.svc)
+        if sets is not None:
+            sets = check_level(sets)
+        X = self.preprocessor.transform(frame)
+        thresholds = None if costs is None else _thresholds(costs, frame)
+        parts = []
+        with progress_bar("Predicting rows", len(X), shown=progress) as advance:
+            for start in range(0, len(X), _ROWS_AT_ONCE):
+                rows = slice(start, start + _ROWS_AT_ONCE)
+                above = None if thresholds is None else thresholds[rows]
+                parts.append(self._predict_matrix(X[rows], level, sets, above))
+                advance(len(parts[-1]))
+        return pd.concat(parts, ignore_index=True).set_axis(frame.index, axis=0)
+
+    def svc_with_class_names(self) -> BootstrapSVC:
+        """A shallow copy of the ensemble that calls its classes by the target's names.
+
+        The ensemble itself knows 0 and 1, because scikit-learn sorts classes and the positive
+        one need not come last.
+
+        Returns
+        -------
+        BootstrapSVC
+            For people to read, in reports; it shares its arrays with `svc`.
+        """
+        named = copy(self.svc)
+        named.classes_ = np.array(self.target.labels)
+        return named
+
+    def _predict_matrix(
+        self, X: np.ndarray, level: float, sets: float | None, thresholds: np.ndarray | None
+    ) -> pd.DataFrame:
+        found = self.svc.summarize(X, level=level)
+        names = np.array(self.target.labels)
+        texts = [level_text(name) for name in self.target.labels]
+        columns: dict[str, Any]
+        if len(names) > 2:
+            columns = {}
+            for k, text in enumerate(texts):
+                columns[f"p_{text}"] = found["probability"][:, k]
+                columns[f"low_{text}"] = found["probability_interval"][:, k, 0]
+                columns[f"high_{text}"] = found["probability_interval"][:, k, 1]
+            columns["label"] = names[found["label"]]
+        else:
+            if thresholds is None:
+                thresholds = np.full(len(X), self.svc.decision_threshold_)
+            columns = {
+                "probability": found["probability"],
+                "probability_lower": found["probability_interval"][:, 0],
+                "probability_upper": found["probability_interval"][:, 1],
+                "label": names[(found["probability"] > thresholds).astype(int)],
+                "threshold": thresholds,
+                "score": found["score"],
+                "score_lower": found["score_interval"][:, 0],
+                "score_upper": found["score_interval"][:, 1],
+            }
+        if sets is not None:
+            columns["set"] = [
+                " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)
+                for row in self.svc.prediction_sets(X, sets)
+            ]
+        return pd.DataFrame(columns)
+
+
+def _thresholds(costs: MistakeCosts, frame: pd.DataFrame) -> np.ndarray:
+    """The threshold of each row, from columns of the table where these hold costs."""
+    names = [str(name) for name in frame.columns]
+    values = {}
+    for name in costs.columns:
+        if names.count(name) != 1:
+            has = "no column" if name not in names else "several columns"
+            raise DataError(f"The table has {has} {name!r}, which is to hold the costs of rows.")
+        values[name] = as_numbers(frame.iloc[:, names.index(name)], name)
+        unusable = costs.unusable(values[name])
+        if unusable.any():
+            raise DataError(
+                f"Column {name!r} holds no cost in {name_rows(unusable)}; give numbers above 0."
+            )
+    return costs.thresholds(values, len(frame))

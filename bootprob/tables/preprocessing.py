@@ -1,0 +1,367 @@
+"""From a table with columns of several kinds to the matrix that a support vector machine takes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import check_is_fitted
+
+from bootprob.exceptions import DataError
+from bootprob.preparation.standardization import LARGEST
+from bootprob.tables.columns import Kind, as_levels, as_numbers, column_kind, name_rows
+from bootprob.tables.files import check_columns
+
+__all__ = ["TablePreprocessor"]
+
+_MANY_LEVELS = 100
+_MOSTLY_NUMBERS = 0.5
+
+
+class TablePreprocessor(TransformerMixin, BaseEstimator):
+    """Fill missing values and turn categories into dummies.
+
+    Numbers stay as they are, missing ones become the column's median: `BootstrapSVC`
+    standardises inside every bootstrap sample. Yes/no answers and text are categories: missing
+    ones become the most frequent level, and each level becomes a column of 0 and 1. A level
+    that was not there when fitting is all zeros at prediction time; `unknown_levels` counts
+    them.
+
+    Columns that can teach nothing are dropped and reported: those without any value, text that
+    never occurs twice (names, identifiers), and columns without a name (a saved index).
+
+    Attributes
+    ----------
+    kinds_ : dict of str to {"number", "boolean", "text"}
+        The kind of every column in use.
+    levels_ : dict of str to list of str
+        The levels of every column of categories, sorted.
+    fills_ : dict of str to (float or str)
+        What a missing value of every column in use becomes.
+    dropped_ : dict of str to str
+        The columns left out, each with the reason.
+    notes_ : list of str
+        Sentences on what a person should know about the table.
+    transformer_ : ColumnTransformer
+        scikit-learn's transformers at work: numbers first, then the dummies.
+    feature_names_in_ : ndarray of str
+        All columns of the table fitted on.
+    n_features_in_ : int
+        Their number.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+    >>> preprocessor = TablePreprocessor().fit(table)
+    >>> preprocessor.get_feature_names_out().tolist()
+    ['age', 'house=own', 'house=rent']
+    >>> preprocessor.transform(table)
+    array([[41.,  1.,  0.],
+           [35.,  0.,  1.],
+           [29.,  0.,  1.]])
+    """
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> Self:
+        """Learn the kinds of the columns, the values that fill gaps and the levels.
+
+        Parameters
+        ----------
+        X : DataFrame (n, columns)
+            The features, without the target.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            A column holds dates, nested values or a number beyond ±1e150, or no column is usable.
+        """
+        frame = _as_frame(X)
+        self.feature_names_in_ = np.array(frame.columns, dtype=object)
+        self.n_features_in_ = frame.shape[1]
+        self.kinds_: dict[str, Kind] = {}
+        self.dropped_: dict[str, str] = {}
+        self.notes_: list[str] = []
+        for name in frame.columns:
+            reason = self._reason_to_drop(frame[name], name)
+            if reason is None:
+                self.kinds_[name] = column_kind(frame[name], name)
+            else:
+                self.dropped_[name] = reason
+                self.notes_.append(f"Column {name!r} is left out: {reason}.")
+        if not self.kinds_:
+            raise DataError("No usable column is left. " + " ".join(self.notes_))
+        plain = self._plain(frame)
+        self.transformer_ = self._build("auto").fit(plain)
+        self._note_oddities(plain)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        """Turn a table into numbers.
+
+        Parameters
+        ----------
+        X : DataFrame (m, columns)
+            At least the columns in use, in any order; others are ignored.
+
+        Returns
+        -------
+        ndarray (m, features) float64
+            Without missing values.
+
+        Raises
+        ------
+        DataError
+            Columns are missing, the table has no rows, or a number is beyond ±1e150 or unreadable.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.transformer_.transform(self._plain(_as_frame(X))), dtype=np.float64)
+
+    def unknown_levels(self, X: pd.DataFrame) -> dict[str, dict[str, int]]:
+        """Count the categories that were not there when fitting.
+
+        Parameters
+        ----------
+        X : DataFrame (m, columns)
+            A table that `transform` accepts.
+
+        Returns
+        -------
+        dict of str to dict of str to int
+            For each column with unknown levels, the levels and their numbers of rows.
+        """
+        check_is_fitted(self)
+        plain = self._plain(_as_frame(X))
+        found = {}
+        for name, levels in self.levels_.items():
+            counts = plain[name].value_counts()
+            unknown = counts[~counts.index.isin(levels)]
+            if len(unknown):
+                found[name] = {str(level): int(count) for level, count in unknown.items()}
+        return found
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """Names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            The names are those of the table fitted on.
+
+        Returns
+        -------
+        ndarray (features,) of object
+            ``age`` for a number, ``house=own`` for a level.
+        """
+        check_is_fitted(self)
+        dummies = [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
+        return np.array([*self._of("number"), *dummies], dtype=object)
+
+    @property
+    def levels_(self) -> dict[str, list[str]]:
+        """The levels of every column of categories."""
+        check_is_fitted(self)
+        names = self._of("boolean", "text")
+        if not names:
+            return {}
+        encoder = self.transformer_.named_transformers_["categories"][-1]
+        return {name: list(found) for name, found in zip(names, encoder.categories_, strict=True)}
+
+    @property
+    def fills_(self) -> dict[str, float | str]:
+        """What a missing value of every column becomes."""
+        check_is_fitted(self)
+        fills: dict[str, float | str] = {}
+        if numbers := self._of("number"):
+            imputer = self.transformer_.named_transformers_["numbers"]
+            fills |= zip(numbers, map(float, imputer.statistics_), strict=True)
+        if categories := self._of("boolean", "text"):
+            imputer = self.transformer_.named_transformers_["categories"][0]
+            fills |= zip(categories, map(str, imputer.statistics_), strict=True)
+        return fills
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything learnt, as plain values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            For `from_dict`; the same table gives bit-equal results after the round trip.
+        """
+        check_is_fitted(self)
+        fills, levels = self.fills_, self.levels_
+        columns = []
+        for name, kind in self.kinds_.items():
+            column: dict[str, Any] = {"name": name, "kind": kind, "fill": fills[name]}
+            if kind != "number":
+                column["levels"] = levels[name]
+            columns.append(column)
+        return {
+            "columns": columns,
+            "dropped": dict(self.dropped_),
+            "notes": list(self.notes_),
+            "feature_names_in": self.feature_names_in_.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Self:
+        """Rebuild a fitted preprocessor.
+
+        Parameters
+        ----------
+        stored : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        TablePreprocessor
+            Fitted.
+
+        Raises
+        ------
+        DataError
+            `stored` is not what `to_dict` returns.
+        """
+        preprocessor = cls()
+        try:
+            columns = {column["name"]: column for column in stored["columns"]}
+            if not all(map(_is_stored_column, columns.values())):
+                raise TypeError("a column is of an unknown kind")
+            preprocessor.kinds_ = {name: column["kind"] for name, column in columns.items()}
+            preprocessor.dropped_ = dict(stored["dropped"])
+            preprocessor.notes_ = list(stored["notes"])
+            preprocessor.feature_names_in_ = np.array(stored["feature_names_in"], dtype=object)
+            preprocessor.n_features_in_ = len(preprocessor.feature_names_in_)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"The stored preprocessing is damaged: {error}.") from error
+        # One row of the fills has exactly these medians and modes, so scikit-learn's own fit
+        # restores its transformers; the levels are given.
+        row = pd.DataFrame({name: [column["fill"]] for name, column in columns.items()})
+        levels = [
+            np.array(columns[name]["levels"], dtype=object)
+            for name in preprocessor._of("boolean", "text")
+        ]
+        preprocessor.transformer_ = preprocessor._build(levels).fit(preprocessor._plain(row))
+        return preprocessor
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transformer_")
+
+    def _of(self, *kinds: Kind) -> list[str]:
+        return [name for name, kind in self.kinds_.items() if kind in kinds]
+
+    def _build(self, levels: Literal["auto"] | list[np.ndarray]) -> ColumnTransformer:
+        """Unfitted transformers, which learn the levels or are given them."""
+        numbers, categories = self._of("number"), self._of("boolean", "text")
+        steps: list[tuple[str, Any, list[str]]] = []
+        if numbers:
+            steps.append(("numbers", SimpleImputer(strategy="median"), numbers))
+        if categories:
+            modes = SimpleImputer(strategy="most_frequent")
+            dummies = OneHotEncoder(categories=levels, handle_unknown="ignore", sparse_output=False)
+            steps.append(("categories", make_pipeline(modes, dummies), categories))
+        return ColumnTransformer(steps).set_output(transform="default")
+
+    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Keep the columns in use, in canonical form: float64, or text as object."""
+        missing = [name for name in self.kinds_ if name not in frame.columns]
+        if missing:
+            one = len(missing) == 1
+            raise DataError(
+                f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
+                f"{_listed(missing)} that the model was fitted on."
+            )
+        plain: dict[str, np.ndarray] = {}
+        for name, kind in self.kinds_.items():
+            if kind == "number":
+                plain[name] = as_numbers(frame[name], name)
+            else:
+                column_kind(frame[name], name)  # refuses dates and nested values
+                plain[name] = as_levels(frame[name], kind)
+        return pd.DataFrame(
+            {name: pd.Series(values, dtype=values.dtype) for name, values in plain.items()}
+        )
+
+    @staticmethod
+    def _reason_to_drop(column: pd.Series, name: str) -> str | None:
+        if re.fullmatch(r"(Unnamed: \d+)?", name):
+            return "it has no name (a saved row index?)"
+        if column.isna().all():
+            return "it has no values"
+        kind = column_kind(column, name)
+        if kind == "number":
+            numbers = as_numbers(column, name)
+            differ = np.nanmax(numbers) - np.nanmin(numbers)
+            if 0 < differ < 1 / LARGEST:  # one value at least, since not all are missing
+                return f"its numbers differ by {differ:.0e} at most (in another unit?)"
+        if kind != "text":
+            return None
+        levels = pd.Series(as_levels(column, "text")).dropna()
+        if levels.empty:
+            return "it has no values"
+        if not levels.duplicated().any():
+            return "it is text in which no value occurs twice (an identifier?)"
+        return None
+
+    def _note_oddities(self, plain: pd.DataFrame) -> None:
+        """Note what is legal and yet often a mistake in the table."""
+        for name in self._of("text"):
+            texts = plain[name]
+            levels = texts.dropna().unique()
+            parsed = pd.to_numeric(texts, errors="coerce")
+            words = (parsed.isna() & texts.notna()).to_numpy()
+            if 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
+                self.notes_.append(
+                    f"Column {name!r} is taken as categories because of text such as "
+                    f"{texts[words].iloc[0]!r} in {name_rows(words)}; if it holds numbers, "
+                    "leave such cells empty."
+                )
+            elif len(levels) > min(_MANY_LEVELS, len(texts) / 2):
+                self.notes_.append(
+                    f"Column {name!r} has {len(levels)} levels, a dummy for each; leave it out if "
+                    "it only tells rows apart."
+                )
+        filled = plain.isna().sum()
+        filled = filled[filled > 0]
+        if len(filled):
+            cells = ", ".join(f"{name} ({count})" for name, count in filled.head(8).items())
+            more = f" and {len(filled) - 8} more columns" if len(filled) > 8 else ""
+            self.notes_.append(f"Missing values were filled in: {cells}{more}.")
+
+
+def _as_frame(X: Any) -> pd.DataFrame:
+    if not isinstance(X, pd.DataFrame):
+        raise DataError(f"A pandas DataFrame is wanted, not {type(X).__name__}.")
+    frame = X.rename(columns=str)
+    check_columns(frame)
+    if len(frame) == 0:
+        raise DataError("The table has no rows.")
+    return frame
+
+
+def _is_stored_column(column: dict[str, Any]) -> bool:
+    fill = column["fill"]
+    if column["kind"] == "number":
+        return isinstance(fill, float) and np.isfinite(fill)
+    levels = column["levels"]
+    return (
+        column["kind"] in ("boolean", "text")
+        and isinstance(levels, list)
+        and all(isinstance(level, str) for level in levels)
+        and fill in levels
+    )
+
+
+def _listed(names: list[str], at_most: int = 10) -> str:
+    shown = ", ".join(repr(name) for name in names[:at_most])
+    return shown + (f" and {len(names) - at_most} more" if len(names) > at_most else "")

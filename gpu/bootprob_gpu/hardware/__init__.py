@@ -1,0 +1,1 @@
+"""Memory, threads, CUDA graphs and streams, compiled code and when it can be had."""

@@ -1,0 +1,1 @@
+"""Linear machines by interior points: batched, compiled, in Triton."""

@@ -1,0 +1,246 @@
+"""A trained batch: coefficients, certificates, and scores of new rows in memory-sized chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from bootprob_gpu.certificate import Certificate
+from bootprob_gpu.hardware.float32_products import ieee_products
+from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.problem import InputError
+from bootprob_gpu.scoring.few_rows import are_few, model_scores_of_few
+from bootprob_gpu.scoring.models_in_use import OwnKernels, own_kernels, shared_columns
+from bootprob_gpu.scoring.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
+
+__all__ = ["FittedBatch"]
+
+
+@dataclass
+class FittedBatch:
+    """B × R trained support vector machines that share their training rows.
+
+    Attributes
+    ----------
+    intercept : Tensor of float64, shape (B, R)
+        Intercepts, in the coordinates of the rows given.
+    coef : Tensor of float64, shape (B, R, p) or None
+        Coefficients of linear models in the coordinates of the rows given:
+        ``score = x · coef + intercept``.
+    dual_coef : Tensor of float64, shape (B, R, n) or None
+        ``y_i a_i`` of kernel models, and of linear models trained through the Gram matrix:
+        ``score = Σ_i dual_coef_i k(x_i / scale_b, x / scale_b) + intercept``.
+    X : Tensor, shape (n, p) or None
+        Training rows, kept for `dual_coef`.
+    center : Tensor of float64, shape (p,)
+        Point near the rows; scores are taken about it, so that a lower precision loses nothing
+        to a large offset.
+    scale : Tensor, shape (p,) or (B, p)
+        Scale that each replicate divides the features by.
+    gamma : Tensor, shape (G,) or None
+        Grid of γ; the models are laid out as ``r = index_of_gamma · n_C + index_of_C``.
+    certificate : Certificate
+        Objectives, gap, iterations and status of each model.
+    train_scores : Tensor of float64, shape (B, R, n) or None
+        Scores of all training rows; only on the blocks that `iter_fit` yields.
+    replicates : slice
+        Which replicates of the problem these are.
+    dtype : torch.dtype
+        Precision of the scores.
+    memory_limit : int or None
+        Bytes that scoring may use.
+    """
+
+    intercept: Tensor
+    coef: Tensor | None
+    dual_coef: Tensor | None
+    X: Tensor | None
+    center: Tensor
+    scale: Tensor
+    gamma: Tensor | None
+    certificate: Certificate
+    replicates: slice
+    train_scores: Tensor | None = None
+    dtype: torch.dtype = torch.float64
+    memory_limit: int | None = None
+
+    @property
+    def primal(self) -> Tensor:
+        """Primal objectives, shape (B, R)."""
+        return self.certificate.primal
+
+    @property
+    def dual(self) -> Tensor:
+        """Dual objectives, shape (B, R)."""
+        return self.certificate.dual
+
+    @property
+    def gap(self) -> Tensor:
+        """Relative duality gaps, shape (B, R)."""
+        return self.certificate.gap
+
+    @property
+    def n_iter(self) -> Tensor:
+        """Iterations, shape (B, R)."""
+        return self.certificate.n_iter
+
+    @property
+    def status(self) -> Tensor:
+        """Values of `Status`, shape (B, R)."""
+        return self.certificate.status
+
+    @classmethod
+    def concatenate(cls, blocks: list[FittedBatch]) -> FittedBatch:
+        """Join the blocks of consecutive replicates; their training scores are left behind."""
+        first = blocks[0]
+
+        def joined(name: str) -> Tensor | None:
+            parts = [getattr(block, name) for block in blocks]
+            return None if parts[0] is None else torch.cat(parts)
+
+        return cls(
+            intercept=torch.cat([block.intercept for block in blocks]),
+            coef=joined("coef"),
+            dual_coef=joined("dual_coef"),
+            X=first.X,
+            center=first.center,
+            scale=first.scale
+            if first.scale.ndim == 1
+            else torch.cat([block.scale for block in blocks]),
+            gamma=first.gamma,
+            certificate=Certificate.concatenate([block.certificate for block in blocks]),
+            replicates=slice(first.replicates.start, blocks[-1].replicates.stop),
+            dtype=first.dtype,
+            memory_limit=first.memory_limit,
+        )
+
+    def take(self, replicates: slice) -> FittedBatch:
+        """Some of the replicates, counted from the first of the batch; shares their memory."""
+
+        def taken(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values[replicates]
+
+        first, last, _ = replicates.indices(len(self.intercept))
+        return replace(
+            self,
+            intercept=self.intercept[replicates],
+            coef=taken(self.coef),
+            dual_coef=taken(self.dual_coef),
+            scale=self.scale if self.scale.ndim == 1 else self.scale[replicates],
+            certificate=self.certificate.take(replicates),
+            train_scores=taken(self.train_scores),
+            replicates=slice(self.replicates.start + first, self.replicates.start + last),
+        )
+
+    def scores(self, X: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """Scores of rows under all models, some replicates at a time.
+
+        Parameters
+        ----------
+        X : Tensor, shape (m, p)
+            Rows to score.
+
+        Yields
+        ------
+        replicates : slice
+        scores : Tensor, shape (b, R, m)
+        """
+        self.check_columns(X)
+        B, R = self.intercept.shape
+        if are_few(self, len(X)):
+            yield slice(0, B), model_scores_of_few(self, X)
+            return
+        rows = X.to(self.center.device) - self.center  # in float64
+        m, p = rows.shape
+        every = torch.ones(R, dtype=torch.bool, device=rows.device)
+        bytes_per_replicate = 2.0 * R * (m + p) * self.dtype.itemsize
+        if self.gamma is None or self.scale.ndim == 1:
+            parts = shared_columns(self, every)
+            with ieee_products:
+                seen = [(part, part.columns(rows)) for part in parts]
+
+            def score(replicates: slice) -> Tensor:
+                b = replicates.stop - replicates.start
+                scores = torch.empty(b, R, m, dtype=self.dtype, device=rows.device)
+                for part, columns in seen:
+                    coef = part.coef(replicates)
+                    intercept = part.intercept(replicates, coef).to(self.dtype)
+                    scores[:, part.used] = coef.to(self.dtype) @ columns.T + intercept[..., None]
+                return scores
+        else:
+            own = list(own_kernels(self, every))
+            largest = max(len(each.support) for each in own)
+            bytes_per_replicate += (1 + len(self.gamma)) * m * largest * self.dtype.itemsize
+            bytes_per_replicate += (m + largest) * p * (8 + self.dtype.itemsize)
+
+            def score(replicates: slice) -> Tensor:
+                return torch.stack([self._scores_of(each, rows) for each in own[replicates]])
+
+        def work(replicates: slice) -> Tensor:
+            with ieee_products:  # and not while a caller reads what is yielded
+                return score(replicates)
+
+        available = free_bytes(rows.device, self.memory_limit)
+        if rows.device.type == "cpu":
+            available = min(available, CPU_BLOCK_BYTES)
+        yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
+
+    def _scores_of(self, own: OwnKernels, rows: Tensor) -> Tensor:
+        """Scores of centred rows under the models of one replicate, shape (R, m)."""
+        columns = own.columns(rows)
+        coef = own.coef(torch.arange(self.intercept.shape[1], device=rows.device))
+        scores = coef.to(self.dtype).unflatten(0, (len(columns), -1)) @ columns.mT
+        return scores.flatten(0, 1) + self.intercept[own.replicate, :, None].to(self.dtype)
+
+    def votes(self, X: Tensor, weights: Tensor | None = None) -> Tensor:
+        """How many replicates score each row above 0, shape (m, R), int64.
+
+        Parameters
+        ----------
+        X : Tensor, shape (m, p)
+            Rows to score; rows in the host's memory are sent to a GPU while others are scored.
+        weights : Tensor, shape (R,), optional
+            Models of weight 0 are not scored, and get no votes.
+        """
+        return Votes(self, weights).counts(X).to(torch.int64)
+
+    def vote_shares(self, X: Tensor, weights: Tensor) -> Tensor:
+        """Weighted share of replicates that score each row above 0, shape (m,), float64.
+
+        Parameters
+        ----------
+        X, weights
+            As for `votes`; the share is ``Σ_r weights_r votes_r / B``.
+        """
+        return Votes(self, weights).shares(X)
+
+    def replicate_scores(self, X: Tensor, weights: Tensor) -> Tensor:
+        """Weighted sum of the scores over the models of each replicate, shape (m, B).
+
+        The models are summed before the rows are scored, so this costs R times less than all
+        scores do.
+
+        Parameters
+        ----------
+        X, weights
+            As for `votes`.
+        """
+        return ReplicateScores(self, weights)(X)
+
+    def check_columns(self, X: Tensor) -> None:
+        """Refuse rows with other columns than the models know."""
+        if X.ndim != 2 or X.shape[1] != len(self.center):
+            raise InputError(
+                f"Rows to score have shape {tuple(X.shape)}; the models know {len(self.center)} "
+                "columns."
+            )
+
+    def primal_coef(self, dual_coef: Tensor, items: slice) -> Tensor:
+        """Coefficients of linear models of some replicates from dual ones, shape (b, r, p)."""
+        assert self.X is not None
+        # Dual coefficients sum to 0, so centring changes nothing but the rounding.
+        scale = self.scale if self.scale.ndim == 1 else self.scale[items, None]
+        return dual_coef @ (self.X - self.center) / scale**2

@@ -1,0 +1,1 @@
+"""Scores and votes of new rows."""

@@ -1,0 +1,236 @@
+"""Votes and weighted scores of new rows, prepared once for any number of blocks of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import torch
+from torch import Tensor
+
+from bootprob_gpu.hardware.float32_products import ieee_products
+from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.hardware.threads import in_threads, workers
+from bootprob_gpu.problem import InputError
+from bootprob_gpu.scoring.models_in_use import (
+    OwnKernels,
+    SharedColumns,
+    by_gamma,
+    own_kernels,
+    shared_columns,
+)
+from bootprob_gpu.scoring.row_stream import blocks_on_device
+from bootprob_gpu.scoring.votes import vote_counter
+
+if TYPE_CHECKING:
+    from bootprob_gpu.models import FittedBatch
+
+T = TypeVar("T")
+
+__all__ = ["CPU_BLOCK_BYTES", "ReplicateScores", "Votes"]
+
+CPU_BLOCK_BYTES = 2**25  # blocks that stay in a CPU's caches are faster than large ones
+_SENT_AT_ONCE = 2**27  # bytes of rows from the host
+_LEAST_ROWS, _LEAST_REPLICATES = 256, 16  # of a block, however little memory is allowed
+_DOUBLE = 8  # bytes of a number in float64
+
+
+class _Scorer:
+    """What votes and weighted scores have in common: the models in use, and rows in blocks."""
+
+    def __init__(self, models: FittedBatch, weights: Tensor) -> None:
+        self._models = models
+        self._device, self._dtype = models.intercept.device, models.dtype
+        self._B, self._R = models.intercept.shape
+        if weights.shape != (self._R,):
+            raise InputError(
+                f"weights have shape {tuple(weights.shape)}; each replicate has {self._R} models."
+            )
+        self._weights = weights.to(models.intercept)
+        used = self._weights != 0
+        self._by_gamma = by_gamma(models, used)
+        self._numbers = used.nonzero().squeeze(1).tolist()  # of the models in use
+        self._shared: list[SharedColumns] = []
+        self._own: list[OwnKernels] = []
+        if models.gamma is None or models.scale.ndim == 1:
+            self._shared = shared_columns(models, used)
+            self._n_columns = max((part.n_columns for part in self._shared), default=0)
+        else:
+            self._own = list(own_kernels(models, used)) if used.any() else []
+            self._n_columns = max((len(own.support) for own in self._own), default=0)
+        # Replicates whose coefficients are picked and put in order at a time: all, if they fit.
+        numbers = sum(len(part.used) * part.n_columns for part in self._shared)
+        bytes_per_replicate = max(1, numbers * (_DOUBLE + 3 * self._dtype.itemsize))
+        size = max(_LEAST_REPLICATES, self._available() // bytes_per_replicate)
+        self._replicates = [slice(b, min(b + size, self._B)) for b in range(0, self._B, size)]
+
+    def _available(self) -> int:
+        return free_bytes(self._device, self._models.memory_limit)
+
+    def _fill(self, out: Tensor, X: Tensor, score: Callable[[Tensor, Tensor], None]) -> None:
+        """Fill `out`, which has an entry for each row of X, by ``score(centred rows, their part)``.
+
+        Rows are taken in blocks that fit into memory, or into a CPU's caches.
+        """
+        self._models.check_columns(X)
+        p = X.shape[1]
+        blocks: Iterable[Tensor] = (X,)
+        if X.device != self._device:
+            parts = X.split(max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize)))
+            blocks = blocks_on_device(parts, self._device)
+        threads = workers() if self._device.type == "cpu" else 1
+        kernels = 2 if self._shared else threads * (1 + len(self._by_gamma))
+        numbers = 2 * p + kernels * self._n_columns + self._R
+        bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
+        available = self._available()
+        if self._device.type == "cpu":
+            available = min(available, CPU_BLOCK_BYTES)
+        available = max(available, _LEAST_ROWS * bytes_per_row)
+        for block in blocks:
+            part, out = out[: len(block)], out[len(block) :]
+
+            def work(items: slice, block: Tensor = block, part: Tensor = part) -> None:
+                score(block[items] - self._models.center, part[items])  # in float64
+
+            with ieee_products:
+                for _ in chunked(
+                    len(block), work, bytes_per_item=bytes_per_row, available=available
+                ):
+                    pass
+
+    def _each_own(self, work: Callable[[slice], T]) -> list[T]:
+        """Do ``work(slice)`` for all replicates that have kernels of their own."""
+        if not self._own:
+            return []
+        if self._device.type == "cpu":
+            return in_threads(work, len(self._own))
+        return [work(slice(0, len(self._own)))]
+
+
+class Votes(_Scorer):
+    """Counts for rows how many replicates score them above 0, for every model in use.
+
+    Parameters
+    ----------
+    models : FittedBatch
+        Trained models.
+    weights : Tensor, shape (R,), optional
+        Weight of each model; one of weight 0 is not scored, and gets no votes. Default: all models
+        weigh 1 / R.
+    """
+
+    def __init__(self, models: FittedBatch, weights: Tensor | None = None) -> None:
+        if weights is None:
+            R = models.intercept.shape[1]
+            weights = models.intercept.new_full((R,), 1 / R)
+        super().__init__(models, weights)
+        self._held: dict[tuple[int, int], Callable[[Tensor], Tensor]] = {}
+
+    def counts(self, X: Tensor) -> Tensor:
+        """Votes of rows (m, p) under each model, int32, shape (m, R)."""
+        counts = torch.empty(self._R, len(X), dtype=torch.int32, device=self._device)
+        self._fill(counts.T, X, self._count)
+        return counts.T
+
+    def shares(self, X: Tensor) -> Tensor:
+        """Weighted share of votes of rows (m, p): ``Σ_r weight_r votes_r / B``, float64, (m,)."""
+        shares = torch.empty(len(X), dtype=torch.float64, device=self._device)
+        self._fill(shares, X, self._share)
+        return shares
+
+    def _share(self, rows: Tensor, out: Tensor) -> None:
+        counts = torch.empty(self._R, len(rows), dtype=torch.int32, device=self._device)
+        self._count(rows, counts.T)
+        out.zero_()
+        # Number by number, so that a share does not depend on the block that its row is in.
+        for r in self._numbers:
+            out += counts[r].double() * self._weights[r]
+        out /= self._B
+
+    def _count(self, rows: Tensor, out: Tensor) -> None:
+        counts = out.zero_().T
+        for number, part in enumerate(self._shared):
+            columns = part.columns(rows)
+            for replicates in self._replicates:
+                counts[part.used] += self._counter(number, replicates)(columns)
+        for some in self._each_own(lambda items: self._count_own(rows, items)):
+            counts += some
+
+    def _count_own(self, rows: Tensor, items: slice) -> Tensor:
+        """Votes of some of the replicates that have kernels of their own, shape (R, m)."""
+        counts = torch.zeros(self._R, len(rows), dtype=torch.int32, device=self._device)
+        for own in self._own[items]:
+            for kernel, used in zip(own.columns(rows), self._by_gamma.values(), strict=True):
+                intercept = self._models.intercept[own.replicate, used, None].to(self._dtype)
+                scores = torch.addmm(intercept, own.coef(used).to(self._dtype), kernel.mT)
+                counts[used] += (scores > 0).int()
+        return counts
+
+    def _counter(self, number: int, replicates: slice) -> Callable[[Tensor], Tensor]:
+        """Models ready to count; kept for the next rows if there is room for all of them."""
+        key = (number, replicates.start)
+        if key not in self._held:
+            if len(self._replicates) > 1:
+                self._held.clear()
+            part = self._shared[number]
+            coef = part.coef(replicates)
+            intercept = part.intercept(replicates, coef)
+            self._held[key] = vote_counter(
+                coef.permute(1, 2, 0).to(self._dtype), intercept.T.to(self._dtype)
+            )
+        return self._held[key]
+
+
+class ReplicateScores(_Scorer):
+    """Sums the scores of the models of each replicate, weighted.
+
+    Coefficients are summed before rows are scored, so this costs R times less than all scores do.
+
+    Parameters
+    ----------
+    models : FittedBatch
+        Trained models.
+    weights : Tensor, shape (R,)
+        Weight of each model.
+    """
+
+    def __init__(self, models: FittedBatch, weights: Tensor) -> None:
+        super().__init__(models, weights)
+        intercept = torch.zeros(self._B, dtype=torch.float64, device=self._device)
+        self._coef: list[Tensor] = []
+        for part in self._shared:
+            weight = self._weights[part.used]
+            coefs = []
+            for replicates in self._replicates:
+                coef = part.coef(replicates)
+                intercept[replicates] += part.intercept(replicates, coef) @ weight
+                coefs.append((weight @ coef).to(self._dtype))
+            self._coef.append(torch.cat(coefs))
+        for own in self._own:
+            groups = self._by_gamma.values()
+            sums = [self._weights[used] @ own.coef(used) for used in groups]
+            self._coef.append(torch.stack(sums).to(self._dtype))
+            for used in groups:
+                intercept[own.replicate] += (
+                    models.intercept[own.replicate, used] @ self._weights[used]
+                )
+        self._intercept = intercept.to(self._dtype)
+
+    def __call__(self, X: Tensor) -> Tensor:
+        """Scores of rows (m, p), shape (m, B), in the precision of the batch."""
+        scores = torch.empty(len(X), self._B, dtype=self._dtype, device=self._device)
+        self._fill(scores, X, self._sum)
+        return scores
+
+    def _sum(self, rows: Tensor, out: Tensor) -> None:
+        out[:] = self._intercept
+        if self._shared:
+            for part, coef in zip(self._shared, self._coef, strict=True):
+                out.addmm_(part.columns(rows), coef.T)
+
+        def add(items: slice) -> None:
+            for own, coef in zip(self._own[items], self._coef[items], strict=True):
+                # Kernels side by side: one product with a vector for all values of γ.
+                out[:, own.replicate] += (own.columns(rows) @ coef.unsqueeze(2)).sum(0).squeeze(1)
+
+        self._each_own(add)

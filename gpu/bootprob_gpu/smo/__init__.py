@@ -1,0 +1,1 @@
+"""Dual machines by sequential minimal optimisation: batched, compiled, in Triton."""

@@ -1,0 +1,205 @@
+"""Models in their dual by sequential minimal optimisation, block by block of replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.box_bounds import upper_on
+from bootprob_gpu.hardware.memory import chunked, free_bytes, visible_block
+from bootprob_gpu.hardware.threads import one_core_each, workers
+from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.models import FittedBatch
+from bootprob_gpu.problem import Problem
+from bootprob_gpu.smo.batched import smo_batched
+from bootprob_gpu.smo.batched_paths import BatchedPaths
+from bootprob_gpu.smo.triton_paths import smo_fused
+
+__all__ = ["train_dual"]
+
+_BOX_ARRAYS = 10  # tensors of shape (R, n) that a replicate and who reads its scores hold
+_CPU_MODELS = 256  # models in a block for each thread of compiled SMO
+_CPU_REPLICATES = 4  # replicates in a block for each thread, whatever the number of models
+_GPU_PATHS = 8192  # paths in a block that are done before progress could be seen
+_GRAM_ROWS = 256  # of a shared Gram matrix that a core makes at a time
+
+
+def train_dual(
+    problem: Problem,
+    *,
+    solver: str,
+    tol: float,
+    kkt_tol: float | None,
+    max_iter: int,
+    device: torch.device,
+    dtype: torch.dtype,
+    memory_limit: int | None,
+) -> Iterator[FittedBatch]:
+    """Train RBF models, or linear ones through the Gram matrix; see `fit`."""
+    n, p = problem.X.shape
+    R = problem.n_models
+    grid = 1 if problem.gamma is None else len(problem.gamma)
+    X, scale = _on(device, problem.X), _on(device, problem.scale)
+    gamma = None if problem.gamma is None else _on(device, problem.gamma)
+    # A median for a centre: unlike the mean, it stays near the rows when there is an outlier.
+    middle = (n - 1) // 2
+    center = torch.from_numpy(np.partition(problem.X, middle, axis=0)[middle]).to(device)
+    centered = X - center
+
+    shared = None  # shape (grid, n, n)
+    if problem.shares_scale:
+        rows = centered / scale
+        on_cpu = device.type == "cpu"
+        shared = _gram_on_cores(rows, gamma) if on_cpu else cross_gram(rows, rows, gamma)
+    limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
+    compiled = batched = None
+    if solver == "smo-compiled":
+        from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
+
+        own = None if shared is None else shared.numpy()
+        compiled = CompiledPaths(centered.numpy(), problem.gamma, own)
+    else:
+        batched = BatchedPaths(
+            problem,
+            centered,
+            scale,
+            gamma,
+            shared,
+            # Kernels between 0 and 1 lose little by rounding; products may be of any size.
+            rounded=dtype == torch.float32 or (device.type == "cuda" and gamma is not None),
+            solve=smo_fused if solver == "smo-fused" else smo_batched,
+        )
+
+    def work(items: slice) -> FittedBatch:
+        own_scale = scale[None] if problem.shares_scale else scale[items]
+        if compiled is not None:
+            upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
+            dual_coef, intercept, certificate, scores = compiled.solve(
+                problem.y_of(items), upper.numpy(), own_scale.numpy(), **limits
+            )
+        else:
+            assert batched is not None
+            dual_coef, intercept, certificate, scores = batched.solve(items, **limits)
+        shape = (len(dual_coef), R)
+        if compiled is not None and gamma is None:
+            intercept, scores = _linear_intercept_and_scores(
+                centered,
+                center,
+                own_scale,
+                dual_coef,
+                intercept,
+                None if shared is None else scores,
+            )
+        elif gamma is None:
+            # Trained on centred rows: move the intercept to the rows' own coordinates.
+            moved = (center / own_scale).div_(own_scale) @ centered.T
+            intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
+        return FittedBatch(
+            intercept=intercept.reshape(shape),
+            coef=None,
+            dual_coef=dual_coef.reshape(*shape, n),
+            X=X,
+            center=center,
+            scale=scale if problem.shares_scale else scale[items],
+            gamma=gamma,
+            certificate=certificate.view(*shape),
+            train_scores=scores.reshape(*shape, n),
+            replicates=items,
+            dtype=dtype,
+            memory_limit=memory_limit,
+        )
+
+    available = free_bytes(device, memory_limit)
+    bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + _own_labels(problem))
+    if gamma is None:
+        bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
+    if compiled is not None:
+        available -= compiled.fixed_bytes
+        largest = workers() * max(_CPU_REPLICATES, ceil(_CPU_MODELS / R))
+        bytes_per_replicate += compiled.bytes_per_replicate
+    else:
+        assert batched is not None
+        bytes_per_replicate += batched.bytes_per_replicate
+        if device.type == "cpu":
+            largest = _CPU_REPLICATES * workers()
+        else:
+            largest = max(visible_block(problem.n_replicates, R), ceil(_GPU_PATHS / grid))
+    for _, block in chunked(
+        problem.n_replicates,
+        work,
+        bytes_per_item=bytes_per_replicate,
+        available=available,
+        largest=largest,
+    ):
+        yield block
+
+
+def _own_labels(problem: Problem) -> int:
+    """Numbers that the labels of a replicate take, where they are its own."""
+    return 0 if problem.shares_labels else len(problem.X)
+
+
+def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
+    """An array on a device; on the CPU it shares memory, which torch wants to be writable."""
+    return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
+
+
+def _gram_on_cores(rows: Tensor, gamma: Tensor | None) -> Tensor:
+    """Gram matrices, shape (grid, n, n), the same to the last bit on any number of cores."""
+    n = len(rows)
+    gram = rows.new_empty(1 if gamma is None else len(gamma), n, n)
+
+    def work(k: int) -> None:
+        part = slice(k * _GRAM_ROWS, (k + 1) * _GRAM_ROWS)
+        gram[:, part] = cross_gram(rows[part].clone(), rows, gamma)
+
+    one_core_each(work, ceil(n / _GRAM_ROWS))
+    return gram
+
+
+def _linear_intercept_and_scores(
+    rows: Tensor,
+    center: Tensor,
+    scale: Tensor,
+    dual_coef: Tensor,
+    intercept: Tensor,
+    scores: Tensor | None,
+) -> tuple[Tensor, Tensor]:
+    """Intercepts for rows that are not centred, and scores of all rows where they are not known.
+
+    Replicate by replicate, so that they are the same to the last bit however replicates are put
+    into blocks.
+
+    Parameters
+    ----------
+    rows : Tensor, shape (n, p)
+        Centred.
+    center : Tensor, shape (p,)
+    scale : Tensor, shape (b or 1, p)
+    dual_coef : Tensor, shape (b, 1, R, n)
+    intercept : Tensor, shape (b, 1, R)
+        For centred rows.
+    scores : Tensor or None, shape (b, 1, R, n)
+    """
+    moved = torch.empty_like(intercept)
+    found = torch.empty_like(dual_coef) if scores is None else scores
+
+    def work(k: int) -> None:
+        own = dual_coef[k, 0].clone()  # bits depend on where within a cache line an array begins
+        divisor = scale[k if len(scale) > 1 else 0]  # its square may be too small for a number
+        moved[k, 0] = intercept[k, 0] - own @ (rows @ (center / divisor).div_(divisor))
+        if scores is None:
+            # Where no bound is touched all models of larger C are the same: most of the work.
+            new = torch.ones(len(own), dtype=torch.bool)
+            new[1:] = (own[1:] != own[:-1]).any(-1)
+            coef = (own[new] @ rows).div_(divisor).div_(divisor)
+            found[k, 0] = (coef @ rows.T)[new.cumsum(0) - 1] + intercept[k, 0, :, None]
+
+    one_core_each(work, len(dual_coef))
+    return moved, found

@@ -1,0 +1,166 @@
+"""Sequential minimal optimisation along the path of C, compiled for the CPU.
+
+The dual in signed variables ``s = y a``: maximise ``Σ y s − ½ sᵀ K s`` over ``lower ≤ s ≤ upper``
+and ``Σ s = 0``. Working sets of two by second-order information: R.-E. Fan, P.-H. Chen, C.-J. Lin,
+JMLR 6 (2005) 1889–1918, algorithm WSS 2. Each larger C starts from ``t s`` of the one before, with
+the ``t`` that maximises the dual objective along that ray within the larger box.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bootprob_gpu.hardware.compiled import compiled
+from bootprob_gpu.smo.compiled_gram_rows import MIN_CURVATURE, fetch_row, times_gram
+from bootprob_gpu.smo.compiled_objectives import objectives
+from bootprob_gpu.smo.compiled_warm_start import enter_box, stretch, vote, widen
+from bootprob_gpu.smo.compiled_working_set import (
+    FAR,
+    first_equal,
+    free_ends,
+    move_gradient,
+    steepest_partner,
+)
+
+__all__ = ["smo_path"]
+
+_CHECK_EVERY = 64  # iterations between evaluations of the duality gap
+_CHECK_AFTER = 16  # at least, where the violation has become small enough for it
+_REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is computed anew
+_PATIENCE = 256  # checks without a larger dual objective before a model is given up
+_CONVERGED, _MAX_ITER, _STALLED, _SINGLE_CLASS = 0, 1, 2, 3  # `bootprob_gpu.Status`
+
+_OVER_ROWS = 9  # vectors that a path holds
+
+
+def smo_path(  # type: ignore[no-untyped-def]
+    base, index, squares, gamma, order, m, y, upper, tol, kkt_tol, max_iter, part_room,
+    inverse_room, dual_coef, intercept, scores, primal, dual, n_iter, status,
+):  # fmt: skip
+    """Train one support vector machine per row of `upper`, each started from the one before.
+
+    Rows of the Gram matrix are made when they are first needed, which many never are.
+
+    Parameters
+    ----------
+    base : array, shape (·, ·)
+        With `gamma` None a Gram matrix; else the products ``x·z`` of the rows of weight with all
+        rows, in the order of `order`.
+    index : array of int, shape (c,)
+        Where in `base` the first c rows of `order` are: those of weight, and others that are to
+        be scored as well. With a `gamma`, their number counts only.
+    squares : array, shape (n,)
+        With a `gamma`: ``‖x‖²`` in the order of `order`.
+    gamma : float or None
+        ``exp(−γ ‖x − z‖²)`` is the kernel.
+    order : array of int, shape (n,)
+        The rows, those that carry weight in any of the models first.
+    m : int
+        How many of them carry weight.
+    y : array, shape (n,)
+        Labels, −1 or +1.
+    upper : array, shape (R, n)
+        Box bounds of the R models; fastest when they grow from model to model.
+    tol, kkt_tol : float
+        A model is done at this relative duality gap, or at this violation of the optimality
+        conditions: ``max g − min g`` over what may grow and what may fall. Negative for never.
+    max_iter : int
+        Iterations allowed for each model.
+    part_room, inverse_room : arrays, shape (≥ m · c,) of float64 and (≥ m · m,) of float32
+        Room for rows of the Gram matrix and for inverse curvatures.
+    dual_coef, scores : arrays, shape (R, n)
+        Filled in: signed dual variables, and scores of the first c rows.
+    intercept, primal, dual, n_iter, status : arrays, shape (R,)
+        Filled in: intercepts, objectives, iterations, values of `Status`.
+    """
+    c = len(index)
+    _path(
+        base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter,
+        part_room[: m * c].reshape(m, c), inverse_room[: m * m].reshape(m, m),
+        np.zeros(m, dtype=np.bool_), tuple(np.zeros((_OVER_ROWS, m))), np.zeros(c), dual_coef,
+        intercept, scores, primal, dual, n_iter, status,
+    )  # fmt: skip
+
+
+@compiled("the solver for kernels", seconds=3, nogil=True, error_model="numpy")
+def _path(  # type: ignore[no-untyped-def]
+    base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter, part, inverse, ready,
+    over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
+):  # fmt: skip
+    """`smo_path` with room for rows of the Gram matrix, and for vectors that are 0."""
+    m, c = part.shape
+    # f = K s; g = y − f, the dual's gradient; added to g, rise and fall put it far away where s
+    # may not go.
+    label, diagonal, s, g, lo, hi, gain, rise, fall = over_rows
+    for k in range(m):
+        label[k] = g[k] = y[order[k]]
+        diagonal[k] = base[index[k], index[k]] if gamma is None else 1.0
+    solved, fresh, moved = False, True, True
+    for r in range(upper.shape[0]):
+        answer, single = vote(label, upper[r], order)
+        if single:
+            intercept[r], status[r] = answer, _SINGLE_CLASS
+            for k in range(c):
+                scores[r, order[k]] = answer
+            continue
+        still = enter_box(label, upper[r], order, s, lo, hi)
+        if not (solved and still):
+            stretch(label, lo, hi, s, g)
+            fresh, moved = False, True
+        g_max, g_min = free_ends(s, lo, hi, g, rise, fall)
+        it, checked, renewed, idle, stuck = 0, -_CHECK_EVERY, 0, 0, False
+        best, promising = -np.inf, -1.0
+        while True:
+            ending = stuck or g_max - g_min <= max(kkt_tol, 0.0) or it >= max_iter
+            wait = _CHECK_AFTER if g_max - g_min <= promising else _CHECK_EVERY
+            if ending or it - checked >= wait:
+                p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
+                idle = 0 if d > best else idle + 1
+                best = max(best, d)
+                ending = ending or abs(p - d) <= tol * p or idle > _PATIENCE
+                # The gap falls about as fast as the violation.
+                checked, promising = it, (g_max - g_min) * tol * p / max(p - d, 1e-300)
+                if not (ending and fresh) and widen(label, lo, hi, s, g, d, norm, t, tol):
+                    ending, fresh, moved = True, False, True
+                if not fresh and (ending or it - renewed >= _REFRESH_EVERY):
+                    renewed = it
+                    times_gram(part, s, np.int64(0), m, f)  # sheds the rounding of many updates
+                    for k in range(m):
+                        g[k] = label[k] - f[k]
+                    fresh = True
+                    g_max, g_min = free_ends(s, lo, hi, g, rise, fall)
+                    p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
+                if ending:  # unless the rounding only made it look solved
+                    solved = abs(p - d) <= tol * p or g_max - g_min <= kkt_tol
+                    given_up = stuck or g_max <= g_min or it >= max_iter or idle > _PATIENCE
+                    if solved or given_up:
+                        break
+            i = first_equal(g, rise, g_max)
+            fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready)
+            j = steepest_partner(inverse[i], g_max, g, fall, gain)
+            if j < 0:  # what is left of the violation is rounding
+                stuck = True
+                continue
+            fetch_row(base, index, squares, gamma, diagonal, j, part, inverse, ready)
+            step = (g_max - g[j]) / max(diagonal[i] + diagonal[j] - 2 * part[i, j], MIN_CURVATURE)
+            room_i = hi[i] - s[i]
+            room_j = s[j] - lo[j]
+            step = min(step, room_i, room_j)
+            # Bounds are met exactly, or a variable would creep along them for ever.
+            s[i] = hi[i] if step == room_i else s[i] + step
+            s[j] = lo[j] if step == room_j else s[j] - step
+            for k in (i, j):
+                rise[k] = 0.0 if s[k] < hi[k] else -FAR
+                fall[k] = 0.0 if s[k] > lo[k] else FAR
+            g_max, g_min = move_gradient(part[i], part[j], step, g, rise, fall)
+            fresh, moved = False, True
+            it += 1
+        if moved:
+            times_gram(part, s, m, c, f)
+            moved = False
+        for k in range(m):
+            dual_coef[r, order[k]] = s[k]
+        for k in range(c):
+            scores[r, order[k]] = f[k] + b
+        intercept[r], primal[r], dual[r], n_iter[r] = b, p, d, it
+        status[r] = _CONVERGED if solved else _MAX_ITER if it >= max_iter else _STALLED

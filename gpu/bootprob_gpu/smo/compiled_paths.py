@@ -1,0 +1,258 @@
+"""Paths of C solved by compiled SMO on the CPU: threads, scratch memory, Gram matrices."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.certificate import Certificate, relative_gap
+from bootprob_gpu.hardware.threads import one_blas_thread, workers
+from bootprob_gpu.smo.compiled import smo_path
+from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
+
+__all__ = ["CompiledPaths"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_PIECES = 4  # pieces of a block for each thread: the last ones to end should not be long
+_GRAM_CELLS = 2**22  # entries of all Gram matrices that a piece holds, where each has its own
+
+
+class _Scratch:
+    """Memory of one thread, kept from path to path: new arrays each time would riddle the heap."""
+
+    def __init__(self) -> None:
+        self.part = self.products = np.empty(0)
+        self.inverse = np.empty(0, dtype=np.float32)
+
+    def make_room(self, m: int, n: int, *, products: bool) -> None:
+        """For m rows of weight among n."""
+        if self.part.size < m * n:
+            cells = min(n * n, m * n + m * n // 16)  # the next replicate may have a few more
+            self.part, self.inverse = np.empty(cells), np.empty(cells, dtype=np.float32)
+            self.products = np.empty(cells if products else 0)
+
+
+@dataclass
+class _Job:
+    """What all threads read, and what they fill in."""
+
+    y: Floats  # (n,), or (b, n)
+    upper: Floats  # (b, grid, per_path, n)
+    scale: Floats  # (b, p), or (1, p) where nobody looks at it
+    orders: Indices  # (b, n): the rows of weight first
+    sizes: Indices  # (b,): how many these are
+    limits: tuple[float, float, int]  # gap, violation, iterations
+    found: _Found
+
+
+class CompiledPaths:
+    """Solves paths on some rows with a kernel; one thread a path, on the rows of weight only.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows, centred near 0.
+    gamma : ndarray, shape (G,), optional
+        Grid of γ; None for the linear kernel.
+    gram : ndarray, shape (grid, n, n), optional
+        Gram matrices, where all replicates share their scale.
+    """
+
+    def __init__(self, X: Floats, gamma: Floats | None, gram: Floats | None) -> None:
+        self.X, self.gamma, self.gram = X, gamma, gram
+        self.grid = 1 if gamma is None else len(gamma)
+        self._own_products = gram is None and gamma is not None
+        self._own_grams = gram is None and gamma is None
+        self._scratch = SimpleQueue[_Scratch]()
+        for _ in range(workers()):
+            self._scratch.put(_Scratch())
+
+    @property
+    def fixed_bytes(self) -> int:
+        """Memory that is held whatever the number of paths."""
+        return workers() * len(self.X) ** 2 * (20 if self._own_products else 12)
+
+    @property
+    def bytes_per_replicate(self) -> int:
+        """Memory for a linear Gram matrix of a replicate's own, where it has one."""
+        return 8 * (len(self.X) + PADDING) ** 2 if self._own_grams else 0
+
+    def solve(
+        self,
+        y: Floats,
+        upper: Floats,
+        scale: Floats,
+        *,
+        tol: float,
+        kkt_tol: float | None,
+        max_iter: int,
+    ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
+        """Solve the paths of some replicates.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,) or (b, n)
+            Labels, −1 or +1; of all replicates, or of each its own.
+        upper : ndarray, shape (b, grid, per_path, n)
+            Box bounds.
+        scale : ndarray, shape (b, p)
+            What each replicate divides the columns by; not looked at where there is a `gram`.
+        tol : float
+            Relative duality gap to reach.
+        kkt_tol : float or None
+            A model is done also at this violation of the optimality conditions.
+        max_iter : int
+            Iterations allowed for each model.
+
+        Returns
+        -------
+        dual_coef : Tensor, shape (b, grid, per_path, n)
+        intercept : Tensor, shape (b, grid, per_path)
+        certificate : Certificate
+            With tensors of that shape.
+        scores : Tensor, shape (b, grid, per_path, n)
+            Of the training rows; with linear Gram matrices for each replicate, of the rows of
+            weight only.
+        """
+        b, _, per_path, n = upper.shape
+        weighted = upper.any(axis=(1, 2))
+        found = _Found.empty((b * self.grid, per_path), n)
+        job = _Job(
+            y=y,
+            upper=upper,
+            scale=scale,
+            orders=np.argsort(~weighted, axis=1, kind="stable"),
+            sizes=weighted.sum(axis=1),
+            limits=(tol, -1.0 if kkt_tol is None else kkt_tol, max_iter),
+            found=found,
+        )
+
+        def work(paths: range) -> None:
+            scratch = self._scratch.get()
+            try:
+                self._work(job, paths, scratch)
+            finally:
+                self._scratch.put(scratch)
+
+        size = -(-len(found.status) // (_PIECES * workers()))
+        if self._own_grams:
+            size = max(1, min(size, _GRAM_CELLS // (n + PADDING) ** 2))
+        stops = range(size, len(found.status) + size, size)
+        pieces = [range(stop - size, min(stop, len(found.status))) for stop in stops]
+        # Threads of a matrix product inside threads of a path would fight for the cores.
+        alone = one_blas_thread if self._own_products else nullcontext()
+        with alone, ThreadPoolExecutor(workers()) as pool:
+            try:
+                list(pool.map(work, pieces))
+            except BaseException:  # Ctrl-C above all: what has not begun need not
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return found.tensors(upper.shape)
+
+    def _work(self, job: _Job, paths: range, scratch: _Scratch) -> None:
+        """Solve consecutive paths in this thread."""
+        first, last = paths.start // self.grid, (paths.stop - 1) // self.grid
+        scratch.make_room(
+            int(job.sizes[first : last + 1].max()), len(self.X), products=self._own_products
+        )
+        grams = self._grams(job, slice(first, last + 1)) if self._own_grams else None
+        before, base, index, squares = -1, self.X, job.orders[0], np.empty(0)
+        for path in paths:
+            k, g = divmod(path, self.grid)
+            if self.gram is not None:
+                base, index = self.gram[g], job.orders[k]
+            elif grams is not None:
+                base, index = grams[k - first], np.arange(job.sizes[k])
+            elif k != before:
+                base, squares = self._products(job, k, scratch)
+                before, index = k, job.orders[k]
+            smo_path(
+                base,
+                index,
+                squares,
+                float(self.gamma[g]) if self._own_products else None,  # type: ignore[index]
+                job.orders[k],
+                job.sizes[k],
+                job.y if job.y.ndim == 1 else job.y[k],
+                job.upper[k, g],
+                *job.limits,
+                scratch.part,
+                scratch.inverse,
+                *job.found.of(path),
+            )
+
+    def _grams(self, job: _Job, replicates: slice) -> Floats:
+        """Linear Gram matrices of the rows of weight of some replicates."""
+        sizes = job.sizes[replicates]
+        grams = np.empty((len(sizes), *(2 * [int(sizes.max()) + PADDING])))
+        inverse = 1 / np.maximum(job.scale[replicates], 1e-300)  # subnormals have no reciprocal
+        scaled_grams(self.X, inverse, job.orders[replicates], sizes, grams)
+        return grams
+
+    def _products(self, job: _Job, k: int, scratch: _Scratch) -> tuple[Floats, Floats]:
+        """Of the rows of weight of a replicate with all rows, and the squares of these."""
+        m, n = int(job.sizes[k]), len(self.X)
+        rows = self.X[job.orders[k]] / job.scale[k]
+        out = scratch.products[: m * n].reshape(m, n)
+        np.matmul(rows[:m], rows.T, out=out)
+        return out, np.einsum("ij,ij->i", rows, rows)
+
+
+@dataclass
+class _Found:
+    """Room for solutions; arrays of first dimensions (paths, per_path)."""
+
+    dual_coef: Floats
+    scores: Floats
+    intercept: Floats
+    primal: Floats
+    dual: Floats
+    n_iter: NDArray[np.int64]
+    status: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], n: int) -> _Found:
+        """To be filled in, path by path."""
+        return cls(
+            dual_coef=np.zeros((*shape, n)),
+            scores=np.zeros((*shape, n)),
+            intercept=np.zeros(shape),
+            primal=np.zeros(shape),
+            dual=np.zeros(shape),
+            n_iter=np.zeros(shape, dtype=np.int64),
+            status=np.zeros(shape, dtype=np.int64),
+        )
+
+    def of(self, path: int) -> tuple[NDArray[np.generic], ...]:
+        """Views of one path, as `smo_path` takes them."""
+        return (
+            self.dual_coef[path],
+            self.intercept[path],
+            self.scores[path],
+            self.primal[path],
+            self.dual[path],
+            self.n_iter[path],
+            self.status[path],
+        )
+
+    def tensors(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Certificate, Tensor]:
+        """Of the shape given, where that ends in rows."""
+        names = ("primal", "dual", "n_iter", "status")
+        primal, dual, n_iter, status = (
+            torch.from_numpy(getattr(self, name)).view(shape[:-1]) for name in names
+        )
+        return (
+            torch.from_numpy(self.dual_coef).view(shape),
+            torch.from_numpy(self.intercept).view(shape[:-1]),
+            Certificate(primal, dual, relative_gap(primal, dual), n_iter, status),
+            torch.from_numpy(self.scores).view(shape),
+        )

@@ -1,0 +1,569 @@
+"""The command line from a person's chair: what it writes, what it says, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from bootprob import BootstrapSVC
+from bootprob.cli.__main__ import app
+from bootprob.exceptions import DataError
+from bootprob.persistence.save_load import load, save
+from bootprob.tables.files import read_table, write_table
+from bootprob.tables.model import TableModel
+from mixed_tables import credit_table
+
+PROGRAM = "from bootprob.cli.__main__ import main; main()"
+QUICK = ["--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def _shell(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the program as its users do."""
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,  # type: ignore[call-overload]
+    )
+
+
+def _refused(result: Result, message: str, code: int = 1) -> None:
+    assert result.exit_code == code, result.output
+    said = " ".join(result.stderr.replace("│", " ").split())
+    assert message in said
+    if code == 1:
+        assert result.stderr.startswith("Error: ")
+        assert len(result.stderr.strip().splitlines()) <= 2
+        assert result.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a training table, new rows and a fitted model."""
+    folder = tmp_path_factory.mktemp("cli")
+    write_table(credit_table(80), folder / "loans.csv")
+    write_table(credit_table(30, seed=1).drop(columns="risk"), folder / "new.parquet")
+    fitted = _run(
+        "fit",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        "--positive",
+        "bad",
+        *QUICK,
+        "-o",
+        folder / "loans.model",
+    )
+    assert fitted.exit_code == 0, fitted.output
+    (folder / "said.txt").write_text(fitted.output)
+    return folder
+
+
+def test_fit_says_what_it_did(folder: Path) -> None:
+    said = (folder / "said.txt").read_text()
+    assert "Fitted 80 rows, 7 columns (14 features) in " in said
+    table = read_table(folder / "loans.csv")
+    n_bad = (table["risk"] == "bad").sum()
+    assert f"risk: positive = bad ({n_bad} rows), negative = good ({80 - n_bad} rows)." in said
+    assert "Note: Missing values were filled in: " in said
+    assert "Brier score" in said
+    assert "Out of bag, with 95% intervals" in said
+    assert "loans.model (0." in said
+
+
+def test_fit_is_the_library_s_fit(folder: Path) -> None:
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    table = read_table(folder / "loans.csv")
+    same = TableModel.fit(table, "risk", "bad", n_bootstraps=10, random_state=0)
+    pd.testing.assert_frame_equal(model.predict(table), same.predict(table))
+    assert model.svc.verbose == 0
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"out{suffix}"
+    new = read_table(folder / "new.parquet")
+    write_table(new.assign(purpose="boat", extra=1)[new.columns[::-1]], tmp_path / "new.csv")
+    result = _run(
+        "predict", folder / "loans.model", tmp_path / "new.csv", "-o", output, "--level", "0.8"
+    )
+    assert result.exit_code == 0, result.output
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    expected = model.predict(new.assign(purpose="boat"), level=0.8)
+    pd.testing.assert_frame_equal(read_table(output), expected, rtol=1e-12)
+    assert "Note: Column 'purpose' has values that the model does not know" in result.stderr
+    assert "'boat' (30)." in result.stderr
+    n_bad = (expected["label"] == "bad").sum()
+    assert result.stdout == f"30 rows are in {output}, {n_bad} of them labelled risk = bad.\n"
+
+
+def test_predict_neutralises_on_request(folder: Path, tmp_path: Path) -> None:
+    table = credit_table(60)
+    table["risk"] = table["risk"].map({"bad": "=bad", "good": "good"})
+    save(TableModel.fit(table, "risk", "=bad", n_bootstraps=10, random_state=0), tmp_path / "m")
+    given = ["predict", tmp_path / "m", folder / "new.parquet", "-o", tmp_path / "out.csv"]
+    assert _run(*given).exit_code == 0
+    plain = read_table(tmp_path / "out.csv")
+    assert set(plain["label"]) == {"=bad", "good"}
+    assert _run(*given, "--csv-safe").exit_code == 0
+    safe = read_table(tmp_path / "out.csv")
+    assert (plain["score"] < 0).any()
+    expected = plain.assign(label=plain["label"].replace("=bad", "'=bad"))
+    pd.testing.assert_frame_equal(safe, expected)
+
+
+def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.parquet"
+    arguments = ["predict", folder / "loans.model", folder / "new.parquet", "-o", output]
+    result = _run(*arguments, "--sets", "0.8")
+    assert result.exit_code == 0, result.output
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    expected = model.predict(read_table(folder / "new.parquet"), sets=0.8)
+    pd.testing.assert_frame_equal(read_table(output), expected, rtol=1e-12)
+    assert set(expected["set"]) & {"good", "bad"}
+    _refused(_run(*arguments, "--sets", "80"), "80.0 does not lie between 0 and 1", code=2)
+
+
+def test_all_classes(folder: Path, tmp_path: Path) -> None:
+    model, output = tmp_path / "m.model", tmp_path / "out.csv"
+    given = ["fit", folder / "loans.csv", "--target", "purpose", "--all-classes", *QUICK]
+    result = _run(*given, "-o", model)
+    assert result.exit_code == 0, result.output
+    assert "Target purpose: 4 classes, car (" in result.stdout
+    assert "Out of bag, ± standard error over rows: accuracy 0." in result.stdout
+    predict = ["predict", model, folder / "loans.csv", "-o", output]
+    result = _run(*predict)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"80 rows are in {output}, with 4 classes.\n"
+    written = read_table(output)
+    assert written.columns[:4].tolist() == ["p_car", "low_car", "high_car", "p_other"]
+    shares = written[[name for name in written.columns if name.startswith("p_")]]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    fitted = load(model)
+    assert isinstance(fitted, TableModel)
+    expected = fitted.predict(read_table(folder / "loans.csv"))
+    pd.testing.assert_frame_equal(written, expected, rtol=1e-12)
+    _refused(_run("report", model, "-o", tmp_path / "r.html"), "4 classes, and a report is of two")
+    result = _run(*predict, "--sets", "0.9")
+    assert result.exit_code == 0, result.output
+    sets = read_table(output)["set"].fillna("").str.split(" | ", regex=False)
+    inside = fitted.svc.prediction_sets(
+        fitted.preprocessor.transform(read_table(folder / "loans.csv")), 0.9
+    )
+    names = fitted.target.labels
+    assert [set(each) - {""} for each in sets] == [
+        {name for name, is_in in zip(names, row, strict=True) if is_in} for row in inside
+    ]
+    for more in (["--positive", "car"], ["--paper"], ["--calibration", "none"]):
+        _refused(_run(*given, *more, "-o", model), "--all-classes", code=2)
+    result = _run(*given, "--tpr", "0.9", "-o", model)
+    assert result.exit_code == 1
+    assert "Only binary classification is supported" in " ".join(result.stderr.split())
+
+
+def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--kernel", "rbf", "--gamma", "0.1,1", "--calibration", "none")
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    assert model.svc.kernel == "rbf"
+    assert model.svc.gamma == [0.1, 1.0]
+    assert model.svc.calibration is None
+    assert model.target.positive == "good"
+    result = _run("predict", tmp_path / "m.model", folder / "new.parquet", "-o", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    assert read_table(tmp_path / "o.csv").notna().all(axis=None)
+
+
+def test_paper(folder: Path, tmp_path: Path) -> None:
+    result = _run(
+        "fit",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        *QUICK,
+        "--paper",
+        "-o",
+        tmp_path / "m.model",
+    )
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    paper = BootstrapSVC.paper(n_bootstraps=10, random_state=0, device="cpu")
+    expected, stored = paper.get_params(), model.svc.get_params()
+    np.testing.assert_equal(stored, expected)
+
+
+def test_paper_without_calibration_is_the_paper(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--paper", "--calibration", "none")
+    assert result.exit_code == 0, result.output
+    model = load(tmp_path / "m.model")
+    assert isinstance(model, TableModel)
+    paper = BootstrapSVC.paper(n_bootstraps=10, random_state=0, device="cpu")
+    assert paper.interval == "wald"
+    np.testing.assert_equal(model.svc.get_params(), paper.get_params())
+
+
+def test_metrics_said_are_those_of_the_model(folder: Path) -> None:
+    said = (folder / "said.txt").read_text()
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    for metric in model.svc.metric_intervals().values():
+        shown = f"{metric.value:.3f}  ({metric.lower:.3f} to {metric.upper:.3f})"
+        assert any(metric.label in line and shown in line for line in said.splitlines())
+
+
+def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path) -> None:
+    credit_table(80).to_csv(tmp_path / "loans.csv", sep=";", decimal=",", index=False)
+    given = ["--target", "risk", "--positive", "bad", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run("fit", tmp_path / "loans.csv", *given)
+    assert result.exit_code == 0, result.output
+    german, english = load(tmp_path / "m.model"), load(folder / "loans.model")
+    assert isinstance(german, TableModel)
+    assert isinstance(english, TableModel)
+    new = credit_table(30, seed=1).drop(columns="risk")
+    pd.testing.assert_frame_equal(german.predict(new), english.predict(new))
+    new.to_csv(tmp_path / "new.csv", sep=";", decimal=",", index=False)
+    result = _run("predict", tmp_path / "m.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
+    assert result.exit_code == 0, result.output
+    pd.testing.assert_frame_equal(read_table(tmp_path / "o.csv"), german.predict(new), rtol=1e-12)
+
+
+def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
+    result = _run("report", folder / "loans.model", "-o", tmp_path / "loans.html")
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "loans.html").read_text(encoding="utf-8")
+    assert "Prediction of risk" in page
+    assert "bad" in page
+    numbers = json.loads((tmp_path / "loans.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "bad"
+    assert numbers["data"]["negative_class"] == "good"
+    assert f"The report is in {tmp_path / 'loans.html'}, its numbers" in result.stdout
+
+
+def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
+    result = _run(
+        "report",
+        folder / "loans.csv",
+        "--target",
+        "risk",
+        "--positive",
+        "good",
+        *QUICK,
+        "-o",
+        tmp_path / "loans.html",
+    )
+    assert result.exit_code == 0, result.output
+    numbers = json.loads((tmp_path / "loans.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "good"
+
+
+def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    save(model, tmp_path / "m.model")
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html")
+    assert result.exit_code == 0, result.output
+    write_table(credit_table(), tmp_path / "t.csv")
+    _refused(
+        _run("predict", tmp_path / "m.model", tmp_path / "t.csv", "-o", tmp_path / "o.csv"),
+        "m.model was fitted on arrays, not on a table; use it from Python.",
+    )
+
+
+def test_demo(tmp_path: Path) -> None:
+    result = _shell("demo", "--n-bootstraps", 8, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "Brier score" in result.stdout
+    assert "linear" in result.stdout
+    assert "rbf" in result.stdout
+    assert (
+        "The report is in demo/report.html, its numbers are in demo/report.json." in result.stdout
+    )
+    assert "MB of memory" in result.stdout
+    numbers = json.loads((tmp_path / "demo/report.json").read_text(encoding="utf-8"))
+    assert numbers["data"]["positive_class"] == "malignant"
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "report.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no.csv", "--target", "risk"], "There is no file no.csv."),
+        (["loans.csv", "--target", "Risk"], "no column 'Risk'. Did you mean 'risk'?"),
+        (["loans.csv", "--target", "risk", "--positive", "poor"], "it has 'bad', 'good'."),
+        (["one.csv", "--target", "risk"], "'risk' has one value only, 'bad'; two classes"),
+        (["gaps.csv", "--target", "risk"], "'risk' has 2 missing values, in rows 1 and 2;"),
+        (["huge.csv", "--target", "risk"], "Column 'amount' holds 1.7e+308 in rows 1, 2, 3, 4, 5"),
+        (["bad.parquet", "--target", "risk"], "bad.parquet cannot be read as Parquet: "),
+        (["loans.model", "--target", "risk"], "must end in .csv or .parquet, not in .model."),
+    ],
+)
+def test_fit_with_unusable_tables(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.csv").symlink_to(folder / "loans.csv")
+    table = credit_table(20)
+    write_table(table.assign(risk="bad"), "one.csv")
+    write_table(table.assign(amount=1.7e308), "huge.csv")
+    write_table(table.assign(risk=[None, None, *table["risk"][2:]]), "gaps.csv")
+    (tmp_path / "bad.parquet").write_text("risk,age\n")
+    _refused(_run("fit", *arguments, *QUICK, "-o", "new.model"), message)
+    assert not (tmp_path / "new.model").exists()
+
+
+def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> None:
+    # None of the inputs exists, so another message would come if work had begun.
+    absent = tmp_path / "absent"
+    _refused(_run("fit", "no.csv", "--target", "y", "-o", absent / "m"), "absent does not exist")
+    _refused(_run("predict", "no", "no.csv", "-o", absent / "o.csv"), "absent does not exist")
+    _refused(_run("predict", "no", "no.csv", "-o", tmp_path / "o.xlsx"), "not in .xlsx")
+    _refused(_run("report", "no", "-o", absent / "r.html"), "absent does not exist")
+    _refused(_run("report", "no", "-o", tmp_path / "r.pdf"), "report must end in .html")
+    _refused(_run("demo", "-o", absent / "r.html"), "absent does not exist")
+    _refused(_run("fit", "no.csv", "--target", "y", "-o", tmp_path), "is a folder")
+    table = folder / "loans.csv"
+    before = table.read_bytes()
+    _refused(_run("fit", table, "--target", "risk", "-o", table), "is the file that is read")
+    assert table.read_bytes() == before
+
+
+def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
+    new, output = folder / "new.parquet", tmp_path / "out.csv"
+    _refused(_run("predict", "no.model", new, "-o", output), "There is no file no.model.")
+    damaged = tmp_path / "damaged.model"
+    damaged.write_bytes((folder / "loans.model").read_bytes()[:-9])
+    _refused(
+        _run("predict", damaged, new, "-o", output), "damaged.model is no bootprob model or is"
+    )
+    _refused(_run("report", damaged, "-o", tmp_path / "r.html"), "is no bootprob model or is")
+    write_table(read_table(new).drop(columns=["months", "branch"]), tmp_path / "few.csv")
+    _refused(
+        _run("predict", folder / "loans.model", tmp_path / "few.csv", "-o", output),
+        "The table lacks 2 columns 'months', 'branch' that the model was fitted on.",
+    )
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "loans.csv", "-o", "m"], "Missing option '--target'"),
+        (["fit", "loans.csv", "--target", "risk"], "Missing option '--output'"),
+        (["fit", "loans.csv", "--target", "risk", "--kernel", "cubic", "-o", "m"], "'cubic'"),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--n-bootstraps", "1", "-o", "m"],
+            "should be greater",
+        ),
+        (["fit", "loans.csv", "--target", "risk", "--gamma", "1", "-o", "m"], "needs --kernel rbf"),
+        *(
+            (
+                ["fit", "loans.csv", "--target", "risk", "-o", "m", "--paper", "--calibration", x],
+                f"--paper and --calibration {x} contradict each other: the thesis does not",
+            )
+            for x in ("sigmoid", "isotonic")
+        ),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--kernel", "rbf", "--gamma", "x", "-o", "m"],
+            "'x' is neither scale nor median nor positive numbers such as 0.1",
+        ),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--device", "abacus", "-o", "m"],
+            "device is 'abacus'; give 'auto', 'cpu', 'cuda'",
+        ),
+        (
+            ["predict", "loans.model", "loans.csv", "-o", "o.csv", "--level", "95"],
+            "95.0 does not lie between 0 and 1; 0.95 is usual.",
+        ),
+        (
+            ["report", "loans.csv", "-o", "r.html"],
+            "loans.csv is a table and needs --target COLUMN.",
+        ),
+        (
+            ["report", "loans.model", "--kernel", "rbf", "-o", "r.html"],
+            "loans.model is no table (.csv or .parquet) but a model that is fitted already;",
+        ),
+        (["reprot"], "No such command 'reprot'"),
+    ],
+)
+def test_wrong_command_lines(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("loans.csv", "loans.model"):
+        (tmp_path / name).symlink_to(folder / name)
+    _refused(_run(*arguments), message, code=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loans.csv", "loans.model"]
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "predict", "report"])
+def test_help_has_examples(command: str) -> None:
+    result = _run(command, "--help")
+    assert result.exit_code == 0
+    assert f"bootprob {command}" in result.stdout.split("Example")[1]
+
+
+def test_help_and_version_load_nothing_heavy() -> None:
+    program = (
+        "import sys; from bootprob.cli.__main__ import app; "
+        "app(['--help'], standalone_mode=False); "
+        "sys.exit(' '.join({'torch', 'pandas', 'sklearn', 'numba', 'matplotlib', 'pyarrow'} "
+        "& sys.modules.keys()))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert result.stderr == "\n"
+    for command in ("demo", "fit", "predict", "report"):
+        assert f"│ {command} " in result.stdout
+    assert _shell("--version").stdout.startswith("bootprob ")
+
+
+def _raising(error: BaseException) -> Result:
+    """A command that fails in the way given, run by the same machinery."""
+    from bootprob.cli.console import Commands
+
+    failing = typer.Typer(cls=Commands, pretty_exceptions_enable=False)
+    failing.callback()(lambda: None)
+
+    @failing.command()
+    def work() -> None:
+        raise error
+
+    return CliRunner().invoke(failing, ["work"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (DataError("Too [bold]bad[/bold]."), 1, "Error: Too [bold]bad[/bold].\n"),
+        (
+            OSError(28, "No space left on device", "m.model"),
+            1,
+            "Error: m.model: No space left on device.\n",
+        ),
+        (OSError(28, "No space left on device"), 1, "Error: No space left on device.\n"),
+        (
+            PermissionError(13, "Permission denied", "t.csv"),
+            1,
+            "Error: t.csv: Permission denied.\n",
+        ),
+        (
+            MemoryError(),
+            1,
+            "Error: There is not enough memory; use fewer rows or a smaller --n-bootstraps.\n",
+        ),
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+    ],
+)
+def test_what_goes_wrong_is_said_in_a_line(error: BaseException, code: int, said: str) -> None:
+    result = _raising(error)
+    assert result.exit_code == code
+    assert result.stderr == said
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    result = _raising(ZeroDivisionError("a bug"))
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_warnings_are_one_line() -> None:
+    from bootprob.cli.console import Commands
+
+    warning = typer.Typer(cls=Commands)
+    warning.callback()(lambda: None)
+
+    @warning.command()
+    def work() -> None:
+        warnings.simplefilter("always")
+        warnings.warn("3 of 5500 models were not solved.", UserWarning, stacklevel=1)
+
+    result = CliRunner().invoke(warning, ["work"])
+    assert result.exit_code == 0
+    assert result.stderr == "Warning: 3 of 5500 models were not solved.\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
+def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.model").write_text("old")
+    arguments = ["fit", folder / "loans.csv", "--target", "risk", "--n-bootstraps", "5000"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments), "-o", "m.model"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"FORCE_COLOR": "1"},  # so that the progress bar moves
+        # Whoever runs the tests in the background may have them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    with process:
+        assert process.stderr is not None
+        said = b""
+        while b"SVMs" not in said and process.poll() is None:
+            said += process.stderr.read1()  # type: ignore[attr-defined]
+        process.send_signal(signal.SIGINT)
+        said += process.communicate(timeout=60)[1]
+    assert process.returncode == 130, said
+    assert said.decode().splitlines()[-1].endswith("Stopped.")
+    assert b"Traceback" not in said
+    assert [path.name for path in tmp_path.iterdir()] == ["m.model"]
+    assert (tmp_path / "m.model").read_text() == "old"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_full_disk(folder: Path, tmp_path: Path) -> None:
+    import resource
+
+    output = tmp_path / "out.csv"
+    output.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        result = _run("predict", folder / "loans.model", folder / "new.parquet", "-o", output)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == f"Error: {output}: File too large."
+    assert list(tmp_path.iterdir()) == [output]
+    assert output.read_text() == "old"
+
+
+def test_peak_memory_grows_with_what_is_held() -> None:
+    program = (
+        "from bootprob.cli.console import peak_memory; before = peak_memory(); "
+        "held = b'x' * 50_000_000; print(peak_memory() - before)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert 40e6 < int(result.stdout) < 80e6

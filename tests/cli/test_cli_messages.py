@@ -1,0 +1,72 @@
+"""What the command line says arrives as it was written, and as soon as it is known."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from rich.markup import render
+from typer.testing import CliRunner
+
+from bootprob.cli.__main__ import app
+from bootprob.runtime.progress import progress_bar
+
+
+def _commands(command, path=()):
+    yield " ".join(path), command
+    for name, other in getattr(command, "commands", {}).items():
+        yield from _commands(other, (*path, name))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param(each, id=name) for name, each in _commands(typer.main.get_command(app))],
+)
+def test_no_help_has_words_that_rich_takes_for_markup(command):
+    texts = [command.help or "", command.short_help or "", command.epilog or ""]
+    for each in command.params:
+        texts += [getattr(each, "help", None) or "", each.metavar or ""]
+    for text in texts:
+        assert {str(span.style) for span in render(text).spans} <= {"bold"}, text
+
+
+def test_the_extra_of_export_is_shown():
+    said = CliRunner().invoke(app, ["export", "--help"]).output
+    assert "pip install 'bootprob[onnx]'" in " ".join(said.split())
+
+
+def test_a_bar_can_be_called_like_a_file(capsys):
+    with progress_bar("Reading a[bold].csv[/nothing]", 1, shown=True) as advance:
+        advance(1)
+    assert "Reading a[bold].csv[/nothing]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["fit", "--target", "rsk"], "no column 'rsk'. Did you mean 'risk'?"),
+        (["fit", "--target", "risk", "--positive", "awful"], "no value 'awful'"),
+        (["fit", "--target", "risk", "--all-classes"], "occur once"),
+        (["report", "--target", "rsk"], "no column 'rsk'"),
+        (["report", "--target", "risk", "--positive", "awful"], "no value 'awful'"),
+    ],
+    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
+)
+def test_a_wrong_target_is_told_before_anything_heavy_is_loaded(command, said, tmp_path):
+    table = tmp_path / "loans.csv"
+    table.write_text("months,risk\n" + "1,good\n2,bad\n" * 9 + "3,odd\n")
+    name, *options = command
+    output = tmp_path / ("m.html" if name == "report" else "m.model")
+    arguments = ["bootprob", name, str(table), *options, "-o", str(output)]
+    code = (
+        "import json, sys\nfrom bootprob.cli.__main__ import main\n"
+        f"sys.argv = {arguments!r}\n"
+        "try:\n    main()\nexcept SystemExit as left:\n"
+        "    heavy = ('torch', 'numba', 'sklearn', 'scipy', 'matplotlib')\n"
+        "    print(json.dumps([left.code, [each for each in heavy if each in sys.modules]]))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said in ended.stderr
+    assert json.loads(ended.stdout) == [1, []]
+    assert not output.exists()

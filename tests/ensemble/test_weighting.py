@@ -1,0 +1,56 @@
+"""Weights of the values of C."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from bootprob import BootstrapSVC, DataError
+from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
+from bootprob.persistence.save_load import save
+
+
+def test_accuracy_weights_are_formula_3_3():
+    weights = accuracy_weights(np.array([0.90, 0.85, 0.91, 0.70]), 0.05)
+    # J = {0, 2}: 0.85 is below 0.91 − 0.05.
+    total = 0.90**2 + 0.91**2
+    np.testing.assert_allclose(weights, [0.90**2 / total, 0, 0.91**2 / total, 0])
+
+
+def test_no_tolerance_keeps_the_best_alone():
+    np.testing.assert_array_equal(accuracy_weights(np.array([0.6, 0.8, 0.8]), 0.0), [0, 0.5, 0.5])
+
+
+def test_all_wrong_is_shared_evenly():
+    np.testing.assert_allclose(accuracy_weights(np.zeros(4), 0.1), 0.25)
+
+
+def test_log_loss_weights_follow_the_likelihood(rng):
+    truth = rng.normal(size=300)
+    positive = rng.uniform(size=300) < 1 / (1 + np.exp(-2 * truth))
+    scores = truth[:, None] + rng.normal(size=(300, 3)) * [0.1, 0.3, 0.35]
+    known = scores, positive, np.ones(300)
+    weights = log_loss_weights(*known)
+    losses = []
+    for column in scores.T:
+        model = LogisticRegression(C=np.inf).fit(column[:, None], positive)
+        losses.append(log_loss(positive, model.predict_proba(column[:, None])[:, 1]))
+    expected = np.exp(-300 * (np.array(losses) - min(losses)))
+    np.testing.assert_allclose(weights, expected / expected.sum(), atol=0.02)
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_weights_whose_products_vanish_are_none(rng, tmp_path):
+    X = rng.normal(size=(40, 2))
+    y, weight = X[:, 0] + rng.normal(size=40) > 0, np.ones(40)
+    y[:4], weight[8:14] = [True, True, False, False], 10.0 ** -np.arange(97, 103)
+    given = {"n_bootstraps": 5, "C": 1.0, "random_state": 0}
+    found = BootstrapSVC(**given).fit(X, y, weight)
+    save(found, tmp_path / "m.model")
+    cut = np.where(weight < 1e-100, 0, weight)
+    assert (cut == 0).sum() == 2
+    assert np.array_equal(
+        found.predict_proba(X), BootstrapSVC(**given).fit(X, y, cut).predict_proba(X)
+    )
+    with pytest.raises(DataError, match="multiply all"):
+        BootstrapSVC(**given).fit(X, y, np.full(40, 1e-90))

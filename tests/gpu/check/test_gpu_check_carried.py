@@ -1,0 +1,167 @@
+"""Packages that are carried to a machine with a GPU: packed, unpacked, used where they lack."""
+
+import json
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from gpu_check import ROOT, inside
+
+
+def wheel(folder: Path, name: str, number: str, system: str, files: dict[str, str]) -> Path:
+    path = folder / f"{name}-{number}-py3-none-{system}.whl"
+    with zipfile.ZipFile(path, "w") as file:
+        for member, text in files.items():
+            info = zipfile.ZipInfo(member)
+            mode = 0o755 if member.startswith("bin/") else 0o644
+            info.external_attr = (stat.S_IFREG | mode) << 16
+            file.writestr(info, text)
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n"
+        file.writestr(f"{name}-{number}.dist-info/METADATA", metadata)
+    return path
+
+
+@pytest.fixture
+def carried(tmp_path) -> Path:
+    """Archives of a package of no machine, one of this machine, one of another, and of torch."""
+    made = tmp_path / "wheels"
+    made.mkdir()
+    wheels = [
+        wheel(made, "new_package", "1.2", "any", {
+            "new_package/__init__.py": "value = 42\n", "new_package/tests/test_x.py": "",
+            "bin/a-program": "#!/bin/sh\n",
+        }),
+        wheel(made, "elsewhere", "3.0", "manylinux_2_28_aarch64", {"elsewhere.py": ""}),
+        wheel(made, "torch", "0.1", "any", {"torch/__init__.py": "raise ImportError\n"}),
+    ]  # fmt: skip
+    folder = tmp_path / "carried"
+    folder.mkdir()
+    done = inside(f"""
+from pathlib import Path
+from gather import pack
+for wheel in {list(map(str, wheels))!r}:
+    print(pack(Path(wheel), Path({str(folder)!r})).name)
+""")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [
+        "new_package-1.2-any.tar.xz",
+        "elsewhere-3.0-cp312_linux_x86_64.tar.xz",
+        "torch-0.1-any.tar.xz",
+    ]
+    assert len(list(folder.iterdir())) == 3  # nothing half-done beside them
+    # Whatever this machine is, that one is made for another.
+    other = folder / "elsewhere-3.0-cp399_linux_riscv64.tar.xz"
+    (folder / "elsewhere-3.0-cp312_linux_x86_64.tar.xz").rename(other)
+    return folder
+
+
+def test_what_a_machine_lacks_is_unpacked_and_found(carried, tmp_path):
+    unpacked = tmp_path / "unpacked"
+    unpacked.mkdir()
+    done = inside(f"""
+import json, os, subprocess, sys
+from pathlib import Path
+from surroundings import environment
+variables, said = environment(Path({str(unpacked)!r}), Path({str(carried)!r}))
+script = "import new_package, torch; print(new_package.value, torch.__version__)"
+found = subprocess.run(
+    [sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True
+)
+print(json.dumps([said, found.stdout.split()[0], variables["TRITON_CACHE_DIR"]]))
+""")
+    assert done.returncode == 0, done.stderr
+    said, value, cache = json.loads(done.stdout)
+    assert said["new_package"] == "1.2"
+    assert said["elsewhere"] == "not used: made for cp399_linux_riscv64"
+    assert said["torch"].startswith("not used: ")
+    assert value == "42"
+    assert Path(cache) == ROOT / "build" / "gpu-kernels"
+    program = unpacked / "new_package" / "bin" / "a-program"
+    assert program.stat().st_mode & stat.S_IXUSR
+    assert not (unpacked / "new_package" / "new_package" / "tests").exists()
+
+
+def test_a_users_own_cache_of_kernels_stays(tmp_path):
+    script = f"""
+from pathlib import Path
+from surroundings import environment
+print(environment(Path({str(tmp_path)!r}), Path("nowhere"))[0]["TRITON_CACHE_DIR"])
+"""
+    assert inside(script, TRITON_CACHE_DIR="/a/folder").stdout.strip() == "/a/folder"
+
+
+def test_what_is_gathered_is_pinned():
+    done = inside("""
+import json
+from pathlib import Path
+from gather import _PACKAGES, pinned
+from plan import ROOT
+print(json.dumps(pinned((ROOT / "constraints.txt").read_text(), _PACKAGES)))
+""")
+    assert done.returncode == 0, done.stderr
+    versions = json.loads(done.stdout)
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert all(
+        f"{name}=={number}" in lines for name, number in versions.items() if name != "pygments"
+    )
+    assert {"numba", "llvmlite", "cvxpy", "clarabel", "pytest"} <= set(versions)
+
+
+def test_the_size_of_what_git_does_not_ignore():
+    done = inside("from gather import LIMIT, size_of_tree; print(size_of_tree(), LIMIT)")
+    assert done.returncode == 0, done.stderr
+    size, limit = map(int, done.stdout.split())
+    assert 10**6 < size < limit == 64 * 2**20
+
+
+COMPILE = """
+import sys, torch, triton
+sys.path[:0] = [COMPILATION]
+from launches import noted_launches
+from bootprob_gpu.interior_point.normal_matrices import solved
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+q = 5
+with triton_kernels("always"), noted_launches() as noted:
+    solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double(),
+           torch.ones(3).long())
+(launch,) = noted
+variant = launch.variant(90)
+kernel = triton.compile(variant.ast_source, target=variant.target, options=variant.options)
+print(len(kernel.asm["cubin"]), kernel.metadata.num_warps)
+"""
+NO_ASSEMBLER = """
+from triton.backends.nvidia.compiler import CUDABackend
+def make_cubin(*args, **kwargs):
+    raise AssertionError("compiled again")
+CUDABackend.make_cubin = make_cubin
+"""
+
+
+def test_carried_kernels_are_not_compiled_again(tmp_path):
+    """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
+    pytest.importorskip("triton")
+    script = COMPILE.replace("COMPILATION", repr(str(ROOT / "gpu" / "compilation")))
+    here, there, archive = (tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz"))
+    variables = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(here)}
+    first = inside(script, **variables)
+    assert first.returncode == 0, first.stderr
+    moved = inside(f"""
+import shutil
+from pathlib import Path
+from kernel_cache import pack_kernels, unpack_kernels
+here, there, archive = map(Path, {[str(here), str(there), str(archive)]!r})
+print(pack_kernels(here, archive, 80), archive.exists(), pack_kernels(here, archive, 90))
+shutil.rmtree(here)
+print(unpack_kernels(archive, there), unpack_kernels(archive, there))
+""")
+    assert moved.returncode == 0, moved.stderr
+    assert moved.stdout.split() == ["0", "False", "1", "1", "0"]
+    variables["TRITON_CACHE_DIR"] = str(there)
+    second = inside(NO_ASSEMBLER + script, **variables)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout == first.stdout
+    # Were it not there, it would have been compiled.
+    variables["TRITON_CACHE_DIR"] = str(tmp_path / "nowhere")
+    third = inside(NO_ASSEMBLER + script, **variables)
+    assert "compiled again" in third.stderr

@@ -1,0 +1,145 @@
+"""Every part of gpu/check on the pretended CUDA device, with tables of a few rows."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_check import CHECK, ENVIRONMENT, names, written
+
+from bootprob_gpu import iter_fit
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+HERE = Path(__file__).parents[1]
+AT_START = os.pathsep.join(map(str, (HERE / "pretended_cuda" / "at_start", HERE)))
+
+# These train as far as a solver goes, again and again, or score many rows, which takes interpreted
+# kernels a minute; what they are about does not hang on kernels.
+IN_PLAIN_TORCH = ("agreement", "reruns", "out of memory", "kernel shares", "estimator times")
+ELSEWHERE = ("kernel tests", "tuning")  # in another process
+TOOLS = {"compute-sanitizer": "compute-sanitizer", "Nsight Compute": "ncu"}
+
+SUITE = "contract suite"
+
+
+@pytest.fixture
+def check(monkeypatch) -> Any:
+    """Imports modules of the check, and forgets them: others have names that are used here too."""
+    monkeypatch.syspath_prepend(CHECK)
+    before = set(sys.modules)
+
+    def module(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield module
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == CHECK:
+            del sys.modules[name]
+
+
+@pytest.fixture
+def few_rows(check, monkeypatch, request) -> None:
+    """Kernels are interpreted, program by program: 18 rows, 2 columns, 2 replicates, 2 C, one γ."""
+    jobs = check("jobs")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(18, 2))
+    small = jobs.Table("small", X, X[:, 0] + rng.normal(size=18) > 0)
+    monkeypatch.setattr(jobs, "_loaded", lambda name: small._replace(name=f"small {name}"))
+    if request.getfixturevalue("name") == "out of memory":
+        return  # most of it must be in what can be halved: replicates
+    batch = jobs.batch
+    monkeypatch.setattr(
+        jobs, "batch", lambda source, kernel, B, **grid: batch(source, kernel, min(B, 2), **grid)
+    )
+    monkeypatch.setattr(jobs, "DEFAULT_C", np.array([0.5, 2.0]))
+    monkeypatch.setattr(jobs, "gamma_grid", lambda *given: np.array([0.5]))
+    monkeypatch.setattr("bootprob.preparation.grids.DEFAULT_C", np.array([0.5, 2.0]))
+
+
+def parts() -> list[Any]:
+    """Tuning is long, and tests/gpu/tuning/test_gpu_tune.py has its candidates."""
+    slow = pytest.mark.endurance
+    return [
+        pytest.param(name, marks=slow if name == "tuning" else ())
+        for name in names(False) + names(True)
+        if name != SUITE
+    ]
+
+
+@pytest.mark.parametrize("name", parts())
+def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
+    (part,) = (each for each in check("plan").PARTS if each.name == name)
+    monkeypatch.setenv("PYTHONPATH", AT_START)  # of the processes that it starts
+    if name == "scoring times":
+        monkeypatch.setattr(check("scoring_times"), "_MOST_RUNS", 1)
+    if name == "estimator times":
+        monkeypatch.setattr(check("estimator_times"), "_MOST_RUNS", 1)
+    if name.endswith("training times"):
+        monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=1e-2))
+    if name in TOOLS:  # they watch the hardware
+        monkeypatch.setattr(check(part.code.split(":")[0]), "find_tool", lambda name: None)
+        with pytest.raises(check("record").PartSkippedError, match=f"{TOOLS[name]} not found"):
+            passes(check, part)
+        return
+    passes(check, part)
+    if name not in ELSEWHERE:
+        assert pretended_gpu.launches
+
+
+@pytest.mark.parametrize(
+    "choice", ["test_two_rows", pytest.param(None, marks=pytest.mark.endurance)]
+)
+def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch, choice):
+    """The smallest problems; in some minutes, all that the rehearsal on a CPU has."""
+    (part,) = (each for each in check("plan").PARTS if each.name == SUITE)
+    monkeypatch.setenv("PYTHONPATH", AT_START)
+    run = check("contract")._run
+    if choice:
+        fewer = ["-k", choice]
+        monkeypatch.setattr(check("contract"), "_run", lambda on, files, _: run(on, files, fewer))
+    passes(check, part)
+
+
+def passes(check, part) -> None:
+    """Do a part here, and hear that every promise holds."""
+    channel = io.StringIO()
+    module, function = part.code.split(":")
+    record = check("record").Record(channel, "cuda:0", True, 10 * part.seconds, {})
+    with triton_kernels("never" if part.name in IN_PLAIN_TORCH else "auto"):
+        getattr(check(module), function)(record)
+    events = [json.loads(line) for line in channel.getvalue().splitlines()]
+    assert [each for each in events if each["event"] == "measured"]
+    broken = [each for each in events if each["event"] == "promise" and not each["holds"]]
+    assert broken == [], json.dumps(events, indent=1)
+
+
+def test_a_whole_run_is_written_down(no_gpu_seen, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(CHECK), "--device", "cuda:0", "--tiny", "--only", "ceilings",
+         "--out", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([AT_START, *sys.path])},
+        timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = written(tmp_path)
+    assert result["device"]["name"] == "Pretended CUDA device"
+    assert result["rehearsal"] is True
+    (copies,) = (
+        each
+        for name, each in result["parts"]["ceilings"]["measured"].items()
+        if name.startswith("copy from pinned")
+    )
+    assert copies["clock"] == "CUDA events"

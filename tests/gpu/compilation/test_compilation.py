@@ -1,0 +1,286 @@
+"""The table of compiled kernels is true; no GPU is needed."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+ROOT = Path(__file__).parents[3]
+COMPILATION = ROOT / "gpu" / "compilation"
+TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
+SECONDS = 10  # of compiling what no run before has compiled here
+
+
+def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
+    """A process without Triton's interpreter, with the project's code from `source`."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join(
+            str(source / part) for part in (".", "gpu", "gpu/compilation")
+        ),
+        "OMP_NUM_THREADS": "1",
+    }
+    return subprocess.run(
+        [sys.executable, *(str(each) for each in command)],
+        env=environment, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
+
+
+def rows() -> list[dict]:
+    return json.loads(TABLE.read_text(encoding="utf-8"))["rows"]
+
+
+def test_the_table_is_what_the_compiler_says():
+    """Every row's key, what was ever compiled here, and a sample by the commit's seed anew."""
+    seed = os.environ["BOOTPROB_TEST_SEED"]
+    done = run(COMPILATION, "--check", SECONDS, "--seed", seed, "--processes", 1)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{len(rows())} variants" in done.stdout
+
+
+def test_no_kernel_spills_and_all_fit():
+    assert {row["capability"] for row in rows()} == {80, 90, 100}
+    for row in rows():
+        assert row["spilled"] == row["stack"] == 0, row
+        assert row["programs"] >= 1, row
+
+
+def test_every_kernel_of_the_project_is_in_the_table(tmp_path):
+    """That is: every one that no other calls."""
+    done = run("-c", """
+import importlib, pkgutil
+import bootprob_gpu
+from launches import source_of
+from triton.runtime.jit import JITFunction
+
+kernels, called = set(), set()
+for module in pkgutil.walk_packages(bootprob_gpu.__path__, "bootprob_gpu."):
+    if ".triton_" not in module.name or module.name.endswith("triton_choice"):
+        continue
+    for value in vars(importlib.import_module(module.name)).values():
+        if isinstance(value, JITFunction) and value not in kernels:
+            kernels.add(value)
+            own = value.get_capture_scope()
+            names = value.fn.__code__.co_names
+            called |= {own[n] for n in names if isinstance(own.get(n), JITFunction)}
+print(*sorted(each.__name__ for each in kernels - called))
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) == {row["kernel"] for row in rows()}
+
+
+def test_the_jobs_are_those_of_gpu_check():
+    done = run("-c", """
+import sys
+from shapes import JOBS
+sys.path.insert(0, sys.argv[1])
+from jobs import table
+
+assert all(table(name).X.shape == shape for name, shape in JOBS.items())
+""", ROOT / "gpu" / "check")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_votes_in_float32_leave_room_for_three_programs():
+    of_hopper = [
+        row for row in rows()
+        if row["kernel"] == "_votes" and row["capability"] == 90
+        and "fp32" in row["types"] and row["constants"]["PRECISION"] == "ieee"
+    ]  # fmt: skip
+    assert of_hopper
+    assert min(row["programs"] for row in of_hopper) >= 3
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """The project's code with a table of its own, to be changed."""
+    for folder in ("bootprob", "gpu/bootprob_gpu", "gpu/compilation", "gpu/results"):
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
+
+    def change(path: str, old: str, new: str) -> str:
+        file = tmp_path / path
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        done = run(
+            tmp_path / "gpu/compilation", "--check", 0, "--cache", tmp_path / "cache",
+            source=tmp_path,
+        )  # fmt: skip
+        assert not done.stderr
+        return f"exit {done.returncode}: {done.stdout}"
+
+    return change
+
+
+def test_a_changed_function_makes_the_rows_of_its_callers_stale(changed):
+    """And no others: a comment is no change, nor is where a function stands in its file."""
+    kernels = "gpu/bootprob_gpu/interior_point/triton_steps.py"
+    said = changed(kernels, '"""Step (da, dt', '"""\n    The step (da, dt')
+    assert said.startswith("exit 0")
+    said = changed(kernels, "    return da, -(t + t", "    return da, -(t * 1.0 + t")
+    assert said.startswith("exit 1")
+    assert "kernels: _correct, _move, _correct (no longer" in said
+    assert "_weigh" not in said
+    assert "Run make gpu-compile" in said
+
+
+def test_a_changed_block_makes_rows_stale(changed):
+    few = '"BLOCK": 256, "num_warps": '
+    said = changed("gpu/bootprob_gpu/interior_point/triton_certificate.py", f"{few}4", f"{few}2")
+    assert said.startswith("exit 1")
+    assert "_losses" in said
+
+
+def test_wrong_numbers_and_spills_are_seen(tmp_path, changed):
+    """By a result that is known; in no time none is compiled."""
+    row = rows()[0]
+    names = ("registers", "warps", "shared", "spilled", "stack", "programs")
+    measured = tmp_path / "cache" / "measured"
+    measured.mkdir(parents=True)
+    known = json.dumps({name: row[name] for name in names})
+    (measured / f"{row['key']}.json").write_text(known, encoding="utf-8")
+    line = json.dumps(row, ensure_ascii=False)
+    more = row["registers"] + 1
+    wrong = json.dumps({**row, "registers": more, "spilled": 8}, ensure_ascii=False)
+    said = changed("gpu/results/compiled/kernels.json", line, wrong)
+    assert said.startswith("exit 1")
+    assert f"registers is {row['registers']}, and {more} in the table" in said
+    assert "spilled is 0, and 8 in the table" in said
+    assert "spills 8 bytes" in said
+
+
+def test_rows_that_grew_are_named():
+    done = run("-c", """
+from table import TABLE, grown, read
+
+rows = read(TABLE)["rows"]
+assert list(grown(rows, rows)) == []
+row = next(row for row in rows if row["registers"] == 80)
+for change, said in (
+    ({"registers": 100}, False), ({"registers": 101}, True),
+    ({"programs": row["programs"] - 1}, True), ({"capability": 75, "registers": 200}, False),
+    ({"key": "another", "options": {"num_warps": 32}, "registers": 160}, True),
+):
+    found = list(grown(rows, [{**row, **change}]))
+    assert len(found) == said, (change, found)
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named():
+    """A path of 300 rows on one warp; a number of rows that is none."""
+    done = run("-c", """
+import torch
+from dataclasses import replace
+from compiler import measure
+from launches import noted_launches
+from shapes import _smo
+
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+with noted_launches() as noted, triton_kernels("always"):
+    _smo(300, torch.float64, own_labels=False)
+variant = noted[0].variant(90)
+found = measure(replace(variant, options={"num_warps": 1}))
+assert found["registers"] == 255, found
+assert found["spilled"] > 0, found
+assert found["stack"] > 0, found
+found = measure(replace(variant, signature=variant.signature | {"n": "fp32"}))
+assert list(found) == ["error"], found
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_occupancy_as_nvidias_calculator_has_it():
+    done = run("-c", """
+from occupancy import programs
+
+assert programs(90, registers=32, warps=2, shared=0) == 32   # warps: 64
+assert programs(90, registers=16, warps=1, shared=0) == 32   # blocks: 32
+assert programs(80, registers=128, warps=4, shared=0) == 4   # registers: 16 warps
+assert programs(80, registers=129, warps=4, shared=0) == 3   # 136 a thread are given: 12 warps
+assert programs(90, registers=255, warps=8, shared=0) == 1
+assert programs(90, registers=255, warps=16, shared=0) == 0  # 8 warps are the most
+assert programs(80, registers=32, warps=4, shared=163 * 1024) == 1
+assert programs(80, registers=32, warps=4, shared=163 * 1024 + 1) == 0
+assert programs(90, registers=32, warps=4, shared=56 * 1024) == 4   # with 1 KiB each, 228 KiB
+assert programs(90, registers=32, warps=4, shared=56 * 1024 + 1) == 3
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_arguments_are_specialised_as_triton_does(tmp_path):
+    """Ones are constants, except where a kernel asks not to; numbers and addresses divide by 16."""
+    program = tmp_path / "program.py"  # Triton reads the source of kernels
+    program.write_text("""
+import torch, triton
+import triton.language as tl
+from launches import noted_launches
+
+@triton.jit(do_not_specialize=["asked"])
+def kernel(array, odd, n, one, asked, BLOCK: tl.constexpr):
+    tl.store(array + one + asked, n)
+
+x = torch.zeros(9, dtype=torch.float32)
+with noted_launches() as noted:
+    for n in (16, 17):
+        kernel[(1,)](x, x[1:], n, 1, 1, BLOCK=4, num_warps=2)
+even, odd = (each.variant(90) for each in noted)
+assert even.key != odd.key
+assert even.described | {"not known to be multiples of 16": []} == odd.described | {
+    "not known to be multiples of 16": []
+}
+assert even.described["not known to be multiples of 16"] == ["odd", "asked"]
+assert odd.described["not known to be multiples of 16"] == ["odd", "n", "asked"]
+assert even.described["constants"] == {"one": 1, "BLOCK": 4}
+assert even.described["options"] == {"num_warps": 2}
+assert even.described["types"] == ["fp32"]
+""")  # fmt: skip
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_certificates_are_read_before_any_thread_writes_them():
+    """In the code for the assembler every load is before a barrier, and every store after it."""
+    done = run("-c", """
+import re
+from compiler import compiled
+from launches import noted_launches
+from shapes import _certificates
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+for q in (31, 512, 4000):
+    with noted_launches() as noted, triton_kernels("always"):
+        _certificates(q)
+    kernel, _ = compiled(noted[0].variant(90))
+    steps = re.findall(r"ld[.]global|st[.]global|bar[.]sync", kernel.asm["ptx"])
+    stored = steps.index("st.global")
+    assert "ld.global" not in steps[stored:], q
+    assert steps[stored - 1] == "bar.sync", q
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_shows_the_table():
+    done = run("-c", """
+from document import PAGE, with_table
+from table import TABLE, read
+
+text = PAGE.read_text(encoding="utf-8")
+assert with_table(text, read(TABLE)) == text
+try:
+    with_table(text + text, read(TABLE))
+except ValueError as error:
+    assert "2 places" in str(error)
+else:
+    raise AssertionError
+""")  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,304 @@
+"""Machine code on disk: made anew when any source of it changes, and only then; and said once."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bootprob
+import bootprob_gpu
+from bootprob_gpu.hardware.compiled import compiled, inner
+from bootprob_gpu.interior_point.compiled import interior_point_path
+
+ENGINE = Path(bootprob_gpu.__file__).parent
+PACKAGES = [ENGINE, Path(bootprob.__file__).parent]
+SAID = "Compiling the toy, once an installation: about 1 s.\n"
+COMPILED = '"compiled" if toy.toy.stats.cache_misses else "loaded"'
+PROGRAM = f"import sys; from bootprob_gpu import toy; print(toy.toy(int(sys.argv[1])), {COMPILED})"
+
+
+class Copy:
+    """A package `bootprob_gpu` of its own, with a function of two modules."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.package = root / "bootprob_gpu"
+        self.home = root / "home"
+        self.home.mkdir(parents=True)
+        for folder in (self.package, self.package / "hardware"):
+            folder.mkdir()
+            (folder / "__init__.py").touch()
+        shutil.copy(ENGINE / "hardware" / "compiled.py", self.package / "hardware")
+        self.write("callee", "@inner()\ndef callee(x):\n    return 10 * x\n")
+        self.write(
+            "toy",
+            "from bootprob_gpu.callee import callee\n\n"
+            '@compiled("the toy", seconds=1)\ndef toy(x):\n    return callee(x) + 1\n',
+        )
+
+    def write(self, name: str, body: str) -> None:
+        (self.package / f"{name}.py").write_text(
+            f"from bootprob_gpu.hardware.compiled import compiled, inner\n{body}", encoding="utf-8"
+        )
+
+    def start(self, program: str = PROGRAM, **environment: str) -> subprocess.Popen[str]:
+        names = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH", "NUMBA_OPT")
+        inherited = {name: value for name, value in os.environ.items() if name not in names}
+        inherited |= {"PYTHONPATH": str(self.root), "HOME": str(self.home)} | environment
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", program, "4"],
+            env=inherited,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, program: str = PROGRAM, **environment: str) -> tuple[str, str]:
+        """What a process prints and says."""
+        process = self.start(program, **environment)
+        out, said = process.communicate(timeout=300)  # no lock is waited for
+        assert process.returncode == 0, said
+        return out.strip(), said
+
+    def kept(self, parent: Path | None = None) -> list[Path]:
+        """Folders with machine code."""
+        return sorted((parent or self.package / "__pycache__").glob("bootprob_gpu-*"))
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+def test_a_change_in_what_a_function_calls_is_seen(copy: Copy) -> None:
+    assert copy.run() == ("41 compiled", SAID)
+    assert copy.run() == ("41 loaded", "")
+    copy.write("callee", "@inner()\ndef callee(x):\n    return 100 * x\n")
+    assert copy.run() == ("401 compiled", SAID)
+    assert len(copy.kept()) == 2
+    copy.write("callee", "@inner()\ndef callee(x):\n    return 10 * x\n")  # as before
+    assert copy.run() == ("41 loaded", "")
+
+
+def test_an_edited_part_of_a_solver_runs(tmp_path: Path) -> None:
+    """The real package, but for what imports torch."""
+    shutil.copytree(ENGINE, tmp_path / "bootprob_gpu", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "bootprob_gpu" / "__init__.py").write_text("", encoding="utf-8")
+    program = """
+import numpy as np
+from bootprob_gpu.smo.compiled import smo_path
+gram, y = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, -1.0])
+found = [np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)), np.zeros(1), np.zeros(1)]
+order, room = np.arange(2), (np.zeros(4), np.zeros(4, dtype=np.float32))
+limits = 1e-6, 1e-3, 100
+found += [np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)]
+smo_path(gram, order, np.empty(0), None, order, 2, y, np.ones((1, 2)), *limits, *room, *found)
+print(round(found[3][0], 6))
+"""
+    environment = os.environ | {
+        "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }  # fmt: skip
+
+    def primal() -> float:
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return float(done.stdout)
+
+    assert primal() == 0.5
+    edited = tmp_path / "bootprob_gpu" / "smo" / "compiled_objectives.py"
+    source = edited.read_text(encoding="utf-8")
+    assert source.count("return 0.5 * norm + loss") == 1
+    edited.write_text(source.replace("return 0.5 *", "return 1000.0 + 0.5 *"), encoding="utf-8")
+    assert primal() == 1000.5
+
+
+def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
+    # The first takes so long that the others, if they did not wait, would compile as well.
+    copy.write(
+        "toy",
+        "import time\nfrom bootprob_gpu import compiled as c\n"
+        "keep = c._Kept.save_overload\n"
+        "c._Kept.save_overload = lambda *a: (time.sleep(2), keep(*a))\n"
+        '@compiled("the toy", seconds=1)\ndef toy(x):\n    return x\n',
+    )
+    processes = [copy.start() for _ in range(3)]
+    ends = [process.communicate() for process in processes]
+    assert sorted(out for out, _ in ends) == ["4 compiled\n", "4 loaded\n", "4 loaded\n"]
+    assert sorted(said for _, said in ends) == ["", "", SAID]
+
+
+def test_nobody_waits_for_himself(copy: Copy) -> None:
+    copy.write(
+        "toy",
+        "from bootprob_gpu import compiled as c\nc._PATIENCE = 1e9\n"
+        "@compiled()\ndef part(x):\n    return x\n\n"
+        '@compiled("the toy", seconds=1)\ndef toy(x):\n    return part(x)\n',
+    )
+    assert copy.run() == ("4 compiled", SAID)
+    (folder,) = copy.kept()
+    assert len(list(folder.glob("*.code"))) == 2
+
+
+def test_a_signature_beside_another_does_not_replace_it(copy: Copy) -> None:
+    floats = PROGRAM.replace("toy(int(", "toy(float(")
+    assert copy.run(floats)[0] == "41.0 compiled"
+    assert copy.run() == ("41 compiled", SAID)
+    assert copy.run(floats) == ("41.0 loaded", "")
+    assert copy.run() == ("41 loaded", "")
+
+
+def test_the_folder_of_the_user_is_taken_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    assert copy.run(NUMBA_CACHE_DIR=str(own)) == ("41 compiled", SAID)
+    assert len(copy.kept(own)) == 1
+    assert not copy.kept()
+    assert copy.run(NUMBA_CACHE_DIR=str(own)) == ("41 loaded", "")
+
+
+def test_numbas_own_folders_stay_those_of_the_user(copy: Copy) -> None:
+    program = PROGRAM + (
+        "; import numba; from numba.core.caching import FunctionCache;"
+        "print(repr(numba.config.CACHE_DIR), FunctionCache(toy.toy.py_func).cache_path)"
+    )
+    out, _ = copy.run(program)
+    assert out.splitlines()[1] == f"'' {copy.package / '__pycache__'}"
+
+
+def _block(folder: Path) -> None:
+    """Let nobody, root included, make a folder there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.touch()
+
+
+def test_an_installation_that_cannot_be_written_is_kept_for_the_user(copy: Copy) -> None:
+    _block(copy.package / "__pycache__")
+    places = {"XDG_CACHE_HOME": str(copy.home / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    assert copy.run(**places) == ("41 compiled", SAID)
+    assert copy.run(**places) == ("41 loaded", "")
+    _block(copy.home / "cache")
+    out, said = copy.run(**places)
+    assert out == "41 compiled"
+    assert said.startswith("Compiling the toy, in every process, as no folder can be written")
+    assert len(said.splitlines()) == 1
+
+
+def test_what_an_installation_came_with_is_read(copy: Copy) -> None:
+    copy.run()
+    unwritable = "from bootprob_gpu import compiled; compiled._is_ready = lambda folder: False; "
+    assert copy.run(unwritable + PROGRAM) == ("41 loaded", "")
+
+
+def test_files_of_an_installation_can_be_read_by_others(copy: Copy) -> None:
+    copy.run()
+    (folder,) = copy.kept()
+    (file,) = folder.glob("*.code")
+    probe = copy.root / "probe"
+    probe.touch()
+    assert file.stat().st_mode == probe.stat().st_mode
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b""])
+def test_a_damaged_file_is_made_anew(copy: Copy, damage) -> None:
+    copy.run()
+    (folder,) = copy.kept()
+    (file,) = folder.glob("*.code")
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert copy.run() == ("41 compiled", SAID)
+    assert copy.run() == ("41 loaded", "")
+
+
+def test_old_folders_go(copy: Copy) -> None:
+    for age in range(6):
+        old = copy.package / "__pycache__" / f"bootprob_gpu-{age:016x}"
+        old.mkdir(parents=True)
+        os.utime(old, (1e9 - age, 1e9 - age))
+    others = {"of_somebody_else", "bootprob_gpu-results", "bootprob_gpu-2026"}
+    for name in others:
+        (copy.package / "__pycache__" / name).mkdir()
+        os.utime(copy.package / "__pycache__" / name, (1e8, 1e8))
+    copy.run()
+    kept = {each.name for each in (copy.package / "__pycache__").iterdir() if each.is_dir()}
+    assert kept >= others | {f"bootprob_gpu-{age:016x}" for age in range(3)}
+    assert len(kept - others) == 4
+
+
+def test_a_setting_of_the_compiler_has_code_of_its_own(copy: Copy) -> None:
+    assert copy.run()[0] == "41 compiled"
+    assert copy.run(NUMBA_OPT="1")[0] == "41 compiled"
+    assert copy.run()[0] == "41 loaded"
+
+
+def test_inner_functions_are_python_too() -> None:
+    @inner(error_model="numpy")
+    def double(x):
+        return 2 * x
+
+    @compiled()
+    def quadruple(x):
+        return double(double(x))
+
+    assert double([1]) == [1, 1]
+    assert quadruple(3) == 12
+
+
+def test_a_fit_compiles_the_path_once() -> None:
+    """Two signatures of a solver would take twice as long."""
+    found = [np.zeros((2, 2)), *np.zeros((2, 2)), *np.zeros((2, 2), dtype=np.int64)]
+    X1 = np.array([[1.0, 1.0], [-1.0, 1.0], [0.5, 1.0], [-0.2, 1.0]])
+    y, rows = np.array([1, -1, 1, -1]).astype(float), np.arange(4)
+    box = np.ones((2, 4)) * [[1.0], [2.0]]
+    interior_point_path(X1, y, rows, box, np.array([1.0, 0.0]), 1e-7, 50, *found)
+    from bootprob_gpu.interior_point import compiled as module
+
+    assert len(module._path.signatures) == 1
+    assert not found[-1].any()
+
+
+def _modules() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
+
+
+def _imports(path: Path) -> dict[str, set[str]]:
+    """Names by the module that they are imported from."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            found.setdefault(node.module or "", set()).update(each.name for each in node.names)
+        elif isinstance(node, ast.Import):
+            found |= {each.name: set() for each in node.names}
+    return found
+
+
+def test_all_that_is_compiled_is_in_the_hash() -> None:
+    """What Numba compiles is in modules that import `compiled`, and so is what those import."""
+    harmless = {"types", "cgutils", "intrinsic", "get_cython_function_address"}
+    imports = {
+        path: _imports(path) for path in _modules() if path != ENGINE / "hardware" / "compiled.py"
+    }
+    hashed = {path for path, found in imports.items() if "bootprob_gpu.hardware.compiled" in found}
+    assert hashed
+    for path, found in imports.items():
+        numbas = {name: names for name, names in found.items() if name.split(".")[0] == "numba"}
+        assert path in hashed or not numbas, path
+        assert "numba" not in numbas or numbas["numba"], path  # nobody imports all of it
+        assert set().union(*numbas.values()) <= harmless, path
+    for path in hashed:
+        assert b"bootprob_gpu.hardware.compiled import" in path.read_bytes(), path
+        for name in imports[path].keys() - {
+            "bootprob_gpu.hardware.compiled",
+            "bootprob.runtime.arrays",
+        }:
+            first, _, rest = name.partition(".")
+            for package in PACKAGES:
+                if package.name == first:
+                    assert package / f"{rest.replace('.', '/')}.py" in hashed, (path, name)
