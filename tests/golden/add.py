@@ -3,8 +3,8 @@
     python tests/golden/add.py
 
 At each release: run it, and commit the files. They are called by the protocol and the version, an
-existing one is never replaced, and `tests/persistence/test_model_files.py` compares what they predict with the
-numbers written here.
+existing one is never replaced, and `tests/persistence/test_model_files.py` compares what they
+predict with the numbers written here.
 """
 
 from __future__ import annotations
