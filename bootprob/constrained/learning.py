@@ -21,7 +21,8 @@ from bootprob.constrained.problem import ConstrainedProblem, Requirement, Soluti
 from bootprob.constrained.row_sets import split_rows
 from bootprob.constrained.sliding import solve_plain, solve_sliding
 from bootprob.exceptions import DataError, UnattainableRateError
-from bootprob.metrics.rates import RateFloor, effective_rows, rate_floors
+from bootprob.intervals.shares import effective_rows
+from bootprob.metrics.rates import RateFloor, rate_floors
 from bootprob.optimization.solvers import choose_solver
 from bootprob.preparation.grids import gamma_grid
 from bootprob.preparation.labels import encode_labels

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["basic", "bca", "percentile", "studentised"]
+__all__ = ["basic", "bca", "bca_share", "percentile", "studentised"]
 
 
 def percentile(replicates: Floats, level: float) -> Floats:
@@ -56,11 +56,20 @@ def bca(
     ordered = np.sort(replicates, axis=-1)
     bounds = np.empty((len(replicates), 2))
     for side, share in enumerate((tail, 1 - tail)):
-        moved = z0 + ndtri(share)
         # Beyond 1 / â the formula turns back; such a percentile is the outermost replicate.
-        denominator = np.maximum(1 - acceleration * moved, 1e-3)
-        bounds[:, side] = _ordered_quantile(ordered, ndtr(z0 + moved / denominator))
+        bounds[:, side] = _ordered_quantile(ordered, bca_share(share, z0, acceleration, 1e-3))
     return bounds
+
+
+def bca_share(
+    share: Floats | float, z0: Floats | float, acceleration: Floats | float, least: float
+) -> Floats:
+    """Share of the replicates below the bound whose nominal share this is.
+
+    ``Φ(z₀ + (z₀ + z) / (1 − â (z₀ + z)))``, with a denominator of `least` at least.
+    """
+    moved = z0 + ndtri(share)
+    return ndtr(z0 + moved / np.maximum(1 - acceleration * moved, least))
 
 
 def studentised(replicates: Floats, level: float, deviation: Floats) -> Floats:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from bootprob.intervals.replicates import bca_share
 from bootprob.runtime.arrays import Floats
 
 __all__ = [
@@ -45,9 +46,9 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     u = influence / largest if largest > 0 else influence  # whatever the unit, cubes are finite
     squares = np.square(u).sum()
     acceleration = (u**3).sum() / (6 * squares**1.5) if squares > 0 else 0.0
-    z = z0 + norm.ppf([(1 - level) / 2, (1 + level) / 2])
     # With a handful of rows the transformation would turn round.
-    ranks = norm.cdf(z0 + z / np.maximum(1 - acceleration * z, 0.1))
+    shares = np.array([(1 - level) / 2, (1 + level) / 2])
+    ranks = bca_share(shares, z0, acceleration, 0.1)
     lower, upper = np.quantile(replicates, ranks)
     return float(lower), float(upper)
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from sklearn.metrics import roc_curve
 
-from bootprob.metrics.rates import effective_rows
+from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["ClassRate", "TradeOff", "decision_rates", "exact_interval", "trade_off"]
+__all__ = ["ClassRate", "TradeOff", "decision_rates", "trade_off"]
 
 
 _POINTS = 200  # of a curve: more than can be told apart in a figure
@@ -87,27 +86,6 @@ def decision_rates(
         lower, upper = exact_interval(value, effective_rows(mass), level)
         rates[name] = ClassRate(value, lower, upper, len(right), int(right.sum()))
     return rates
-
-
-def exact_interval(share: float, n_rows: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share, which covers at least as often as it says.
-
-    C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413.
-
-    Parameters
-    ----------
-    share : float
-        In [0, 1].
-    n_rows : float
-        Number of rows, or the effective number.
-    level : float
-    """
-    tail, hits = (1 - level) / 2, share * n_rows
-    misses = n_rows - hits
-    # Sums of weights are not exact; a share of 0 or 1 has no bound on that side.
-    lower = 0.0 if share <= 0 else float(stats.beta.ppf(tail, hits, misses + 1))
-    upper = 1.0 if share >= 1 else float(stats.beta.ppf(1 - tail, hits + 1, misses))
-    return lower, upper
 
 
 def trade_off(positive: NDArray[np.bool_], scores: Floats, weight: Floats) -> TradeOff:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.intervals import percentile
+from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.metrics.bounds import auc_score_interval, bca, concordance, unseen_share
-from bootprob.metrics.decision_rates import exact_interval
 from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
-from bootprob.metrics.rates import effective_rows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["MeasuredRows"]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, floor, log, sqrt
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from scipy import stats
 
 from bootprob.exceptions import DataError, UnattainableRateError
 
-__all__ = ["Bound", "Rate", "RateFloor", "effective_rows", "rate_floors"]
+__all__ = ["Bound", "Rate", "RateFloor", "rate_floors"]
 
 Rate = Literal["tpr", "tnr", "accuracy"]
 Bound = Literal["binomial", "hoeffding"]
@@ -170,14 +170,6 @@ def rate_floors(
         for name in get_args(Rate)
         if name in rates
     )
-
-
-def effective_rows(weight: NDArray[np.floating[Any]]) -> float:
-    """How many rows of equal weight tell as much as these: ``(Σ w)² / Σ w²`` (Kish)."""
-    if not weight.any():
-        return 0.0
-    share = weight / weight.max()  # squares of very small weights are 0
-    return float(share.sum()) ** 2 / float(np.square(share).sum())
 
 
 def _is_number(value: object) -> bool:

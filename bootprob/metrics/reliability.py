@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bootprob.exceptions import DataError
-from bootprob.intervals import check_level, wilson
+from bootprob.intervals import check_level
+from bootprob.intervals.shares import wilson_interval
 from bootprob.runtime.arrays import Floats
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "equal_mass_bins",
     "reliability_curve",
     "resampling_parts",
-    "wilson_interval",
 ]
 
 
@@ -223,12 +223,6 @@ def equal_mass_bins(p: Floats, weights: Floats, n_bins: int) -> Floats:
             last_groups.append(min(last, len(reached) - 1))
     index = np.searchsorted(last_groups[1:], group)
     return np.eye(len(last_groups) - 1)[index]
-
-
-def wilson_interval(share: Floats, n_rows: Floats, level: float) -> Floats:
-    """Wilson intervals (k, 2) that rounding has not pushed past their share or out of [0, 1]."""
-    bounds = wilson(share, n_rows, level).clip(0, 1)
-    return np.column_stack([np.minimum(bounds[:, 0], share), np.maximum(bounds[:, 1], share)])
 
 
 def resampling_parts(n_rows: int) -> Iterator[int]:

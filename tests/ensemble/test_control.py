@@ -14,7 +14,8 @@ from bootprob.ensemble.control.thresholds import (
 )
 from bootprob.ensemble.control.vote_thresholds import _majority
 from bootprob.intervals import OF_PROBABILITIES
-from bootprob.metrics.rates import RateFloor, effective_rows, rate_floors
+from bootprob.intervals.shares import effective_rows
+from bootprob.metrics.rates import RateFloor, rate_floors
 
 
 def overlapping(rng, n=160, p=3, share=0.35):

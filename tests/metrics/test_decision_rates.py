@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_curve
 
-from bootprob.metrics.decision_rates import decision_rates, exact_interval, trade_off
+from bootprob.intervals.shares import exact_interval
+from bootprob.metrics.decision_rates import decision_rates, trade_off
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.exceptions import UnattainableRateError
-from bootprob.metrics.rates import RateFloor, effective_rows
+from bootprob.intervals.shares import effective_rows
+from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["LeftOut", "conflict", "highest_threshold", "needed_shares", "score_threshold"]

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from bootprob.calibration import Sigmoid
 from bootprob.intervals import student_quantile
-from bootprob.metrics.rates import effective_rows
+from bootprob.intervals.shares import effective_rows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["TrueLogit"]

@@ -12,8 +12,8 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.exceptions import DataError
+from bootprob.intervals.shares import wilson_interval
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
-from bootprob.metrics.reliability import wilson_interval
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
