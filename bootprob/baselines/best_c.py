@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from bootprob.baselines.inner_cross_validation import cross_validate, inner_fold
 from bootprob.baselines.single_machine import SingleMachine, train_machine
 from bootprob.calibration.calibrated import both
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["BestCSVC"]
@@ -134,33 +134,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose C and train with it.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, p)
-            Training rows.
-        y : array_like, shape (n,)
-            Labels of two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or a
-            class of a single row (`DataError`).
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a machine was not solved to `tol`.
-        """
-        rows, positive, fitted = self._learned_table(X, y)
+    def _learn(self, rows: Floats, positive: Bools, table: dict[str, Any]) -> dict[str, Any]:
         random_state = check_random_state(self.random_state)
         C, gamma = self._grids(rows)
         if self.probability == "decision":
@@ -168,32 +142,28 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             found = cross_validate(
                 rows, positive, C, gamma, held_out, device=self.device, tol=self.tol
             )
-            fitted |= train_machine(
+            machine = train_machine(
                 rows, positive, found.C, found.gamma, device=self.device, tol=self.tol
             )
-            fitted |= {"C_": found.C, "cv_accuracy_": found.accuracy, "ensemble_": None}
-        else:
-            ensemble = BootstrapSVC.paper(
-                kernel=self.kernel,
-                C=C,
-                gamma="scale" if gamma is None else gamma,
-                accuracy_tolerance=0.0,
-                n_bootstraps=self.n_bootstraps,
-                device=self.device,
-                tol=self.tol,
-                random_state=random_state,
-            ).fit(rows, positive)
-            best = np.argmax(ensemble.weights_ > 0)
-            fitted |= {
-                "C_": float(ensemble.C_[best]),
-                "gamma_": None if ensemble.gamma_ is None else float(ensemble.gamma_[best]),
-                "cv_accuracy_": None,
-                "ensemble_": ensemble,
-                **dict.fromkeys(("coef_", "dual_coef_", "X_fit_", "intercept_")),
-            }
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
+            return machine | {"C_": found.C, "cv_accuracy_": found.accuracy, "ensemble_": None}
+        ensemble = BootstrapSVC.paper(
+            kernel=self.kernel,
+            C=C,
+            gamma="scale" if gamma is None else gamma,
+            accuracy_tolerance=0.0,
+            n_bootstraps=self.n_bootstraps,
+            device=self.device,
+            tol=self.tol,
+            random_state=random_state,
+        ).fit(rows, positive)
+        best = np.argmax(ensemble.weights_ > 0)
+        return {
+            "C_": float(ensemble.C_[best]),
+            "gamma_": None if ensemble.gamma_ is None else float(ensemble.gamma_[best]),
+            "cv_accuracy_": None,
+            "ensemble_": ensemble,
+            **dict.fromkeys(("coef_", "dual_coef_", "X_fit_", "intercept_")),
+        }
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities, shape (m, 2), in the order of `classes_`.

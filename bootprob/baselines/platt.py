@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bootprob.baselines.inner_cross_validation import CrossValidated, cross_validate, inner_folds
-from bootprob.baselines.single_machine import SingleMachine, train_machine
+from bootprob.baselines.single_machine import SingleMachine, machine_scores, train_machine
 from bootprob.calibration.calibrated import both
 from bootprob.calibration.logistic import fit_logistic, platt_targets
 from bootprob.exceptions import DataError
@@ -144,39 +144,14 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Choose C, train the machine and fit the sigmoid.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, p)
-            Training rows.
-        y : array_like, shape (n,)
-            Labels of two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or
-            too few rows of a class for cross-validation or the rows set aside (`DataError`).
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a machine was not solved to `tol`.
-        """
-        rows, positive, fitted = self._learned_table(X, y)
+    def _learn(self, rows: Floats, positive: Bools, table: dict[str, Any]) -> dict[str, Any]:
         random_state = check_random_state(self.random_state)
+        moved = {}
         if self.scores == "held-out":
             inside, outside = self._set_aside(positive, random_state)
             center, scale = center_and_scale(rows[inside], np.ones(len(inside)))
-            fitted["center_"] = fitted["center_"] + fitted["scale_"] * center
-            fitted["scale_"] = fitted["scale_"] * scale
+            moved["center_"] = table["center_"] + table["scale_"] * center
+            moved["scale_"] = table["scale_"] * scale
             rows = (rows - center) / scale
         else:
             inside = outside = np.arange(len(rows))
@@ -189,18 +164,23 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             device=self.device,
             tol=self.tol,
         )
-        for name, value in {**fitted, **machine}.items():
-            setattr(self, name, value)
         scores = (
-            found.scores if self.scores == "cross-validated" else self._score_rows(rows[outside])
+            found.scores
+            if self.scores == "cross-validated"
+            else machine_scores(machine, rows[outside])
         )
         weight = np.ones(len(outside))
         targets = platt_targets(positive[outside], weight)
         (slope,), intercept = fit_logistic(scores[None], targets, weight, jeffreys=False)
-        self.C_, self.cv_accuracy_ = found.C, found.accuracy
-        self.sigmoid_ = (float(slope), intercept)
-        self.sigmoid_rows_, self.sigmoid_scores_ = outside, scores
-        return self
+        return {
+            **moved,
+            **machine,
+            "C_": found.C,
+            "cv_accuracy_": found.accuracy,
+            "sigmoid_": (float(slope), intercept),
+            "sigmoid_rows_": outside,
+            "sigmoid_scores_": scores,
+        }
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities, shape (m, 2), in the order of `classes_`.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -138,33 +138,7 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
         self.cv = cv
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Count the posteriors, choose C and train.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, p)
-            Training rows.
-        y : array_like, shape (n,)
-            Labels of two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or a
-            class of a single row (`DataError`).
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a machine was not solved to its tolerance.
-        """
-        rows, positive, fitted = self._learned_table(X, y)
+    def _learn(self, rows: Floats, positive: Bools, table: dict[str, Any]) -> dict[str, Any]:
         C, gamma = self._grids(rows)
         held_out = inner_folds(positive, self.cv, check_random_state(self.random_state))
         # A training fold and, last, all rows: what is held out of each.
@@ -180,16 +154,13 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
             chosen, accuracy, machine = _linear(rows, positive, C, label, folds, scale)
         else:
             chosen, accuracy, machine = _kernel(rows, positive, C, gamma, label, folds, scale)
-        fitted |= machine | {
+        return machine | {
             "C_": float(C[chosen % len(C)]),
             "cv_accuracy_": accuracy.reshape(-1, len(C)),
             "posterior_": posterior[-1],
             "X_fit_": rows,
             "y_": positive.astype(np.int64),
         }
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities, shape (m, 2), in the order of `classes_`.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
+from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bootprob.baselines.inner_cross_validation import PAPER_C
@@ -19,7 +21,14 @@ from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Problem, fit, resolve_device
 
-__all__ = ["SingleMachine", "ascending", "fitted_machine", "kernel_of", "train_machine"]
+__all__ = [
+    "SingleMachine",
+    "ascending",
+    "fitted_machine",
+    "kernel_of",
+    "machine_scores",
+    "train_machine",
+]
 
 
 def kernel_of(rows: Floats, others: Floats, gamma: float | None) -> Floats:
@@ -93,6 +102,18 @@ def fitted_machine(
     }
 
 
+def machine_scores(machine: Mapping[str, Any], rows: Floats) -> Floats:
+    """Scores of standardised rows by what `train_machine` returned, shape (m,)."""
+    (intercept,) = machine["intercept_"]
+    if machine["coef_"] is not None:
+        return rows @ machine["coef_"][0] + intercept
+    known, [dual_coef] = machine["X_fit_"], machine["dual_coef_"]
+    found = np.empty(len(rows))
+    for block in row_blocks(len(rows), len(known)):
+        found[block] = kernel_of(rows[block], known, machine["gamma_"]) @ dual_coef + intercept
+    return found
+
+
 def ascending(name: str, grid: ArrayLike) -> Floats:
     """Check a grid of positive numbers and sort it, each once; `name` is for the error."""
     values = np.unique(np.asarray(grid, dtype=np.float64))
@@ -132,6 +153,49 @@ class SingleMachine:
         """
         return cls(**{"C": PAPER_C, **cls._paper, **overrides})
 
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Choose what the parameters leave open, and train.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+            Training rows.
+        y : array_like, shape (n,)
+            Labels of two classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For data that scikit-learn's checks refuse, a number of classes other than two, a grid
+            that is not positive, or too few rows of a class for cross-validation or for the rows
+            set aside (`DataError`).
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a machine was not solved to its tolerance.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        weight = np.ones(len(X))
+        classes, positive = encode_labels(y, weight)
+        center, scale = center_and_scale(X, weight)
+        table = {"classes_": classes, "center_": center, "scale_": scale}
+        # Nothing is assigned before everything is known: a refit that fails leaves it alone.
+        found = self._learn((X - center) / scale, positive, table)
+        for name, value in (table | found).items():
+            setattr(self, name, value)
+        return self
+
+    def _learn(self, rows: Floats, positive: Bools, table: dict[str, Any]) -> dict[str, Any]:
+        """Fitted attributes of standardised rows; `table` has "center_" and "scale_" of theirs."""
+        raise NotImplementedError
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Classes of the higher probability, shape (m,); ties go to ``classes_[0]``.
 
@@ -158,31 +222,6 @@ class SingleMachine:
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _learned_table(self, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Bools, dict[str, Any]]:
-        """Check and standardise a training table.
-
-        Returns
-        -------
-        rows : ndarray, shape (n, p)
-        positive : ndarray of bool, shape (n,)
-        fitted : dict
-            "classes_", "center_" and "scale_".
-        """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-        weight = np.ones(len(X))
-        classes, positive = encode_labels(y, weight)
-        center, scale = center_and_scale(X, weight)
-        return (
-            (X - center) / scale,
-            positive,
-            {
-                "classes_": classes,
-                "center_": center,
-                "scale_": scale,
-            },
-        )
-
     def _grids(self, rows: Floats) -> tuple[Floats, Floats | None]:
         """Grids of C and γ, ascending; None in place of γ for the linear kernel."""
         C = ascending("C", c_grid(self.C))
@@ -197,12 +236,4 @@ class SingleMachine:
 
     def _score_rows(self, rows: Floats) -> Floats:
         """Scores of standardised rows, shape (m,)."""
-        if self.coef_ is not None:
-            return rows @ self.coef_[0] + self.intercept_[0]
-        assert self.dual_coef_ is not None
-        assert self.X_fit_ is not None
-        found = np.empty(len(rows))
-        for block in row_blocks(len(rows), len(self.X_fit_)):
-            kernel = kernel_of(rows[block], self.X_fit_, self.gamma_)
-            found[block] = kernel @ self.dual_coef_[0] + self.intercept_[0]
-        return found
+        return machine_scores(vars(self), rows)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,7 +16,7 @@ from bootprob.baselines.hinge_posterior import PriorColumns, chained_evidence, g
 from bootprob.baselines.laplace_evidence import laplace_evidence
 from bootprob.baselines.single_machine import SingleMachine, ascending, train_machine
 from bootprob.calibration.calibrated import both
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Kernel
 
@@ -160,33 +160,7 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Maximise the evidence, train the machine and draw from its posterior.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, p)
-            Training rows.
-        y : array_like, shape (n,)
-            Labels of two classes.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or a
-            grid that is not positive (`DataError`).
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a machine was not solved to `tol`.
-        """
-        rows, positive, fitted = self._learned_table(X, y)
+    def _learn(self, rows: Floats, positive: Bools, table: dict[str, Any]) -> dict[str, Any]:
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         C, gammas = self._grids(rows)
@@ -210,14 +184,14 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
                 )
             a, c = divmod(int(np.argmax(log_evidence)), len(C))
         cost = float(C[c] * amplitude[a] / prior.mean_square)
-        fitted |= train_machine(rows, positive, cost, gamma, device=self.device, tol=self.tol)
+        machine = train_machine(rows, positive, cost, gamma, device=self.device, tol=self.tol)
         draws = None
         if self.probability == "average":
             start = np.zeros((1, columns.shape[1] + 1))
             path = gibbs(columns, label, C[[c]], amplitude[[a]], start, rng)
             kept = [next(path)[0][0] for _ in range(self.n_draws + self.n_draws // 5)]
             draws = np.array(kept[self.n_draws // 5 :])
-        fitted |= {
+        return machine | {
             "C_": float(C[c]),
             "amplitude_": float(amplitude[a]),
             "log_evidence_": log_evidence,
@@ -225,9 +199,6 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             "prior_": prior,
             "X_fit_": rows,
         }
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """Class probabilities, shape (m, 2), in the order of `classes_`.
