@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Cell", "FigureTable"]
+from bootprob.report.wording import count, number, percent
+
+__all__ = [
+    "Cell",
+    "FigureTable",
+    "between_cell",
+    "count_cell",
+    "number_cell",
+    "share_cell",
+    "signed_cell",
+]
 
 
 @dataclass(frozen=True)
@@ -31,3 +41,28 @@ class FigureTable:
     label: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+
+def share_cell(value: float, digits: int = 1) -> Cell:
+    """A share in per cent."""
+    return Cell(percent(value, digits), value)
+
+
+def count_cell(value: float) -> Cell:
+    """A number of things."""
+    return Cell(count(value), value)
+
+
+def number_cell(value: float) -> Cell:
+    """A parameter."""
+    return Cell(number(value), value)
+
+
+def signed_cell(value: float) -> Cell:
+    """A number with two decimals and its sign."""
+    return Cell(f"{value:.2f}".replace("-", "−"), value)
+
+
+def between_cell(edges: list[float], k: int) -> Cell:
+    """From an edge to the next, in per cent."""
+    return Cell(f"{percent(edges[k], 0)} to {percent(edges[k + 1], 0)}")

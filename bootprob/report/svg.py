@@ -16,10 +16,11 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import PercentFormatter
 
 from bootprob.report.figure_table import FigureTable
 
-__all__ = ["COLORS", "Picture", "draw_picture"]
+__all__ = ["COLORS", "Picture", "draw_picture", "percent_axis"]
 
 WIDTH = 4.4  # inches: two figures fit beside each other on a desktop, one on a phone
 
@@ -128,3 +129,8 @@ def _inline(svg: str, name: str, alt: str) -> Picture:
     body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
     body = body.replace("url(#", f"url(#{name}-")
     return Picture(svg=body.strip(), view_box=head[1], alt=alt)
+
+
+def percent_axis(decimals: int | None = None) -> PercentFormatter:
+    """Ticks of an axis of shares."""
+    return PercentFormatter(1, decimals=decimals, symbol="\u202f%")

@@ -12,23 +12,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
-from bootprob.ensemble.out_of_bag_proba import controlled_decisions, cross_fitted_proba
+from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.metrics.intervals import (
     log_loss_difference,
-    metric_intervals,
 )
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
-from bootprob.metrics.reliability import calibration_error_by_chance, reliability_curve
-from bootprob.report.model.control import control_content, held_out_content
-from bootprob.report.model.single_rows import row_histograms, row_intervals
+from bootprob.report.model.sections import SECTIONS
+from bootprob.report.model.sections.section import Measured
 from bootprob.report.plain import plain
-from bootprob_gpu import Status
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -40,7 +35,6 @@ FORMAT_VERSION = 1
 LEVEL = 0.95
 
 _N_NAMES = 60  # feature names listed; a table of genes has thousands
-_N_PROBABILITY_BINS = 20
 
 
 def report_content(
@@ -122,13 +116,8 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
 
 
 def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
-    y, weights = model.y_, model.sample_weight_
-    probability, vote = cross_fitted_proba(model), model.oob_vote_proba_[:, 1]
-    decided = controlled_decisions(model)
-    decided = probability > 0.5 if decided is None else decided
-    by_chance, by_chance_upper = calibration_error_by_chance(probability, weights)
-    calibrated = model.calibration is not None
-    return {
+    of = Measured(model, LEVEL, held_out, cross_fitted_proba(model))
+    found = {
         "label": label,
         "kernel": str(model.kernel),
         "feature_map": _feature_map(model),
@@ -137,25 +126,10 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_parameter_values": int(model.accuracy_.shape[1]),
-        "metrics": {k: asdict(m) for k, m in out_of_bag_intervals(model, LEVEL).items()},
-        "decision_threshold": model.decision_threshold_,
-        "control": control_content(model, LEVEL, held_out),
-        "held_out": held_out_content(model, LEVEL, held_out),
-        "vote_metrics": {
-            k: asdict(m) for k, m in metric_intervals(y, vote, weights, LEVEL).items()
-        },
-        "calibration_error_by_chance": {"mean": by_chance, "upper": by_chance_upper},
-        "confusion": _confusion(y == 1, decided, np.isfinite(probability) & (weights > 0)),
-        "reliability": {
-            "probability": _reliability(y, probability, weights) if calibrated else None,
-            "vote": _reliability(y, vote, weights),
-        },
-        "grid": _grid(model),
-        "histograms": row_histograms(model),
-        "intervals": row_intervals(model, LEVEL),
-        "convergence": _convergence(model),
-        "provenance": _provenance(model),
     }
+    for section in SECTIONS:
+        found |= section.content(of)
+    return found
 
 
 def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
@@ -174,73 +148,6 @@ def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
         "kind": "Nyström" if nystroem else "random features",
         "n_components": len(model.feature_map_["landmarks" if nystroem else "phases"]),
         "error": model.feature_map_error_,
-    }
-
-
-def _confusion(
-    positive: NDArray[np.bool_], decided: NDArray[np.bool_], known: NDArray[np.bool_]
-) -> dict[str, int]:
-    """Rows, not weights, by true class and decision; rows never out of bag are left out."""
-    return {
-        "true_positive": int((decided & positive & known).sum()),
-        "false_negative": int((~decided & positive & known).sum()),
-        "false_positive": int((decided & ~positive & known).sum()),
-        "true_negative": int((~decided & ~positive & known).sum()),
-    }
-
-
-def _reliability(
-    y: NDArray[Any], p: NDArray[np.float64], weights: NDArray[np.float64]
-) -> dict[str, Any]:
-    seen = ~np.isnan(p)
-    counts, edges = np.histogram(
-        np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]
-    )
-    return {
-        "bins": asdict(reliability_curve(y, p, weights, level=LEVEL)),
-        "distribution": {"edges": edges, "share": counts / counts.sum()},
-    }
-
-
-def _grid(model: BootstrapSVC) -> dict[str, Any]:
-    """Out-of-bag accuracy over the bootstrap samples and ensemble weight, per model column."""
-    lower, upper = np.nanquantile(model.accuracy_, [0.1, 0.9], axis=0)
-    return {
-        "C": model.C_,
-        "gamma": model.gamma_,
-        "accuracy": np.nanmean(model.accuracy_, axis=0),
-        "accuracy_tenth": lower,
-        "accuracy_ninetieth": upper,
-        "weight": model.weights_,
-        "weighting": model.weighting,
-    }
-
-
-def _convergence(model: BootstrapSVC) -> dict[str, Any]:
-    certificates = model.certificates_
-    status = certificates["status"]
-    return {
-        "n_models": status.size,
-        "n_unsolved": int((~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))).sum()),
-        "not_converged": [
-            {"status": s.name, "count": int((status == s).sum()), "advice": s.advice}
-            for s in Status
-            if s != Status.CONVERGED and (status == s).any()
-        ],
-        "largest_gap": certificates["gap"].max(),
-        "median_iterations": np.median(certificates["n_iter"]),
-        "largest_iterations": certificates["n_iter"].max(),
-    }
-
-
-def _provenance(model: BootstrapSVC) -> dict[str, Any]:
-    return {
-        "entropy": model.entropy_,
-        "device": model.device_,
-        "fit_seconds": model.fit_seconds_,
-        "n_redrawn": model.n_redrawn_,
-        "versions": dict(sorted(model.versions_.items())),
-        "parameters": dict(sorted(model.get_params(deep=False).items())),
     }
 
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bootprob.report.model import figures
 from bootprob.report.model.content import report_content
-from bootprob.report.model.trade_off import trade_off
+from bootprob.report.model.sections import SECTIONS
+from bootprob.report.model.sections.section import Drawn
 from bootprob.report.page import check_page, render, write_page
 
 if TYPE_CHECKING:
@@ -66,15 +66,14 @@ def write_report(
 
 
 def _render(content: dict[str, Any], numbers_name: str) -> str:
-    classes = content["data"]["negative_class"], content["data"]["positive_class"]
-    pictures = [
-        {
-            "reliability": figures.reliability(model, f"r{k}", classes[1]),
-            "grid": figures.grid(model, f"g{k}", content["models"]),
-            "histograms": figures.histograms(model, f"h{k}", classes),
-            "intervals": figures.intervals(model, f"i{k}", classes),
-            "trade_off": trade_off(model, f"t{k}"),
-        }
-        for k, model in enumerate(content["models"])
-    ]
-    return render("model/page.html", content, pictures=pictures, numbers_name=numbers_name)
+    pictures = []
+    for number in range(len(content["models"])):
+        of = Drawn(content, number)
+        pictures.append({k: v for each in SECTIONS for k, v in each.pictures(of).items()})
+    return render(
+        "model/page.html",
+        content,
+        sections=[section for section in SECTIONS if section.is_shown(content)],
+        pictures=pictures,
+        numbers_name=numbers_name,
+    )

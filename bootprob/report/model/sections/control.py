@@ -10,34 +10,25 @@ import numpy as np
 from bootprob.ensemble.controlled_rates import ControlledRate, rates_under_control
 from bootprob.metrics.decision_rates import ClassRate, decision_rates, trade_off
 from bootprob.metrics.intervals import metric_intervals
+from bootprob.report.model.sections.section import Drawn, Measured, Section
+from bootprob.report.model.sections.trade_off import trade_off as trade_off_picture
+from bootprob.report.svg import Picture
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
-    from bootprob.tables.held_out import HeldOut
 
-__all__ = ["control_content", "held_out_content"]
+__all__ = ["SECTION"]
 
 _SAME = 1e-6  # relative gap below which a constraint cost nothing: the solver's tolerance
 
 
-def control_content(
-    model: BootstrapSVC, level: float, held_out: HeldOut | None
-) -> dict[str, Any] | None:
-    """Rates, the curve that they lie on, and what control does to decisions and machines.
+def _content(of: Measured) -> dict[str, Any]:
+    return {"control": _control(of), "held_out": _held_out(of)}
 
-    Parameters
-    ----------
-    model : BootstrapSVC
-        Fitted.
-    level : float
-        Level of the intervals.
-    held_out : HeldOut or None
 
-    Returns
-    -------
-    dict or None
-        None without control.
-    """
+def _control(of: Measured) -> dict[str, Any] | None:
+    """Rates, the curve that they lie on, and what control does to decisions and machines."""
+    model, level, held_out = of.model, of.level, of.held_out
     if model.control is None:
         return None
     set_aside: dict[str, ClassRate] = {}
@@ -58,10 +49,9 @@ def control_content(
     }
 
 
-def held_out_content(
-    model: BootstrapSVC, level: float, held_out: HeldOut | None
-) -> dict[str, Any] | None:
+def _held_out(of: Measured) -> dict[str, Any] | None:
     """Metrics of a model on rows set aside, or None where there are none."""
+    model, level, held_out = of.model, of.level, of.held_out
     if held_out is None:
         return None
     positive = held_out.positive_rows(model)
@@ -101,3 +91,14 @@ def _machines(model: BootstrapSVC) -> dict[str, Any] | None:
         "ninetieth_gap": float(np.quantile(gap, 0.9)),
         "largest_gap": float(gap.max()),
     }
+
+
+def _pictures(of: Drawn) -> dict[str, Picture | None]:
+    return {"trade_off": trade_off_picture(of.model, of.name("t"))}
+
+
+def _is_shown(content: dict[str, Any]) -> bool:
+    return any(model["control"] for model in content["models"])
+
+
+SECTION = Section("control", "Rates under control", _content, _pictures, _is_shown)

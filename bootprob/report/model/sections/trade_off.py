@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from bootprob.report.model.figure_tables import trade_off_tables
-from bootprob.report.svg import COLORS, Picture, draw_picture
+from bootprob.report.figure_table import Cell, FigureTable, share_cell
+from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
 from bootprob.report.wording import percent
 
 __all__ = ["trade_off"]
@@ -60,7 +59,7 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
             ylabel="sensitivity (true positive rate)",
         )
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(PercentFormatter(1, decimals=0, symbol="\u202f%"))
+            axis.set_major_formatter(percent_axis(0))
         ax.legend(loc="lower right", handletextpad=0.2, borderaxespad=0.2)
 
     said = "; ".join(
@@ -77,7 +76,7 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
         f"{wanted}. {said[0].upper()}{said[1:]}."
     )
     reached = [(_POINTS[key][0].capitalize(), tpr[key], tnr[key]) for key in reversed(points)]
-    return draw_picture(draw, 4.1, name, alt, trade_off_tables(curve, reached))
+    return draw_picture(draw, 4.1, name, alt, _tables(curve, reached))
 
 
 def _draw_wanted(ax: Axes, tpr: float | None, tnr: float | None) -> None:
@@ -122,3 +121,35 @@ def _draw_point(ax: Axes, key: str, tpr: dict[str, float], tnr: dict[str, float]
 
 def _reached(rate: dict[str, float]) -> str:
     return f"{percent(rate['value'])} ({percent(rate['lower'])} to {percent(rate['upper'])})"
+
+
+def _tables(
+    curve: dict[str, Any], points: list[tuple[str, dict[str, Any], dict[str, Any]]]
+) -> tuple[FigureTable, ...]:
+    """The points of the figure of control, and its curve.
+
+    Parameters
+    ----------
+    curve : dict
+        The content's "curve" of control.
+    points : list of tuple
+        What each point is, its true positive and its true negative rate.
+    """
+    named = []
+    for label, *rates in points:
+        shares = (rate[name] for rate in rates for name in ("value", "lower", "upper"))
+        named.append((Cell(label), *map(share_cell, shares)))
+    along = zip(curve["sensitivity"], curve["specificity"], strict=True)
+    interval = ("from", "to")
+    return (
+        FigureTable(
+            "Rates reached",
+            ("", "Sensitivity", *interval, "Specificity", *interval),
+            tuple(named),
+        ),
+        FigureTable(
+            "Rates at any threshold",
+            ("Sensitivity", "Specificity"),
+            tuple(tuple(map(share_cell, pair)) for pair in along),
+        ),
+    )

@@ -1,0 +1,33 @@
+"""Was every machine solved? Certificates, and what to do about those that were not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bootprob.report.model.sections.section import Measured, Section
+from bootprob_gpu import Status
+
+__all__ = ["SECTION"]
+
+
+def _content(of: Measured) -> dict[str, Any]:
+    certificates = of.model.certificates_
+    status = certificates["status"]
+    convergence = {
+        "n_models": status.size,
+        "n_unsolved": int((~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))).sum()),
+        "not_converged": [
+            {"status": s.name, "count": int((status == s).sum()), "advice": s.advice}
+            for s in Status
+            if s != Status.CONVERGED and (status == s).any()
+        ],
+        "largest_gap": certificates["gap"].max(),
+        "median_iterations": np.median(certificates["n_iter"]),
+        "largest_iterations": certificates["n_iter"].max(),
+    }
+    return {"convergence": convergence}
+
+
+SECTION = Section("convergence", "Convergence", _content)

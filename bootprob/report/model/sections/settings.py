@@ -1,0 +1,162 @@
+"""Which settings carry the answer? Accuracy and weight of each value of the grid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bootprob.report.figure_table import FigureTable, number_cell, share_cell
+from bootprob.report.model.sections.section import Drawn, Measured, Section
+from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.report.wording import number
+
+__all__ = ["SECTION"]
+
+NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
+_NEGLIGIBLE = 0.0005  # a weight that would be shown as 0.0 %
+
+
+def _content(of: Measured) -> dict[str, Any]:
+    """Out-of-bag accuracy over the bootstrap samples and ensemble weight, per model column."""
+    model = of.model
+    lower, upper = np.nanquantile(model.accuracy_, [0.1, 0.9], axis=0)
+    grid = {
+        "C": model.C_,
+        "gamma": model.gamma_,
+        "accuracy": np.nanmean(model.accuracy_, axis=0),
+        "accuracy_tenth": lower,
+        "accuracy_ninetieth": upper,
+        "weight": model.weights_,
+        "weighting": model.weighting,
+    }
+    return {"grid": grid}
+
+
+def _pictures(of: Drawn) -> dict[str, Picture | None]:
+    return {"grid": _picture(of.model, of.name("g"), of.models)}
+
+
+def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> Picture:
+    """Out-of-bag accuracy and ensemble weight per C; as two maps where γ has a grid too.
+
+    Parameters
+    ----------
+    model, name
+        An entry of ``content["models"]``, and the prefix of all ids in the SVG.
+    models : list of dict
+        All models of the page: their figures share the scales of accuracy and weight.
+    """
+    values = model["grid"]
+    lowest = min(min(other["grid"]["accuracy_tenth"]) for other in models)
+    highest = max(max(other["grid"]["accuracy_ninetieth"]) for other in models)
+    heaviest = max(max(other["grid"]["weight"]) for other in models)
+    margin = 0.06 * max(highest - lowest, 0.01)
+    gammas = sorted(set(values["gamma"] or []))
+    if len(gammas) > 1:
+        return _grid_maps(values, gammas, name)
+    labels = [number(c) for c in values["C"]]
+    x = np.arange(len(labels))
+    accuracy, weight = np.asarray(values["accuracy"]), np.asarray(values["weight"])
+    lower, upper = np.asarray(values["accuracy_tenth"]), np.asarray(values["accuracy_ninetieth"])
+
+    def draw(figure: Figure) -> None:
+        top, bottom = figure.subplots(
+            2, 1, sharex=True, gridspec_kw={"height_ratios": [1.4, 1], "hspace": 0.16}
+        )
+        top.vlines(x, lower, upper, color=FAINT, linewidth=4.0)
+        top.plot(x, accuracy, color=INK, marker="o", markersize=4.5, linewidth=0.9)
+        top.set(ylabel="accuracy", ylim=(lowest - margin, highest + margin))
+        top.yaxis.set_major_formatter(percent_axis())
+        top.tick_params(axis="x", bottom=False)
+        bottom.bar(x, weight, width=0.7, color=NEGATIVE)
+        bottom.plot(
+            x[weight < _NEGLIGIBLE],
+            np.zeros((weight < _NEGLIGIBLE).sum()),
+            linestyle="none",
+            marker="x",
+            color=VOTE,
+            markersize=4.0,
+            clip_on=False,
+        )
+        bottom.set(ylabel="weight", xlabel="C", ylim=(0, 1.06 * heaviest))
+        bottom.yaxis.set_major_formatter(percent_axis(0))
+        step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
+        bottom.set_xticks(x[::step], labels[::step])
+
+    listed = "; ".join(
+        f"C = {c}: accuracy {a:.1%}, weight {w:.1%}"
+        for c, a, w in zip(labels, accuracy, weight, strict=True)
+    )
+    alt = f"Out-of-bag accuracy and weight for each C. {listed}."
+    return draw_picture(draw, 3.3, name, alt, (_table(values),))
+
+
+def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Picture:
+    """Two maps, γ down and C across, every cell with its number."""
+    costs = sorted(set(values["C"]))
+    shape = len(gammas), len(costs)
+    row = np.searchsorted(gammas, values["gamma"])
+    column = np.searchsorted(costs, values["C"])
+    accuracy, weight = np.full(shape, np.nan), np.full(shape, np.nan)
+    accuracy[row, column], weight[row, column] = values["accuracy"], values["weight"]
+    labels = [number(c) for c in costs]
+    step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.48 / len(gammas)})
+        titles = ("accuracy out of bag, %", "weight, %")
+        for ax, cells, title in zip(axes, (accuracy, weight), titles, strict=True):
+            shade = ax.pcolormesh(
+                np.arange(len(costs) + 1) - 0.5,
+                np.arange(len(gammas) + 1) - 0.5,
+                cells,
+                cmap="Blues",
+                edgecolors="white",
+                linewidth=1.0,
+            )
+            shade.set_clim(np.nanmin(cells), np.nanmax(cells) + 1e-9)
+            middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
+            for (i, j), cell in np.ndenumerate(cells):
+                colour = "white" if cell > middle else INK
+                text = f"{100 * cell:.0f}" if cell >= _NEGLIGIBLE else "·"
+                ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
+            ax.set_title(title, loc="left")
+            ax.set_yticks(range(len(gammas)), [number(g) for g in gammas])
+            ax.set_ylabel("γ")
+            ax.spines[:].set_visible(False)
+            ax.tick_params(length=0)
+        axes[-1].set_xticks(range(0, len(costs), step), labels[::step])
+        axes[-1].set_xlabel("C")
+
+    listed = "; ".join(
+        f"C = {number(c)}, γ = {number(g)}: accuracy {a:.1%}, weight {w:.1%}"
+        for c, g, a, w in zip(
+            values["C"], values["gamma"], values["accuracy"], values["weight"], strict=True
+        )
+    )
+    alt = f"Out-of-bag accuracy and weight for each C and γ. {listed}."
+    return draw_picture(draw, 1.6 + 0.42 * len(gammas), name, alt, (_table(values),))
+
+
+def _table(grid: dict[str, Any]) -> FigureTable:
+    """Accuracy and weight of each C, or each pair of C and γ.
+
+    Parameters
+    ----------
+    grid : dict
+        The content's "grid".
+    """
+    gamma = grid["gamma"]
+    rows = []
+    for k, C in enumerate(grid["C"]):
+        setting = [number_cell(C)] if gamma is None else [number_cell(C), number_cell(gamma[k])]
+        accuracy = (grid[name][k] for name in ("accuracy", "accuracy_tenth", "accuracy_ninetieth"))
+        rows.append((*setting, *map(share_cell, accuracy), share_cell(grid["weight"][k])))
+    of_samples = ("Accuracy", "A tenth of the samples below", "A tenth above")
+    settings = ("C",) if gamma is None else ("C", "γ")
+    return FigureTable("Accuracy and weight", (*settings, *of_samples, "Weight"), tuple(rows))
+
+
+SECTION = Section("settings", "Settings", _content, _pictures)
