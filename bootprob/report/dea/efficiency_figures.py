@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator
 
-from bootprob.report.svg import COLORS, Picture, draw_picture
+from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
 from bootprob.report.wording import short
 
 __all__ = ["cross", "peers", "scores", "weights"]
@@ -120,7 +120,7 @@ def weights(efficiency: dict[str, Any]) -> Picture:
             ax.spines["left"].set_visible(False)
             ax.tick_params(axis="y", length=0)
         axes[1].set_xlabel("mean share of the weighted sum")
-        axes[1].xaxis.set_major_formatter(PercentFormatter(1, symbol="\u202f%"))
+        axes[1].xaxis.set_major_formatter(percent_axis())
 
     listed = "; ".join(
         f"{one['name']} {one['share']:.1%}" for side in drawn.values() for one in reversed(side)

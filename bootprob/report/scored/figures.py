@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from bootprob.report.svg import COLORS, Picture, draw_picture
+from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
 from bootprob.report.wording import percent, probability, short
 
 __all__ = ["deciles", "distribution", "undecided", "widths"]
@@ -44,7 +43,7 @@ def distribution(content: dict[str, Any]) -> Picture:
             ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
         ax.set(xlim=(-0.02, 1.02), ylabel="share of rows", xlabel=_of_positive(content))
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(_percent_axis())
+            axis.set_major_formatter(percent_axis())
 
     listed = ", ".join(
         f"{percent(s)} between {percent(a, 0)} and {percent(b, 0)}"
@@ -76,7 +75,7 @@ def widths(content: dict[str, Any]) -> Picture:
             xlim=(0, histogram["edges"][used[-1] + 1]), ylabel="rows", xlabel="width of interval"
         )
         for axis in (top.xaxis, top.yaxis, bottom.xaxis, bottom.yaxis):
-            axis.set_major_formatter(_percent_axis())
+            axis.set_major_formatter(percent_axis())
 
     listed = "; ".join(
         f"probabilities from {percent(b['from'], 0)} to {percent(b['to'], 0)}: "
@@ -108,7 +107,7 @@ def undecided(content: dict[str, Any]) -> Picture | None:
         ax.set_yticks(height, [f"{row['row']:,}" for row in rows])
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.8, len(rows) - 0.3), ylabel="row")
         ax.set_xlabel(_of_positive(content))
-        ax.xaxis.set_major_formatter(_percent_axis())
+        ax.xaxis.set_major_formatter(percent_axis())
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
 
@@ -136,7 +135,7 @@ def deciles(content: dict[str, Any]) -> Picture | None:
         ax.set(ylabel="share of rows", ylim=(0, 1.15 * max(new.max(), old.max())))
         ax.set_xticks(x, [_up_to(b) for b in bins], rotation=45, ha="right")
         ax.set_xlabel("out-of-bag probability of the training rows, up to")
-        ax.yaxis.set_major_formatter(_percent_axis())
+        ax.yaxis.set_major_formatter(percent_axis())
 
     listed = "; ".join(
         f"up to {_up_to(b)}: {percent(b['scored'])} scored, {percent(b['training'])} training"
@@ -152,7 +151,3 @@ def _up_to(of_bin: dict[str, Any]) -> str:
 def _of_positive(content: dict[str, Any]) -> str:
     name = content["classes"]["positive"]
     return "probability" if name is None else f"probability of {short(name)}"
-
-
-def _percent_axis() -> PercentFormatter:
-    return PercentFormatter(1, decimals=None, symbol="\u202f%")
