@@ -1,16 +1,13 @@
 """The code in README and docs runs as it stands there; tables are what was measured."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "gpu" / "benchmarks"))
-
-import coverage_document
-from promise_tables import TABLES, with_table
+from docs.studies.coverage import document as coverage_document
+from docs.studies.coverage.promise_tables import TABLES, with_table
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

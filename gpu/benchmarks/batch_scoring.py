@@ -1,6 +1,6 @@
 """Files scored from end to end, beside the engine on the same rows in memory.
 
-    python gpu/benchmarks/batch_scoring.py [--rows 10000000] [--folder FOLDER]
+    python -m gpu.benchmarks.batch_scoring [--rows 10000000] [--folder FOLDER]
 
 Makes a Parquet folder of 20 numeric and 2 categorical columns, fits the default model (linear,
 B = 500) to 1,000 more such rows, and scores the folder to a folder of Parquet files: probability,
@@ -25,13 +25,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from documents import render
-from environment import ROOT, describe
 
 from bootprob.batch_scoring import ScoringOptions, ScoringSummary, score_dataset
 from bootprob.batch_scoring.row_scoring import rows_at_once
 from bootprob.cli.console import peak_memory
 from bootprob.tables.model import TableModel
+from gpu.benchmarks.common.documents import render
+from gpu.benchmarks.common.environment import describe
+from gpu.benchmarks.common.places import ROOT
 
 RESULT = ROOT / "docs" / "results" / "batch_scoring.json"
 DOCUMENT = ROOT / "docs" / "batch_scoring_rates.md"
@@ -126,7 +127,9 @@ def main(n: int, within: Path | None) -> None:
     """Measure and write both documents."""
     found = measure(n, within)
     RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    DOCUMENT.write_text(render("batch_scoring.md.jinja", found=found), encoding="utf-8")
+    DOCUMENT.write_text(
+        render("gpu/benchmarks/batch_scoring.md.jinja", found=found), encoding="utf-8"
+    )
     print(json.dumps(found, indent=1))
 
 

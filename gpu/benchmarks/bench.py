@@ -1,6 +1,6 @@
 """Ours and the peers on the same problems in one run; writes docs/benchmarks.md and its JSON.
 
-    python gpu/benchmarks/bench.py [--quick] [--only JOB ...] [--docs FOLDER]
+    python -m gpu.benchmarks.bench [--quick] [--only JOB ...] [--docs FOLDER]
 
 Ours runs first, each job in a process of its own; then peer after peer through all jobs. `--quick`
 shrinks everything, to see that it works; its numbers mean nothing.
@@ -20,20 +20,18 @@ from typing import TYPE_CHECKING, Any
 
 # Processes of the peers import this file: what is heavy is imported by those who need it.
 if TYPE_CHECKING:
-    from workloads import Workload
+    from gpu.benchmarks.workloads import Workload
 
-HERE = Path(__file__).parent
-_SCRIPTS = {"growth": "growth.py", "scoring": "scoring_jobs.py"}
+_MODULES = {"growth": "growth", "scoring": "scoring_jobs"}
 
 
 def main() -> None:
-    from environment import cores, describe
-    from our_timing import compile_seconds
-    from peers import installed
-    from workloads import WORKLOADS, absent, make
-
-    from report import DOCS
-    from report import main as write_document
+    from gpu.benchmarks.common.environment import cores, describe
+    from gpu.benchmarks.our_timing import compile_seconds
+    from gpu.benchmarks.peers import installed
+    from gpu.benchmarks.report import DOCS
+    from gpu.benchmarks.report import main as write_document
+    from gpu.benchmarks.workloads import WORKLOADS, absent, make
 
     arguments = _arguments(list(WORKLOADS))
     docs = arguments.docs or DOCS
@@ -86,7 +84,7 @@ def _ours(name: str, into: Path, *, quick: bool) -> tuple[dict[str, Any], Any]:
     """Our measurements of a job, and lower bounds of its optima."""
     import numpy as np
 
-    _run("our_timing.py", name, into=into, quick=quick)
+    _run("our_timing", name, into=into, quick=quick)
     ours = json.loads((into / f"{name}.json").read_text(encoding="utf-8"))
     _say(f"{ours['title']}: ours {ours['default gap']['seconds']:.2f} s")
     return {"ours": ours, "peers": {}}, np.load(into / f"{name}.npy")
@@ -96,8 +94,8 @@ def _peer(
     key: str, workloads: dict[str, Workload], duals: dict[str, Any], on: list[int]
 ) -> list[tuple[str, dict[str, Any]]]:
     """One peer through all jobs that it can do, with the same processes throughout."""
-    from peer_timing import crews, time_peer
-    from peers import load
+    from gpu.benchmarks.peer_timing import crews, time_peer
+    from gpu.benchmarks.peers import load
 
     found = []
     with ExitStack() as stack:
@@ -112,15 +110,15 @@ def _peer(
 
 
 def _part(name: str, into: Path, *, quick: bool) -> Any:
-    """What a script that has no peers writes."""
+    """What a module that has no peers writes."""
     _say(name)
-    _run(_SCRIPTS[name], into=into, quick=quick)
+    _run(_MODULES[name], into=into, quick=quick)
     return json.loads((into / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def _run(script: str, *positional: str, into: Path, quick: bool) -> None:
-    """Run a script of this folder in a process of its own, with memory and threads of its own."""
-    command = [sys.executable, str(HERE / script), *positional, "--into", str(into)]
+def _run(module: str, *positional: str, into: Path, quick: bool) -> None:
+    """Run a module of this folder in a process of its own, with memory and threads of its own."""
+    command = [sys.executable, "-m", f"gpu.benchmarks.{module}", *positional, "--into", str(into)]
     subprocess.run([*command, *(["--quick"] if quick else [])], check=True)
 
 

@@ -1,6 +1,6 @@
 """Train the full ensemble on every data set at hand and report what was not solved.
 
-    python gpu/benchmarks/convergence.py [--kernel linear|rbf] [NAME ...]
+    python -m gpu.benchmarks.convergence [--kernel linear|rbf] [NAME ...]
 
 Writes docs/results/convergence.json: for each data set and kernel the largest relative duality gap
 of the 5,500 models, how many did not converge, and the seconds taken. RBF beyond 2,000 rows is
@@ -12,15 +12,15 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 from bootprob import BootstrapSVC
 from bootprob_gpu import Status
-from datasets import LOADERS
+from gpu.benchmarks.common.datasets import LOADERS
+from gpu.benchmarks.common.places import DOCS
 
-OUT = Path(__file__).parents[2] / "docs" / "results" / "convergence.json"
+OUT = DOCS / "results" / "convergence.json"
 RBF_ROWS = 2000
 
 

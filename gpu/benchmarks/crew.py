@@ -15,9 +15,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import numpy as np
-from peers import Peer, load
-from svm import Kernel, Machine
 from threadpoolctl import threadpool_limits
+
+from gpu.benchmarks.peers import Peer, load
+from gpu.benchmarks.svm import Kernel, Machine
 
 __all__ = ["Crew", "Timed"]
 

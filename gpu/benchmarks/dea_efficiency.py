@@ -1,6 +1,6 @@
 """Efficiencies of many units: all in one batch beside one linear program after the other.
 
-    python gpu/benchmarks/dea_efficiency.py [--device cpu] [--units 200 1000 3000 10000]
+    python -m gpu.benchmarks.dea_efficiency [--device cpu] [--units 200 1000 3000 10000]
 
 The peers, in the same run: HiGHS, each unit's program started from the basis of the one before
 (highspy), and SciPy's `linprog`, each from nothing, which is what one would write first. Of large
@@ -20,15 +20,16 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import documents
 import numpy as np
-from study_results import DOCS, save
 
 from bootprob.dea import Panel, efficiency
 from bootprob.dea.efficiencies.envelopment import EnvelopmentSide
 from bootprob.dea.efficiencies.program import Returns, unit_program
 from bootprob.dea.efficiencies.solvers import Linprog
 from bootprob.runtime.files import replace_when_complete
+from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.study_results import save
 
 __all__ = ["main", "measure", "random_panel"]
 
@@ -60,7 +61,7 @@ def main(sizes: Sequence[int] = SIZES, device: str = "cpu", docs: Path = DOCS) -
                 cases.append(measure(random_panel(K, N, M), returns, device))
                 print(cases[-1], flush=True)
                 save(docs / "results" / FILE, COMMAND, {"device": device, "cases": cases})
-    text = documents.render("dea_efficiency.md.jinja", device=device, cases=cases)
+    text = documents.render("gpu/benchmarks/dea_efficiency.md.jinja", device=device, cases=cases)
     with replace_when_complete(docs / "dea_efficiency.md") as file:
         file.write(text.encode())
 

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from gpu.benchmarks.common.places import ROOT
+
 __all__ = ["FOLDER", "newest"]
 
-FOLDER = Path(__file__).parents[1] / "results"
+FOLDER = ROOT / "gpu" / "results"
 
 _TIMES = (
     "linear training times",

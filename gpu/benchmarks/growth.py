@@ -1,8 +1,8 @@
 """How our training time grows with n, p, B and R, each varied alone.
 
-    python growth.py --into FOLDER [--quick]
+    python -m gpu.benchmarks.growth --into FOLDER [--quick]
 
-Writes FOLDER/growth.json; `report.py` draws it.
+Writes FOLDER/growth.json; `report` draws it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from our_timing import time_best
-from synthetic import mixed_columns
 
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Problem, fit, scale_gamma
+from gpu.benchmarks.our_timing import time_best
+from gpu.benchmarks.synthetic import mixed_columns
 
 __all__ = ["BASE", "SIZES", "measure", "slopes"]
 

@@ -1,6 +1,6 @@
 """Seconds, peak memory and certificates of our own training; one job in a process of its own.
 
-    python our_timing.py JOB --into FOLDER [--quick]
+    python -m gpu.benchmarks.our_timing JOB --into FOLDER [--quick]
 
 Writes FOLDER/JOB.json, and the lower bounds of all optima, shape (B, R), to FOLDER/JOB.npy. The
 clock runs from the standardised rows and the drawn samples to the trained models: scales inside
@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
-from workloads import BOOTSTRAPS, Workload, make
 
 from bootprob import BootstrapSVC
 from bootprob_gpu import FittedBatch, Status, choose_solver, fit
+from gpu.benchmarks.workloads import BOOTSTRAPS, Workload, make
 
 __all__ = ["compile_seconds", "measure", "time_best"]
 

@@ -19,15 +19,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from crew import Crew, Timed
 from numpy.typing import NDArray
-from peers import load
-from svm import Machine
 
 from bootprob.preparation.grids import DEFAULT_C
+from gpu.benchmarks.crew import Crew, Timed
+from gpu.benchmarks.peers import load
+from gpu.benchmarks.svm import Machine
 
 if TYPE_CHECKING:
-    from workloads import Workload
+    from gpu.benchmarks.workloads import Workload
 
 __all__ = ["crews", "estimate", "lower_bounds", "rounds", "time_peer"]
 

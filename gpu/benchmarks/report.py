@@ -1,6 +1,6 @@
 """Write docs/benchmarks.md, and its figure, from what was measured; nothing is measured here.
 
-    python gpu/benchmarks/report.py
+    python -m gpu.benchmarks.report
 
 Reads docs/results/benchmarks.json (of ``make bench``) and the newest file of gpu/results (of
 ``make gpu-check``), so a new result of either is shown without the other being run again.
@@ -13,18 +13,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import documents
 import matplotlib as mpl
-from gpu_results import FOLDER, newest
-from growth import slopes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter
 
-import tables
+from gpu.benchmarks import report_tables
+from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.tables import markdown
+from gpu.benchmarks.gpu_results import FOLDER, newest
+from gpu.benchmarks.growth import slopes
 
 __all__ = ["DOCS", "draw_growth", "main", "render"]
-
-DOCS = Path(__file__).parents[2] / "docs"
 
 _COLOURS = {"linear": "#1f6feb", "rbf": "#d1495b"}
 _LETTERS = {"n": "rows n", "p": "columns p", "B": "bootstrap samples B", "R": "values of C, R"}
@@ -60,17 +60,17 @@ def render(results: dict[str, Any], gpu: dict[str, Any] | None) -> str:
     Parameters
     ----------
     results : dict
-        Of `bench.py`.
+        Of `bench`.
     gpu : dict or None
         Of `gpu_results.newest`.
     """
     return documents.render(
-        "benchmarks.md.jinja",
+        "gpu/benchmarks/benchmarks.md.jinja",
         results=results,
         peers=_notes(results),
         growth=_growth(results),
         gpu=gpu,
-        tables=tables,
+        tables=report_tables,
     )
 
 
@@ -106,7 +106,7 @@ def _growth(results: dict[str, Any]) -> dict[str, Any] | None:
         rows.append([_NAMES[kernel], *(f"{every:.2f} / {last:.2f}" for every, last in both)])
         sizes = ", ".join(f"{letter} = {size}" for letter, size in found["base"].items())
         bases.append(f"{sizes} ({_NAMES[kernel]})")
-    return {"slopes": tables.markdown(["", *_LETTERS], rows), "bases": "; ".join(bases)}
+    return {"slopes": markdown(["", *_LETTERS], rows), "bases": "; ".join(bases)}
 
 
 def _notes(results: dict[str, Any]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The scoring that the document shows: many rows and more, in both precisions.
 
-    python scoring_jobs.py --into FOLDER [--quick]
+    python -m gpu.benchmarks.scoring_jobs --into FOLDER [--quick]
 
 Writes FOLDER/scoring.json, a list of what `scoring_speed.measure` returns. Two numbers of rows in
 the same precision show whether memory grows with them: each job has a process of its own.
@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from scoring_speed import measure
+
+from gpu.benchmarks.scoring_speed import measure
 
 JOBS = ((100_000, torch.float32), (1_000_000, torch.float32), (100_000, torch.float64))
 COLUMNS = 61

@@ -1,6 +1,7 @@
 """Votes of many rows beside the bare matrix product, on the CPU, in one run.
 
-    python scoring_speed.py [--rows 1000000] [--columns 61] [--dtypes float32 float64]
+    python -m gpu.benchmarks.scoring_speed [--rows 1000000] [--columns 61]
+        [--dtypes float32 float64]
 
 The bare product makes the scores of all models for the same rows in the same precision and with the
 same threads, and throws them away block by block: the fastest of torch and numpy, either operand
@@ -17,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from our_timing import PeakMemory
 from threadpoolctl import threadpool_limits
 
 from bootprob_gpu import Certificate, FittedBatch
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
+from gpu.benchmarks.our_timing import PeakMemory
 
 __all__ = ["measure"]
 

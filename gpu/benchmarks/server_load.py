@@ -1,6 +1,6 @@
 """The server under load, every reply checked row by row, beside one predict for each request.
 
-    python gpu/benchmarks/server_load.py [--seconds 10] [--rows 1 64]
+    python -m gpu.benchmarks.server_load [--seconds 10] [--rows 1 64]
 
 On loopback, in one run: how much each of both servers answers when clients ask as fast as they
 can, then ours at 80 % and at 200 % of that, with arrivals that do not wait for replies. Clients
@@ -28,13 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import documents
-import environment
 import numpy as np
+
+from gpu.benchmarks.common import documents, environment
+from gpu.benchmarks.common.places import DOCS
 
 __all__ = ["Tally", "main"]
 
-ROOT = Path(__file__).parents[2]
 TOLERANCE = 1e-12
 _CLIENTS = 32
 _MOST_IN_FLIGHT = 900
@@ -255,7 +255,15 @@ def _phases(
     path: str, tally: Callable[[], Tally], sizes: list[int], seconds: float
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     def theirs(port: int) -> list[str]:
-        return [sys.executable, __file__, "--naive", path, "--port", str(port)]
+        return [
+            sys.executable,
+            "-m",
+            "gpu.benchmarks.server_load",
+            "--naive",
+            path,
+            "--port",
+            str(port),
+        ]
 
     def ours(port: int) -> list[str]:
         main_ = "from bootprob.cli.__main__ import main; main()"
@@ -279,7 +287,8 @@ def _phases(
 def write(result: dict[str, Any], docs: Path) -> None:
     """Write the document."""
     text = documents.render(
-        "server_load.md.jinja", **{"result": result, "clients": _CLIENTS, "queue_rows": _QUEUE_ROWS}
+        "gpu/benchmarks/server_load.md.jinja",
+        **{"result": result, "clients": _CLIENTS, "queue_rows": _QUEUE_ROWS},
     )
     (docs / "server_load.md").write_text(text, encoding="utf-8")
 
@@ -290,7 +299,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--bootstraps", type=int, default=500)
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--docs", type=Path, default=DOCS)
     parser.add_argument("--naive", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -9,14 +9,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from svm import Kernel, Machine
-from synthetic import adult_like, gene_like
 
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.grids import DEFAULT_C, GAMMA_MULTIPLES, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Problem
-from datasets import FOLDER, LOADERS, Data
+from gpu.benchmarks.common.datasets import FOLDER, LOADERS, Data
+from gpu.benchmarks.svm import Kernel, Machine
+from gpu.benchmarks.synthetic import adult_like, gene_like
 
 __all__ = ["WORKLOADS", "Workload", "absent", "make"]
 

@@ -1,9 +1,9 @@
 """Is the engine right on this GPU, and how fast is it? One JSON a command answers, in any case.
 
-    make gpu-check                        first command, with the project's environment
-    make gpu-check GPU_CHECK=--second     second command: tuning, counters, contract suite, memory
-    make gpu-check PYTHON_GPU=python3     with an interpreter that has torch and the rest
-    python gpu/check --device cpu --tiny  a rehearsal without a GPU, good for testing this program
+    make gpu-check                          first command, with the project's environment
+    make gpu-check GPU_CHECK=--second       second command: tuning, counters, contract suite, memory
+    make gpu-check PYTHON_GPU=python3       with an interpreter that has torch and the rest
+    python -m gpu.check --device cpu --tiny a rehearsal without a GPU, which tests this
 
 The result goes to gpu/results/<device>-<date>-<commit>.json (a rehearsal's to build/gpu-check)
 and is written anew after every finding, so a run that is cut short leaves what it found.
@@ -23,14 +23,11 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from plan import BUDGET, PARTS, ROOT, Part
-
-sys.path[1:1] = [str(ROOT), str(ROOT / "gpu")]  # where nothing is installed
-
-from result_file import ResultFile, now, source  # noqa: E402
-from supervisor import Interrupted, Worker, WorkerLostError, supervise  # noqa: E402
-from surroundings import environment  # noqa: E402
-from verdict import UNFINISHED, verdict  # noqa: E402
+from gpu.check.plan import BUDGET, PARTS, ROOT, Part
+from gpu.check.result_file import ResultFile, now, source
+from gpu.check.supervisor import Interrupted, Worker, WorkerLostError, supervise
+from gpu.check.surroundings import environment
+from gpu.check.verdict import UNFINISHED, verdict
 
 _PATIENCE = 5.0  # times as long may a rehearsal take: a CPU interprets the kernels
 
@@ -112,7 +109,9 @@ def _name(options: argparse.Namespace) -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="gpu/check", description=(__doc__ or "").split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu.check", description=(__doc__ or "").split("\n\n")[0]
+    )
     add = parser.add_argument
     add("--device", default="cuda", help="cuda, cuda:1, ... or cpu for a rehearsal")
     add("--second", action="store_true", help="the second command's parts")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jobs import GERMAN, Table, table
-from record import Record
 
 from bootprob import BootstrapSVC
 from bootprob_gpu.hardware.numba_choice import numba_loads
+from gpu.check.jobs import GERMAN, Table, table
+from gpu.check.record import Record
 
 __all__ = ["run"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from record import Record
-from timing import timed
+
+from gpu.check.record import Record
+from gpu.check.timing import timed
 
 __all__ = ["COPY", "HOST_TO_DEVICE", "gemm", "run"]
 

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from jobs import GERMAN, batch, table
-from record import PartIncompleteError, Record
 
 from bootprob_gpu import FittedBatch, Problem, fit
 from bootprob_gpu.hardware.numba_choice import numba_loads
+from gpu.check.jobs import GERMAN, batch, table
+from gpu.check.record import PartIncompleteError, Record
 
 __all__ = ["run"]
 
@@ -49,8 +49,8 @@ def _beside(record: Record) -> Iterator[Callable[[float], bool]]:
     if record.device.type != "cuda" or os.environ.get("TRITON_INTERPRET") == "1":
         yield lambda seconds: True
         return
-    program = Path(__file__).with_name("each_kernel.py")
-    process = subprocess.Popen([sys.executable, str(program), str(record.device)])
+    command = [sys.executable, "-m", "gpu.check.each_kernel", str(record.device)]
+    process = subprocess.Popen(command)
 
     def ended(seconds: float) -> bool:
         try:

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from plan import ROOT
-from record import PartIncompleteError, PartSkippedError, Record
+from gpu.check.plan import ROOT
+from gpu.check.record import PartIncompleteError, PartSkippedError, Record
 
 __all__ = ["kernels", "suite"]
 
@@ -66,7 +66,7 @@ def _run(
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
-                *("-p", "test_log", "-p", "no:cacheprovider", "-o", "addopts="),
+                *("-p", "gpu.check.test_log", "-p", "no:cacheprovider", "-o", "addopts="),
                 # Other versions of packages may warn; but a twin must not stand in unnoticed.
                 *("-W", "default"),
                 *("-W", "error::bootprob_gpu.hardware.triton_choice.KernelFallbackWarning"),
@@ -121,12 +121,9 @@ def _run(
 
 
 def _environment(record: Record, log: Path, seed: int) -> dict[str, str]:
-    here = Path(__file__).parent
-    paths = [str(here), str(ROOT), str(ROOT / "gpu"), os.environ.get("PYTHONPATH", "")]
     environment = {
         # Those of a pytest around this one, as in the project's own tests, would mislead it.
         **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
         "BOOTPROB_TEST_DEVICE": str(record.device),
         "BOOTPROB_TEST_SEED": str(seed),
         "GPU_CHECK_TEST_LOG": str(log),

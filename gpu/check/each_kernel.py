@@ -1,6 +1,6 @@
 """Each Triton kernel launched, and its twin beside it on copies of the same tensors.
 
-python gpu/check/each_kernel.py DEVICE     launches alone, for a tool that watches them
+python -m gpu.check.each_kernel DEVICE     launches alone, for a tool that watches them
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from record import PartIncompleteError, Record
 
 from bootprob_gpu import Certificate, Problem, fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels, witnessed
 from bootprob_gpu.interior_point.state import State
 from bootprob_gpu.smo import triton_paths as triton_smo
+from gpu.check.record import PartIncompleteError, Record
 
 __all__ = ["launch_all", "run"]
 

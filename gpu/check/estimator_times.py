@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jobs import GERMAN, Table, table
-from plan import ROOT
-from record import Record
 
 from bootprob import BootstrapSVC
+from gpu.check.jobs import GERMAN, Table, table
+from gpu.check.plan import ROOT
+from gpu.check.record import Record
 
 __all__ = ["run"]
 

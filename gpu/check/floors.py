@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from ceilings import COPY, HOST_TO_DEVICE, gemm
+
+from gpu.check.ceilings import COPY, HOST_TO_DEVICE, gemm
 
 __all__ = [
     "Work",

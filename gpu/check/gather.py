@@ -19,9 +19,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from kernel_cache import pack_kernels
-from plan import ROOT
-from surroundings import CARRIED, KERNELS
+from gpu.check.kernel_cache import pack_kernels
+from gpu.check.plan import ROOT
+from gpu.check.surroundings import CARRIED, KERNELS
 
 __all__ = ["pack", "pinned", "size_of_tree"]
 
@@ -46,7 +46,7 @@ _LEFT_OUT = re.compile(r"(^|/)(tests?|include|compute-sanitizer/docs|x86)/|\.(py
 
 def main() -> int:
     """Gather, and say what is carried; the exit status."""
-    parser = argparse.ArgumentParser(prog="gpu/check/gather.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m gpu.check.gather", description=__doc__)
     parser.add_argument("--without", action="append", default=[], metavar="PACKAGE")
     parser.add_argument("--arch", type=int, default=90, help="compute capability (default 90)")
     options = parser.parse_args()

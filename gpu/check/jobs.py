@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
-from types import ModuleType
+from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from plan import ROOT
 from sklearn.datasets import load_breast_cancer
 
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.grids import DEFAULT_C, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob_gpu import Kernel, Problem
+from gpu.benchmarks.common.datasets import FOLDER, LOADERS
+from gpu.benchmarks.synthetic import adult_like
 
 __all__ = ["GERMAN", "Table", "batch", "table"]
 
@@ -59,14 +59,13 @@ def _loaded(name: str) -> Table:
         X, target = load_breast_cancer(return_X_y=True)
         positive = target == 0  # malignant
     elif name == GERMAN:
-        datasets = _benchmark("datasets")
-        if (datasets.FOLDER / "german/german.data").exists() and importlib.util.find_spec("pandas"):
-            X, positive = datasets.LOADERS["german"]()
+        if (FOLDER / "german/german.data").exists() and find_spec("pandas"):
+            X, positive = LOADERS["german"]()
             X, positive = X[:900], positive[:900]
         else:
             name, (X, positive) = "German-like by formula", _german_like()
     else:
-        X, positive = _benchmark("synthetic").adult_like()
+        X, positive = adult_like()
     return Table(name, np.asarray(X, dtype=np.float64), np.asarray(positive, dtype=bool))
 
 
@@ -102,18 +101,6 @@ def batch(
         gamma=gamma_grid("grid", rows)[:n_gamma] if kernel == "rbf" else None,
         scale=bootstrap_scale(rows, counts, one),
     )
-
-
-def _benchmark(module: str) -> ModuleType:
-    """A module of gpu/benchmarks, by its file: others of its folder have names used here too."""
-    spec = importlib.util.spec_from_file_location(
-        f"benchmark_{module}", ROOT / "gpu" / "benchmarks" / f"{module}.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 def _german_like() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
-from jobs import GERMAN, batch, table
-from record import Record
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from bootprob_gpu import choose_solver, fit
+from gpu.check.jobs import GERMAN, batch, table
+from gpu.check.record import Record
 
 __all__ = ["jobs", "run"]
 

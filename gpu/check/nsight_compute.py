@@ -1,6 +1,6 @@
 """Hardware counters of the five heaviest kernels, by NVIDIA's Nsight Compute (``ncu``).
 
-python gpu/check/nsight_compute.py DEVICE [tiny]     launches alone, for that program to watch
+python -m gpu.check.nsight_compute DEVICE [tiny]     launches alone, for that program to watch
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import os
 import re
 import sys
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import torch
-from kernel_shares import jobs
-from record import PartIncompleteError, PartSkippedError, Record
-from tools import find_tool, kernel_functions, run_tool
+
+from gpu.check.kernel_shares import jobs
+from gpu.check.record import PartIncompleteError, PartSkippedError, Record
+from gpu.check.tools import find_tool, kernel_functions, run_tool
 
 __all__ = ["heaviest", "parse", "run"]
 
@@ -51,7 +51,7 @@ def run(record: Record) -> None:
         *(tool, "--csv", "--print-units", "base", "--metrics", ",".join(_METRICS)),
         # Any context and stream, these functions, these of their launches.
         *("--kernel-id", f"::regex:^({'|'.join(kernels)})$:{_LAUNCHES}"),
-        *(sys.executable, str(Path(__file__)), str(record.device)),
+        *(sys.executable, "-m", "gpu.check.nsight_compute", str(record.device)),
         *(("tiny",) if record.tiny else ()),
     ]
     said, status = run_tool(command, record.seconds_left() - 2, os.environ)

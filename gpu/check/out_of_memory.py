@@ -14,12 +14,12 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from jobs import Table, batch, table
-from record import Record
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import FittedBatch, Status, fit, iter_fit
 from bootprob_gpu.hardware import memory
+from gpu.check.jobs import Table, batch, table
+from gpu.check.record import Record
 
 __all__ = ["run"]
 

@@ -7,7 +7,8 @@ import time
 from typing import IO, Any
 
 import torch
-from result_file import finite
+
+from gpu.check.result_file import finite
 
 __all__ = ["PartIncompleteError", "PartSkippedError", "Record"]
 

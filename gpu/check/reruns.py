@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jobs import GERMAN, batch, table
-from record import Record
 
 from bootprob_gpu import FittedBatch, Problem, fit
+from gpu.check.jobs import GERMAN, batch, table
+from gpu.check.record import Record
 
 __all__ = ["run"]
 

@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from plan import ROOT
-
 from bootprob.runtime.files import replace_when_complete
+from gpu.check.plan import ROOT
 
 __all__ = ["ResultFile", "finite", "source"]
 

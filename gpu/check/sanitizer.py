@@ -7,11 +7,10 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from record import PartIncompleteError, PartSkippedError, Record
-from tools import find_tool, kernel_functions, run_tool
+from gpu.check.record import PartIncompleteError, PartSkippedError, Record
+from gpu.check.tools import find_tool, kernel_functions, run_tool
 
 __all__ = ["Report", "parse", "run"]
 
@@ -77,7 +76,7 @@ def run(record: Record) -> None:
             *("--kernel-name", f"regex={'|'.join(sorted(kernel_functions()))}"),
             *(("--report-api-errors", "no") if name == "memcheck" else ()),
             *("--check-exit-code", "no", "--show-backtrace", "no", "--print-limit", "100"),
-            *(sys.executable, str(Path(__file__).with_name("each_kernel.py")), str(record.device)),
+            *(sys.executable, "-m", "gpu.check.each_kernel", str(record.device)),
         ]
         # Overruns within a large block of torch's cache would not be seen.
         variables = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
-from floors import Work, beside_its_floor, replicate_scores, vote_shares
-from jobs import GERMAN, batch, table
-from record import Record
-from timing import Stopwatch, peak_bytes, summary
 
 from bootprob_gpu import FittedBatch, fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+from gpu.check.floors import Work, beside_its_floor, replicate_scores, vote_shares
+from gpu.check.jobs import GERMAN, batch, table
+from gpu.check.record import Record
+from gpu.check.timing import Stopwatch, peak_bytes, summary
 
 __all__ = ["by_twins", "run"]
 

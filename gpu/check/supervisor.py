@@ -15,14 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from plan import Part
-from result_file import ResultFile, now
-from verdict import is_complete, verdict
+from gpu.check.plan import Part
+from gpu.check.result_file import ResultFile, now
+from gpu.check.verdict import is_complete, verdict
 
 __all__ = ["Interrupted", "Worker", "WorkerLostError", "supervise"]
 
@@ -50,7 +49,7 @@ class Worker:
 
     def __init__(self, arguments: Sequence[str], variables: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), *arguments],
+            [sys.executable, "-m", "gpu.check.worker", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -9,8 +9,8 @@ import tarfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from kernel_cache import unpack_kernels
-from plan import ROOT
+from gpu.check.kernel_cache import unpack_kernels
+from gpu.check.plan import ROOT
 
 __all__ = ["CARRIED", "KERNELS", "environment", "fits_here"]
 

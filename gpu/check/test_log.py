@@ -1,8 +1,8 @@
 """A plugin of pytest that writes down each test as it ends: a killed run says how far it got.
 
-One line of JSON a test goes to the file that GPU_CHECK_TEST_LOG names; loaded by ``-p test_log``.
-A test that fails for want of a package is no failure of the engine: it is skipped, and its line
-says which package.
+One line of JSON a test goes to the file that GPU_CHECK_TEST_LOG names; loaded by
+``-p gpu.check.test_log``. A test that fails for want of a package is no failure of the engine: it
+is skipped, and its line says which package.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 __all__ = ["TestLog", "pytest_configure", "pytest_runtest_makereport"]
 
 _LACKS = "lacks"
-_OURS = ("bootprob", "bootprob_gpu")
+_OURS = ("bootprob", "bootprob_gpu", "gpu")
 
 
 class TestLog:

@@ -11,7 +11,7 @@ import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from plan import ROOT
+from gpu.check.plan import ROOT
 
 __all__ = ["find_tool", "kernel_functions", "run_tool"]
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scoring_times
 import torch
-from floors import Work, beside_its_floor, linear_training, rbf_training
-from jobs import GERMAN, Table, batch, table
-from record import Record
-from timing import Stopwatch, peak_bytes, summary
 
 from bootprob_gpu import Certificate, FittedBatch, Problem, Status, iter_fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+from gpu.check import scoring_times
+from gpu.check.floors import Work, beside_its_floor, linear_training, rbf_training
+from gpu.check.jobs import GERMAN, Table, batch, table
+from gpu.check.record import Record
+from gpu.check.timing import Stopwatch, peak_bytes, summary
 
 __all__ = ["linear", "rbf", "without_triton"]
 

@@ -8,28 +8,27 @@ import sys
 import tempfile
 from pathlib import Path
 
-from plan import ROOT
-from record import PartIncompleteError, PartSkippedError, Record
-from tools import run_tool
+from gpu.check.plan import ROOT
+from gpu.check.record import PartIncompleteError, PartSkippedError, Record
+from gpu.check.tools import run_tool
 
 __all__ = ["run"]
 
-_PROGRAM = ROOT / "gpu" / "tuning"
 _BEGUN = 0.75  # share of the time after which it begins nothing more
 
 
 def run(record: Record) -> None:
-    """Run it as ``python gpu/tuning --device D --seconds S --out FOLDER [--tiny]``.
+    """Run it as ``python -m gpu.tuning --device D --seconds S --out FOLDER [--tiny]``.
 
     Whatever JSON is in the folder at the end is recorded, under the file's name.
     """
-    if not (_PROGRAM / "__main__.py").exists():
+    if not (ROOT / "gpu/tuning/__main__.py").exists():
         raise PartSkippedError("there is no gpu/tuning")
     seconds = record.seconds_left() - 3
     with tempfile.TemporaryDirectory() as folder:
         said, status = run_tool(
             [
-                *(sys.executable, str(_PROGRAM), "--device", str(record.device)),
+                *(sys.executable, "-m", "gpu.tuning", "--device", str(record.device)),
                 *("--seconds", f"{_BEGUN * seconds:.0f}", "--out", folder),
                 *(("--tiny",) if record.tiny else ()),
             ],

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from jobs import GERMAN, Table, batch, table
-from record import Record
 
 from bootprob_gpu import FittedBatch, Kernel, Status, choose_solver, fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+from gpu.check.jobs import GERMAN, Table, batch, table
+from gpu.check.record import Record
 
 __all__ = ["run"]
 

@@ -1,6 +1,6 @@
 """Does the parts that it is told to on standard input, and reports on standard output.
 
-    python gpu/check/worker.py DEVICE [tiny]
+    python -m gpu.check.worker DEVICE [tiny]
 
 A line of JSON is a command or an event; `supervisor` writes the one and reads the other.
 """
@@ -22,9 +22,10 @@ from threading import Thread
 from typing import Any
 
 import torch
-from machine import facts
-from plan import ROOT
-from record import PartIncompleteError, PartSkippedError, Record
+
+from gpu.check.machine import facts
+from gpu.check.plan import ROOT
+from gpu.check.record import PartIncompleteError, PartSkippedError, Record
 
 _FRAMES = 8  # of a traceback that are kept
 
@@ -68,7 +69,7 @@ def _do(code: str, record: Record, fallbacks: set[str]) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            getattr(import_module(module), function)(record)
+            getattr(import_module(f"gpu.check.{module}"), function)(record)
             end: dict[str, Any] = {"status": "passed" if record.kept else "failed"}
         except PartSkippedError as reason:
             end = {"status": "skipped", "why": str(reason)}
@@ -96,8 +97,7 @@ def _do(code: str, record: Record, fallbacks: set[str]) -> dict[str, Any]:
 
 
 def _is_ours(module: str | None) -> bool:
-    top = (module or "").split(".")[0]
-    return top in ("", "bootprob", "bootprob_gpu") or Path(__file__).with_name(f"{top}.py").exists()
+    return (module or "").split(".")[0] in ("", "bootprob", "bootprob_gpu", "gpu")
 
 
 def _failure(error: Exception) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Compile every Triton kernel ahead of time, without a GPU, and count what it uses.
 
-    make gpu-compile                     all that is not known yet; writes the table
-    python gpu/compilation --check 20    is the table true? compiles for 20 s what is not known
+    make gpu-compile                        all that is not known yet; writes the table
+    python -m gpu.compilation --check 20    is the table true? compiles for 20 s what is not known
 
 Kernels are reached through the project's own launchers, at the shapes of the benchmark's jobs and
 of the edges, for compute capabilities 8.0, 9.0 and 10.0. The table is
@@ -21,14 +21,11 @@ from functools import partial
 from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)  # before anything imports Triton
-# The kernels of this tree, whichever is installed.
-sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(1, str(Path(__file__).resolve().parents[2]))
 
-from compiler import Results
-from document import PAGE, with_table
-from launches import Variant
-from table import ROOT, TABLE, all_variants, faults, grown, read, row, title, write
+from gpu.compilation.compiler import Results
+from gpu.compilation.document import PAGE, with_table
+from gpu.compilation.launches import Variant
+from gpu.compilation.table import ROOT, TABLE, all_variants, faults, grown, read, row, title, write
 
 _SAMPLE = 2  # variants that a check compiles though they are known
 
@@ -127,7 +124,7 @@ def _check(
 
 def _options() -> argparse.Namespace:
     about = (__doc__ or "").split("\n\n")[0]
-    parser = argparse.ArgumentParser(prog="gpu/compilation", description=about)
+    parser = argparse.ArgumentParser(prog="python -m gpu.compilation", description=about)
     add = parser.add_argument
     add("--check", type=float, metavar="SECONDS", help="check the table, compiling for so long")
     add("--seed", type=int, default=0, help="of the order in which a check compiles")

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import occupancy
 import triton
-from launches import Variant
 from triton import knobs
 
 from bootprob.runtime.files import replace_when_complete
+from gpu.compilation import occupancy
+from gpu.compilation.launches import Variant
 
 __all__ = ["Results", "compiled", "measure"]
 

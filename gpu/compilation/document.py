@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
+
+from gpu.compilation.table import ROOT
 
 __all__ = ["PAGE", "with_table"]
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "gpu.md"
+PAGE = ROOT / "docs" / "gpu.md"
 _PLACE = re.compile(r"(?<=<!-- make gpu-compile -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

@@ -11,7 +11,6 @@ from itertools import product
 
 import numpy as np
 import torch
-from launches import Launch, noted_launches
 
 from bootprob_gpu import Problem
 from bootprob_gpu.certificate import Certificate
@@ -22,6 +21,7 @@ from bootprob_gpu.interior_point.state import start
 from bootprob_gpu.interior_point.triton_certificate import judge
 from bootprob_gpu.scoring.triton_votes import count_votes
 from bootprob_gpu.smo.blocks import train_dual
+from gpu.compilation.launches import Launch, noted_launches
 
 __all__ = ["JOBS", "RBF_JOBS", "all_launches"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import triton
-from launches import Variant
-from occupancy import LIMITS
-from shapes import all_launches
 
 from bootprob.runtime.files import replace_when_complete
+from gpu.compilation.launches import Variant
+from gpu.compilation.occupancy import LIMITS
+from gpu.compilation.shapes import all_launches
 
 __all__ = [
     "ROOT", "TABLE", "Row", "all_variants", "faults", "grown", "read", "row", "title", "write",

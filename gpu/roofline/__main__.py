@@ -1,7 +1,7 @@
 """What an H100 is predicted to take for the jobs that goals were set for.
 
     make gpu-roofline                 counts on this machine, some minutes
-    python gpu/roofline --tiny        a few rows and samples, printed and written nowhere
+    python -m gpu.roofline --tiny   a few rows and samples, printed and written nowhere
 
 Iterations are counted by training on a CPU; launches, bytes and operations by the rules of the
 engine (`interior_point_counts`, `smo_counts`, `gpu/check/floors.py`); rates are a data sheet's, and
@@ -13,18 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from functools import partial
-from pathlib import Path
 
-# Counts and floors are those of the benchmarks and of the check, and made there.
-sys.path.extend(str(Path(__file__).resolve().parents[1] / name) for name in ("check", "benchmarks"))
-
-from gpu_results import newest
-from hardware import stated
-from plan import ROOT
-from predicted_jobs import predictions
-from prediction_table import rendered, with_table
+from gpu.benchmarks.gpu_results import newest
+from gpu.check.plan import ROOT
+from gpu.roofline.hardware import stated
+from gpu.roofline.predicted_jobs import predictions
+from gpu.roofline.prediction_table import rendered, with_table
 
 RESULT = ROOT / "gpu" / "results" / "predictions.json"
 DOCUMENT = ROOT / "docs" / "engine.md"

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import torch
-from ceilings import COPY, HOST_TO_DEVICE, gemm
+
+from gpu.check.ceilings import COPY, HOST_TO_DEVICE, gemm
 
 __all__ = ["ASSUMED", "H100", "UNCERTAINTY", "Assumptions", "Hardware", "ceilings", "stated"]
 

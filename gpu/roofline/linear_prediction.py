@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardware import ASSUMED, H100
-from interior_point_counts import (
+from gpu.roofline.hardware import ASSUMED, H100
+from gpu.roofline.interior_point_counts import (
     STEP_LAUNCHES,
     Executed,
     kernel_bytes,

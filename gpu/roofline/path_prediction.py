@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hardware import ASSUMED, H100
+from gpu.roofline.hardware import ASSUMED, H100
 
 __all__ = ["AFTER", "BEFORE", "predicted"]
 

@@ -9,20 +9,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import interior_point_counts
-import linear_prediction
 import numpy as np
-import path_prediction
-import scoring_prediction
 import torch
-from floors import Work, beside_its_floor, linear_training, rbf_training, vote_shares
-from hardware import H100, UNCERTAINTY, ceilings
-from jobs import GERMAN, Table, batch, table
-from plan import ROOT
 
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.standardization import bootstrap_scale
 from bootprob_gpu import Problem, fit
+from gpu.check.floors import Work, beside_its_floor, linear_training, rbf_training, vote_shares
+from gpu.check.jobs import GERMAN, Table, batch, table
+from gpu.check.plan import ROOT
+from gpu.roofline import (
+    interior_point_counts,
+    linear_prediction,
+    path_prediction,
+    scoring_prediction,
+)
+from gpu.roofline.hardware import H100, UNCERTAINTY, ceilings
 
 __all__ = ["predictions"]
 
@@ -43,7 +45,7 @@ def predictions(tiny: bool = False, rbf_counts: Path = RBF_COUNTS) -> Iterator[d
     tiny : bool, default False
         Of a few rows and samples: to see that all works.
     rbf_counts : Path
-        What `gpu/benchmarks/smo_counts.py` wrote; where there is none, it counts here.
+        What `gpu/roofline/smo_counts.py` wrote; where there is none, it counts here.
     """
     for name, trained, goal in _LINEAR:
         source = table(name, 80 if tiny else None)
@@ -84,7 +86,7 @@ def _linear_job(source: Table, trained: int, goal: float) -> dict[str, Any]:
 def _rbf_counts(path: Path, tiny: bool) -> list[dict[str, Any]]:
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
-    from smo_counts import counted  # numba
+    from gpu.roofline.smo_counts import counted  # numba
 
     return [counted(name, 2 if tiny else REPLICATES) for name, _ in _RBF]
 

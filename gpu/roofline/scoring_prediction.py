@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from floors import Work
-from hardware import ASSUMED, H100
+
+from gpu.check.floors import Work
+from gpu.roofline.hardware import ASSUMED, H100
 
 __all__ = ["predicted"]
 

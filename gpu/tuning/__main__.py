@@ -1,11 +1,11 @@
 """Which block sizes, warps and limits are the fastest on this GPU? Measured, and written down.
 
-    make gpu-tune                         with the project's environment
-    make gpu-tune PYTHON_GPU=python3      with an interpreter that has torch and the rest
-    python gpu/tuning --device cpu --tiny a rehearsal without a GPU, kernels interpreted
+    make gpu-tune                              with the project's environment
+    make gpu-tune PYTHON_GPU=python3           with an interpreter that has torch and the rest
+    python -m gpu.tuning --device cpu --tiny   a rehearsal without a GPU, kernels interpreted
 
-What is faster than what holds so far, and as right as plain torch, goes into
-gpu/bootprob_gpu/launch_shapes.json at once, which the engine reads; everything tried goes into
+What is faster than what holds so far, and as right as plain torch, goes at once into
+gpu/bootprob_gpu/hardware/launch_shapes.json, which the engine reads; everything tried goes into
 gpu/results/tuning/<device>-<date>-<commit>.json. A rehearsal writes both to build/gpu-tune. The
 exit status is 0 if all was measured or the time was over, 1 if something was wrong or did not run,
 2 without such a device.
@@ -24,17 +24,16 @@ from typing import Any
 
 if "cpu" in sys.argv:
     os.environ["TRITON_INTERPRET"] = "1"  # before anything imports Triton
-sys.path.insert(1, str(Path(__file__).resolve().parents[1] / "check"))
 
 import torch
-from findings import findings
-from machine import facts
-from plan import ROOT
-from result_file import ResultFile, now, source
-from tuner import Tuner
 
 from bootprob_gpu.hardware.launch_shapes import TABLE
 from bootprob_gpu.hardware.triton_interpreted import loop_bounds
+from gpu.check.machine import facts
+from gpu.check.plan import ROOT
+from gpu.check.result_file import ResultFile, now, source
+from gpu.tuning.findings import findings
+from gpu.tuning.tuner import Tuner
 
 BUDGET = 400.0
 """Seconds after which no finding is begun."""
@@ -98,7 +97,7 @@ def _is_wrong(part: dict[str, Any]) -> bool:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="gpu/tuning", description=(__doc__ or "").split("\n\n")[0]
+        prog="python -m gpu.tuning", description=(__doc__ or "").split("\n\n")[0]
     )
     add = parser.add_argument
     add("--device", default="cuda", help="cuda, cuda:1, ... or cpu for a rehearsal")

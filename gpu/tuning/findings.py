@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 import torch
-from jobs_to_tune import Job, linear, rbf, votes
+
+from gpu.tuning.jobs_to_tune import Job, linear, rbf, votes
 
 __all__ = ["Finding", "findings"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from findings import Candidate, Finding
-from jobs_to_tune import Job
-from timing import timed
 
 from bootprob.runtime.files import replace_when_complete
 from bootprob_gpu.hardware.launch_shapes import FORMAT, parsed, trial
+from gpu.check.timing import timed
+from gpu.tuning.findings import Candidate, Finding
+from gpu.tuning.jobs_to_tune import Job
 
 __all__ = ["Tuner"]
 

@@ -11,25 +11,22 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-from crew import Crew, Timed
-from environment import describe
-from gpu_results import newest
-from growth import slopes
-from our_timing import PeakMemory, time_best, train
-from peer_timing import crews, estimate, lower_bounds, rounds, time_peer
-from peers import installed
-from svm import Machine
-from synthetic import adult_like, gene_like
-from targets import TARGETS
-from workloads import Workload
-
 from bootprob.preparation.bootstrap import bootstrap_counts
-from report import main, render
-from tables import figures
+from gpu.benchmarks.common.environment import describe
+from gpu.benchmarks.common.tables import figures
+from gpu.benchmarks.crew import Crew, Timed
+from gpu.benchmarks.gpu_results import newest
+from gpu.benchmarks.growth import slopes
+from gpu.benchmarks.our_timing import PeakMemory, time_best, train
+from gpu.benchmarks.peer_timing import crews, estimate, lower_bounds, rounds, time_peer
+from gpu.benchmarks.peers import installed
+from gpu.benchmarks.report import main, render
+from gpu.benchmarks.svm import Machine
+from gpu.benchmarks.synthetic import adult_like, gene_like
+from gpu.benchmarks.targets import TARGETS
+from gpu.benchmarks.workloads import Workload
 
-BENCHMARKS = Path(__file__).parents[2] / "gpu" / "benchmarks"
+ROOT = Path(__file__).parents[2]
 PEERS = {key: peer for key, peer in installed() if peer is not None}
 
 
@@ -65,11 +62,11 @@ def workload(rng, kernel: str = "linear", **changes: object) -> Workload:
 def test_peers_that_are_not_installed_are_named():
     code = (
         "import sys; sys.modules['rehline'] = sys.modules['sklearnex'] = None; "
-        "from peers import installed; "
+        "from gpu.benchmarks.peers import installed; "
         "print(*(key for key, peer in installed() if peer is None))"
     )
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["intelex", "rehline", "rehline_default"]
 
 
@@ -196,7 +193,7 @@ def test_chunks_are_extrapolated_to_the_whole_job(rng):
 
 
 def test_a_job_is_measured_in_a_process_of_its_own(tmp_path):
-    command = [sys.executable, str(BENCHMARKS / "our_timing.py"), "gene-linear", "--quick"]
+    command = [sys.executable, "-m", "gpu.benchmarks.our_timing", "gene-linear", "--quick"]
     subprocess.run([*command, "--into", str(tmp_path)], check=True)
     ours = json.loads((tmp_path / "gene-linear.json").read_text(encoding="utf-8"))
     dual = np.load(tmp_path / "gene-linear.npy")

@@ -21,13 +21,9 @@ from bootprob.datasets import CATALOG, NAMES, DatasetError, Source, at_hand, fin
 from bootprob.datasets.preparation import numbers
 from bootprob.datasets.source import File, OpenML
 from bootprob.exceptions import DataError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-import datasets_document
-
-from datasets import FOLDER, LOADERS
-from datasets import at_hand as in_benchmarks
+from gpu.benchmarks.common import datasets_document
+from gpu.benchmarks.common.datasets import FOLDER, LOADERS
+from gpu.benchmarks.common.datasets import at_hand as in_benchmarks
 
 HERE = [name for name in NAMES if FOLDER.is_dir() and at_hand(name, FOLDER)]
 BUNDLED = [name for name in NAMES if CATALOG[name].form == "bundled"]

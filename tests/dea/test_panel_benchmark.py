@@ -2,19 +2,15 @@
 
 import itertools
 import json
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
 pytest.importorskip("cvxpy")
 
-import dea_panel
+from docs.studies.dea import panel as dea_panel
 
 SMALL = dea_panel.Settings(units=10, outputs=15, most=3, total=60.0, others=20.0)
 

@@ -1,16 +1,12 @@
 """The constrained machines of thesis chapter 2: heuristic beside a started exact run."""
 
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bootprob import ConstrainedSVC
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-import datasets
+from gpu.benchmarks.common import datasets
 
 # Objectives are given in the thesis's convention, ‖w‖² + Σ cost ξ: twice ours.
 INSTANCES = {

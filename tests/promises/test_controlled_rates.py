@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from known_truths import TRUTHS
 
 from bootprob import BootstrapSVC
+from docs.studies.coverage.known_truths import TRUTHS
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, CONFIDENCE = 200, 50, 20_000, 0.95
 LEAST = 0.8

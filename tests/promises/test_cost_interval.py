@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from known_truths import TRUTHS
 
 from bootprob import BootstrapSVC
 from bootprob.costs.classifier import CostSensitiveClassifier
 from bootprob.costs.matrix import CostMatrix
+from docs.studies.coverage.known_truths import TRUTHS
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 100, 100, 10_000, 0.95
 MATRICES = {

@@ -11,12 +11,12 @@ from itertools import count
 
 import numpy as np
 import pytest
-from known_truths import COVERED
 from scipy.special import expit, logit, ndtri
 from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapSVC, LackOfFitWarning
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, of_votes
+from docs.studies.coverage.known_truths import COVERED
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVELS = 200, 200, 100, (0.8, 0.9, 0.95)
 C = tuple(2.0**k for k in (-5, -2, 1, 4))

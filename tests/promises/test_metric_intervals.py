@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_truths import TRUTHS, KnownTruth
 
 from bootprob import BootstrapSVC
 from bootprob.ensemble import out_of_bag_intervals
 from bootprob.metrics import metric_intervals
 from bootprob.metrics.reliability import equal_mass_bins
+from docs.studies.coverage.known_truths import TRUTHS, KnownTruth
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 300, 60, 10_000, 0.95
 METHODS = ("auto", "percentile")

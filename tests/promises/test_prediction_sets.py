@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_truths import TRUTHS
 
 from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import prediction_sets
+from docs.studies.coverage.known_truths import TRUTHS
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 120, 100, 400, 0.9
 CASES = (

@@ -1,22 +1,16 @@
 """The alignment study: data as the paper prepares them, printed cells, the document."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
 pytest.importorskip("cvxpy")
 
-import alignment_study
-from alignment_data import POSITIVE, clusters_on_cubes, prepared
-from alignment_numbers import PRINTED, STOPPED
-from alignment_rivals import CHOOSE
-from study_results import standardised
-
-from datasets import at_hand
+from docs.studies.alignment import study as alignment_study
+from docs.studies.alignment.data import POSITIVE, clusters_on_cubes, prepared
+from docs.studies.alignment.numbers import PRINTED, STOPPED
+from docs.studies.alignment.rivals import CHOOSE
+from gpu.benchmarks.common.datasets import at_hand
+from gpu.benchmarks.common.study_results import standardised
 
 SHAPES = {
     "hepatitis": (138, 15),

@@ -1,8 +1,6 @@
 """The comparison of calibrations: its methods are what they say, its numbers right, runs resume."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +11,12 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from sklearn.svm import SVC
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-import calibration_comparison as comparison
-import calibration_document as document
-import calibration_methods
-from calibration_losses import LOSSES, compare, summarise
-from calibration_methods import (
+from bootprob import BootstrapSVC
+from bootprob.calibration import VennAbers
+from docs.studies.calibration import comparison, document
+from docs.studies.calibration import methods as calibration_methods
+from docs.studies.calibration.losses import LOSSES, compare, summarise
+from docs.studies.calibration.methods import (
     CALIBRATED,
     OURS,
     PEERS,
@@ -28,10 +25,7 @@ from calibration_methods import (
     of_peers,
     tuned_svc,
 )
-from calibration_store import Store
-
-from bootprob import BootstrapSVC
-from bootprob.calibration import VennAbers
+from docs.studies.calibration.store import Store
 
 GIVEN = {"bootstraps": 12, "rows": 1000, "seed": 4}
 

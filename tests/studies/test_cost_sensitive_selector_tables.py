@@ -1,18 +1,13 @@
 """The study of thesis chapter 4: its comparison method, its parts, its document."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-import tables_4
-from cardinality_bounded import cardinality_bounded
-from study_results import save
-from tables_4_document import main as write_document
-from thesis_numbers_4 import TABLE_4_2, TABLE_4_4, TABLE_4_9, TABLES
+from docs.studies.thesis import tables_4
+from docs.studies.thesis.cardinality_bounded import cardinality_bounded
+from docs.studies.thesis.numbers_4 import TABLE_4_2, TABLE_4_4, TABLE_4_9, TABLES
+from docs.studies.thesis.tables_4_document import main as write_document
+from gpu.benchmarks.common.study_results import save
 
 
 def clouds(rng, n=60, p=4):

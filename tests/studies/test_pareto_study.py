@@ -1,18 +1,13 @@
 """The study of the Pareto paper: its numbers, and a run from rows to document."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-import pareto_study as study
-from pareto_printed import TABLE_3
-
-from datasets import at_hand
+from docs.studies.pareto import study
+from docs.studies.pareto.printed import TABLE_3
+from gpu.benchmarks.common.datasets import at_hand
 
 TESTED = {"bupa": 115, "pima": 256, "wdbc": 190, "credit": 222}
 

@@ -3,26 +3,19 @@
 import argparse
 import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "gpu" / "benchmarks"))
-
-import svm_tuning
-import table_2_2
-import tables_3_2_and_3_3 as probabilities
-import tables_3_4_to_3_7 as chapter3
-import thesis_figures
-from studies_document import main as write_document
-from studies_probabilities import DATA_SETS
-from study_results import save
-from svm_tuning import Grid, asked_share, choose
-from thesis_numbers import (
+from bootprob import BootstrapSVC
+from bootprob.preparation.bootstrap import bootstrap_counts
+from docs.studies.thesis import figures as thesis_figures
+from docs.studies.thesis import svm_tuning, table_2_2
+from docs.studies.thesis import tables_3_2_and_3_3 as probabilities
+from docs.studies.thesis import tables_3_4_to_3_7 as chapter3
+from docs.studies.thesis.numbers import (
     COLUMNS,
     PAPER_PROBABILITY_ERROR,
     PRINTED_TOO,
@@ -32,10 +25,11 @@ from thesis_numbers import (
     TARGET,
     TPR_IMPOSED,
 )
-
-from bootprob import BootstrapSVC
-from bootprob.preparation.bootstrap import bootstrap_counts
-from datasets import FOLDER
+from docs.studies.thesis.studies_document import main as write_document
+from docs.studies.thesis.studies_probabilities import DATA_SETS
+from docs.studies.thesis.svm_tuning import Grid, asked_share, choose
+from gpu.benchmarks.common.datasets import FOLDER
+from gpu.benchmarks.common.study_results import save
 
 
 def two_clouds(rng, n: int = 90, share: float = 0.4) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol, cast
 
-from svm import Answer, Machine
+from gpu.benchmarks.svm import Answer, Machine
 
 __all__ = ["Peer", "installed", "load"]
 
@@ -51,7 +51,7 @@ class Peer(Protocol):
 
 def load(key: str) -> Peer:
     """Import a peer by the name of its file."""
-    return cast(Peer, cast(ModuleType, import_module(f"peers.{key}")))
+    return cast(Peer, cast(ModuleType, import_module(f"{__name__}.{key}")))
 
 
 def installed() -> Iterator[tuple[str, Peer | None]]:
@@ -60,6 +60,6 @@ def installed() -> Iterator[tuple[str, Peer | None]]:
         try:
             yield module.name, load(module.name)
         except ModuleNotFoundError as error:
-            if error.name is None or error.name.startswith("peers"):
+            if error.name is None or error.name.startswith(__name__):
                 raise
             yield module.name, None

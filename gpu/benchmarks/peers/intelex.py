@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearnex.svm import SVC
-from svm import Answer, Machine
+
+from gpu.benchmarks.svm import Answer, Machine
 
 NAME = "scikit-learn-intelex SVC"
 DISTRIBUTION = "scikit-learn-intelex"

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from svm import Answer, Machine
+
+from gpu.benchmarks.svm import Answer, Machine
 
 NAME = "scikit-learn LinearSVC, hinge"
 DISTRIBUTION = "scikit-learn"

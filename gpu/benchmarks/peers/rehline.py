@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from rehline import plqERM_Ridge
-from svm import Answer, Machine
+
+from gpu.benchmarks.svm import Answer, Machine
 
 NAME = "rehline"
 DISTRIBUTION = "rehline"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from peers import rehline
+from gpu.benchmarks.peers import rehline
 
 NAME = "rehline, default iterations"
 DISTRIBUTION = rehline.DISTRIBUTION

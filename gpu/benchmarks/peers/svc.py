@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.svm import SVC
-from svm import Answer, Machine
+
+from gpu.benchmarks.svm import Answer, Machine
 
 NAME = "scikit-learn SVC"
 DISTRIBUTION = "scikit-learn"

@@ -22,13 +22,24 @@ def run(record):
 """
 
 
-def command(check: Path, out: Path, *options: str) -> list[str]:
-    return [sys.executable, str(check), "--device", "cpu", "--tiny", "--out", str(out), *options]
+def command(out: Path, *options: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "gpu.check",
+        "--device",
+        "cpu",
+        "--tiny",
+        "--out",
+        str(out),
+        *options,
+    ]
 
 
 def run(check: Path, out: Path, *options: str, **variables: str) -> subprocess.CompletedProcess:
     return subprocess.run(
-        command(check, out, *options),
+        command(out, *options),
+        cwd=check.parents[1],
         capture_output=True,
         text=True,
         env={**ENVIRONMENT, **variables},
@@ -81,12 +92,13 @@ def copied(folder: Path) -> Path:
 
 def inside(script: str, **variables: str) -> subprocess.CompletedProcess:
     """Run a script that imports the check's modules."""
-    path = os.pathsep.join([str(CHECK), str(ROOT), str(ROOT / "gpu"), *sys.path[1:2]])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "gpu")])
     return subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
         env={**ENVIRONMENT, "PYTHONPATH": path, **variables},
+        cwd=ROOT,
         timeout=300,
         check=False,
     )

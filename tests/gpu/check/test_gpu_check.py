@@ -70,10 +70,10 @@ def test_every_part_can_be_found_and_has_its_own_name():
     assert len(set(names_of_parts())) == len(parts())
     done = inside("""
 from importlib import import_module
-from plan import PARTS
+from gpu.check.plan import PARTS
 for part in PARTS:
     module, function = part.code.split(":")
-    assert callable(getattr(import_module(module), function)), part
+    assert callable(getattr(import_module(f"gpu.check.{module}"), function)), part
 """)
     assert done.returncode == 0, done.stderr
 
@@ -223,8 +223,8 @@ def test_the_contract_suite_runs_on_the_device_that_was_asked_for():
 from pathlib import Path
 from types import SimpleNamespace
 import torch
-from contract import _environment
-from test_log import _back_end
+from gpu.check.contract import _environment
+from gpu.check.test_log import _back_end
 for device in ("cpu", "cuda", "cuda:1"):
     record = SimpleNamespace(device=torch.device(device))
     name = _environment(record, Path("log"), 1)["BOOTPROB_TEST_DEVICE"]
@@ -242,7 +242,7 @@ for device in ("cpu", "cuda", "cuda:1"):
 def test_only_what_was_done_to_its_end_is_a_verdict_that_nothing_failed():
     done = inside("""
 import json
-from verdict import is_complete, verdict
+from gpu.check.verdict import is_complete, verdict
 def of(*statuses):
     parts = {str(k): {"status": each, "why": "why"} for k, each in enumerate(statuses)}
     return [*verdict(parts), is_complete(parts)]
@@ -280,7 +280,7 @@ def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(copy, tmp_path):
     (copy / "training_times.py").write_text(ENDLESS.replace("def run", "def linear"))
     (copy / "scoring_times.py").write_text("import a_package_that_is_not_there\n")
     (copy / "twins.py").write_text(
-        "from record import PartIncompleteError\n"
+        "from gpu.check.record import PartIncompleteError\n"
         "def run(record):\n    raise PartIncompleteError('half of it')\n"
     )
     (copy / "kernel_shares.py").write_text(
@@ -334,7 +334,7 @@ def begun(copy: Path, out: Path) -> subprocess.Popen:
     """A run in the midst of its second part."""
     (copy / "training_times.py").write_text(ENDLESS.replace("def run", "def linear"))
     wanted = only("ceilings", "linear training times", "scoring times")
-    process = subprocess.Popen(command(copy, out, *wanted), env=ENVIRONMENT)
+    process = subprocess.Popen(command(out, *wanted), cwd=copy.parents[1], env=ENVIRONMENT)
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.05)
@@ -397,7 +397,8 @@ def test_what_does_not_fit_into_the_time_is_not_begun(tmp_path):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_without_a_gpu_it_says_how_to_rehearse(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(CHECK), "--out", str(tmp_path)],
+        [sys.executable, "-m", "gpu.check", "--out", str(tmp_path)],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         env=ENVIRONMENT,
@@ -433,7 +434,7 @@ def on_a_bare_machine(folder: Path, *options: str) -> dict:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment["PYTHONPATH"] = str(ROOT / "tests" / "gpu" / "bare")
     done = subprocess.run(
-        command(Path("gpu/check"), folder / "out", *options),
+        command(folder / "out", *options),
         capture_output=True,
         text=True,
         env={**environment, "OMP_NUM_THREADS": "1"},
@@ -497,6 +498,7 @@ def test_what_tuning_wrote_is_kept(copy, tmp_path, ending, status, verdict):
     """Of a program that stands in for gpu/tuning, however it ends."""
     program = copy.parent / "tuning"
     program.mkdir()
+    (program / "__init__.py").touch()
     (program / "__main__.py").write_text(
         "import json, sys\nfrom pathlib import Path\n"
         "given = dict(zip(sys.argv[1:-1:2], sys.argv[2:-1:2]))\n"

@@ -39,7 +39,7 @@ def carried(tmp_path) -> Path:
     folder.mkdir()
     done = inside(f"""
 from pathlib import Path
-from gather import pack
+from gpu.check.gather import pack
 for wheel in {list(map(str, wheels))!r}:
     print(pack(Path(wheel), Path({str(folder)!r})).name)
 """)
@@ -62,7 +62,7 @@ def test_what_a_machine_lacks_is_unpacked_and_found(carried, tmp_path):
     done = inside(f"""
 import json, os, subprocess, sys
 from pathlib import Path
-from surroundings import environment
+from gpu.check.surroundings import environment
 variables, said = environment(Path({str(unpacked)!r}), Path({str(carried)!r}))
 script = "import new_package, torch; print(new_package.value, torch.__version__)"
 found = subprocess.run(
@@ -85,7 +85,7 @@ print(json.dumps([said, found.stdout.split()[0], variables["TRITON_CACHE_DIR"]])
 def test_a_users_own_cache_of_kernels_stays(tmp_path):
     script = f"""
 from pathlib import Path
-from surroundings import environment
+from gpu.check.surroundings import environment
 print(environment(Path({str(tmp_path)!r}), Path("nowhere"))[0]["TRITON_CACHE_DIR"])
 """
     assert inside(script, TRITON_CACHE_DIR="/a/folder").stdout.strip() == "/a/folder"
@@ -95,8 +95,8 @@ def test_what_is_gathered_is_pinned():
     done = inside("""
 import json
 from pathlib import Path
-from gather import _PACKAGES, pinned
-from plan import ROOT
+from gpu.check.gather import _PACKAGES, pinned
+from gpu.check.plan import ROOT
 print(json.dumps(pinned((ROOT / "constraints.txt").read_text(), _PACKAGES)))
 """)
     assert done.returncode == 0, done.stderr
@@ -109,16 +109,15 @@ print(json.dumps(pinned((ROOT / "constraints.txt").read_text(), _PACKAGES)))
 
 
 def test_the_size_of_what_git_does_not_ignore():
-    done = inside("from gather import LIMIT, size_of_tree; print(size_of_tree(), LIMIT)")
+    done = inside("from gpu.check.gather import LIMIT, size_of_tree; print(size_of_tree(), LIMIT)")
     assert done.returncode == 0, done.stderr
     size, limit = map(int, done.stdout.split())
     assert 10**6 < size < limit == 64 * 2**20
 
 
 COMPILE = """
-import sys, torch, triton
-sys.path[:0] = [COMPILATION]
-from launches import noted_launches
+import torch, triton
+from gpu.compilation.launches import noted_launches
 from bootprob_gpu.interior_point.normal_matrices import solved
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 q = 5
@@ -141,15 +140,14 @@ CUDABackend.make_cubin = make_cubin
 def test_carried_kernels_are_not_compiled_again(tmp_path):
     """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
     pytest.importorskip("triton")
-    script = COMPILE.replace("COMPILATION", repr(str(ROOT / "gpu" / "compilation")))
     here, there, archive = (tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz"))
     variables = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(here)}
-    first = inside(script, **variables)
+    first = inside(COMPILE, **variables)
     assert first.returncode == 0, first.stderr
     moved = inside(f"""
 import shutil
 from pathlib import Path
-from kernel_cache import pack_kernels, unpack_kernels
+from gpu.check.kernel_cache import pack_kernels, unpack_kernels
 here, there, archive = map(Path, {[str(here), str(there), str(archive)]!r})
 print(pack_kernels(here, archive, 80), archive.exists(), pack_kernels(here, archive, 90))
 shutil.rmtree(here)
@@ -158,10 +156,10 @@ print(unpack_kernels(archive, there), unpack_kernels(archive, there))
     assert moved.returncode == 0, moved.stderr
     assert moved.stdout.split() == ["0", "False", "1", "1", "0"]
     variables["TRITON_CACHE_DIR"] = str(there)
-    second = inside(NO_ASSEMBLER + script, **variables)
+    second = inside(NO_ASSEMBLER + COMPILE, **variables)
     assert second.returncode == 0, second.stderr
     assert second.stdout == first.stdout
     # Were it not there, it would have been compiled.
     variables["TRITON_CACHE_DIR"] = str(tmp_path / "nowhere")
-    third = inside(NO_ASSEMBLER + script, **variables)
+    third = inside(NO_ASSEMBLER + COMPILE, **variables)
     assert "compiled again" in third.stderr

@@ -14,9 +14,9 @@ def test_a_kernel_that_is_wrong_breaks_its_promise(tmp_path):
 import json, os, sys
 os.environ["TRITON_INTERPRET"] = "1"
 import torch
-import each_kernel
+from gpu.check import each_kernel
 from bootprob_gpu.interior_point import batched as interior_point
-from record import Record
+from gpu.check.record import Record
 
 class Channel:
     def write(self, line): sys.stdout.write(line)

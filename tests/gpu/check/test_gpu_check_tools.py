@@ -73,7 +73,7 @@ def reports() -> dict[str, dict]:
     done = inside(f"""
 import json
 from dataclasses import asdict
-from sanitizer import parse
+from gpu.check.sanitizer import parse
 samples = json.loads({json.dumps(samples)!r})
 print(json.dumps({{name: asdict(parse(each)) for name, each in samples.items()}}))
 """)
@@ -228,7 +228,7 @@ Counters on the target device 0.
 def test_counters_are_read_launch_by_launch():
     done = inside(f"""
 import json
-from nsight_compute import parse
+from gpu.check.nsight_compute import parse
 print(json.dumps(parse({COUNTERS!r})))
 """)
     assert done.returncode == 0, done.stderr
@@ -251,7 +251,7 @@ print(json.dumps(parse({COUNTERS!r})))
 
 def test_the_heaviest_kernels_are_those_with_the_most_time_over_all_jobs():
     done = inside("""
-from nsight_compute import heaviest
+from gpu.check.nsight_compute import heaviest
 def job(seconds, **shares):
     kernels = [{"name": name, "share": share, "calls": 1} for name, share in shares.items()]
     return {"device busy, seconds": seconds, "kernels": kernels}
@@ -289,7 +289,7 @@ def test_counters_are_recorded(tmp_path):
 
 
 def test_kernels_are_known_by_their_names():
-    done = inside("from tools import kernel_functions; print(*kernel_functions())")
+    done = inside("from gpu.check.tools import kernel_functions; print(*kernel_functions())")
     assert done.returncode == 0, done.stderr
     names = set(done.stdout.split())
     assert {"_factor", "_votes", "_judge", "path_in_registers", "path_in_tiles"} <= names
@@ -304,7 +304,7 @@ def test_a_tool_is_found_in_a_carried_package(tmp_path):
     script = f"""
 import os
 os.environ["PYTHONPATH"] = {str(tmp_path)!r}
-from tools import find_tool
+from gpu.check.tools import find_tool
 print(find_tool("a-tool-of-nvidia"))
 """
     assert inside(script).stdout.strip() == "None"  # it cannot be run

@@ -10,18 +10,19 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from gpu_check import CHECK, ENVIRONMENT, names, written
+from gpu_check import ENVIRONMENT, ROOT, names, written
 
 from bootprob_gpu import iter_fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 
 HERE = Path(__file__).parents[1]
-AT_START = os.pathsep.join(map(str, (HERE / "pretended_cuda" / "at_start", HERE)))
+AT_START = os.pathsep.join(
+    map(str, (HERE / "pretended_cuda" / "at_start", HERE, ROOT, ROOT / "gpu"))
+)
 
 # These train as far as a solver goes, again and again, or score many rows, which takes interpreted
 # kernels a minute; what they are about does not hang on kernels.
@@ -34,17 +35,16 @@ SUITE = "contract suite"
 
 @pytest.fixture
 def check(monkeypatch) -> Any:
-    """Imports modules of the check, and forgets them: others have names that are used here too."""
-    monkeypatch.syspath_prepend(CHECK)
-    before = set(sys.modules)
+    """Imports modules of the check anew, and forgets them: they keep what is replaced in others."""
 
-    def module(name: str) -> ModuleType:
-        return importlib.import_module(name)
+    def of_the_check() -> list[str]:
+        return [name for name in sys.modules if f"{name}.".startswith("gpu.check.")]
 
-    yield module
-    for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent == CHECK:
-            del sys.modules[name]
+    for name in of_the_check():
+        monkeypatch.delitem(sys.modules, name)
+    yield lambda name: importlib.import_module(f"gpu.check.{name}")
+    for name in of_the_check():
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -125,11 +125,12 @@ def passes(check, part) -> None:
 
 def test_a_whole_run_is_written_down(no_gpu_seen, tmp_path):
     done = subprocess.run(
-        [sys.executable, str(CHECK), "--device", "cuda:0", "--tiny", "--only", "ceilings",
+        [sys.executable, "-m", "gpu.check", "--device", "cuda:0", "--tiny", "--only", "ceilings",
          "--out", str(tmp_path)],
         capture_output=True,
         text=True,
         env={**ENVIRONMENT, "PYTHONPATH": os.pathsep.join([AT_START, *sys.path])},
+        cwd=ROOT,
         timeout=300,
         check=False,
     )  # fmt: skip

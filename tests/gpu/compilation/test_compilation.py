@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
-COMPILATION = ROOT / "gpu" / "compilation"
 TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
 SECONDS = 10  # of compiling what no run before has compiled here
 
@@ -21,14 +20,12 @@ def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
     """A process without Triton's interpreter, with the project's code from `source`."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment |= {
-        "PYTHONPATH": os.pathsep.join(
-            str(source / part) for part in (".", "gpu", "gpu/compilation")
-        ),
+        "PYTHONPATH": os.pathsep.join([str(source), str(source / "gpu")]),
         "OMP_NUM_THREADS": "1",
     }
     return subprocess.run(
         [sys.executable, *(str(each) for each in command)],
-        env=environment, capture_output=True, text=True, check=False, timeout=500,
+        cwd=source, env=environment, capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
 
 
@@ -39,7 +36,7 @@ def rows() -> list[dict]:
 def test_the_table_is_what_the_compiler_says():
     """Every row's key, what was ever compiled here, and a sample by the commit's seed anew."""
     seed = os.environ["BOOTPROB_TEST_SEED"]
-    done = run(COMPILATION, "--check", SECONDS, "--seed", seed, "--processes", 1)
+    done = run("-m", "gpu.compilation", "--check", SECONDS, "--seed", seed, "--processes", 1)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(rows())} variants" in done.stdout
 
@@ -56,7 +53,7 @@ def test_every_kernel_of_the_project_is_in_the_table(tmp_path):
     done = run("-c", """
 import importlib, pkgutil
 import bootprob_gpu
-from launches import source_of
+from gpu.compilation.launches import source_of
 from triton.runtime.jit import JITFunction
 
 kernels, called = set(), set()
@@ -77,13 +74,11 @@ print(*sorted(each.__name__ for each in kernels - called))
 
 def test_the_jobs_are_those_of_gpu_check():
     done = run("-c", """
-import sys
-from shapes import JOBS
-sys.path.insert(0, sys.argv[1])
-from jobs import table
+from gpu.compilation.shapes import JOBS
+from gpu.check.jobs import table
 
 assert all(table(name).X.shape == shape for name, shape in JOBS.items())
-""", ROOT / "gpu" / "check")  # fmt: skip
+""")  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
@@ -111,7 +106,7 @@ def changed(tmp_path):
         assert old in text
         file.write_text(text.replace(old, new), encoding="utf-8")
         done = run(
-            tmp_path / "gpu/compilation", "--check", 0, "--cache", tmp_path / "cache",
+            "-m", "gpu.compilation", "--check", 0, "--cache", tmp_path / "cache",
             source=tmp_path,
         )  # fmt: skip
         assert not done.stderr
@@ -159,7 +154,7 @@ def test_wrong_numbers_and_spills_are_seen(tmp_path, changed):
 
 def test_rows_that_grew_are_named():
     done = run("-c", """
-from table import TABLE, grown, read
+from gpu.compilation.table import TABLE, grown, read
 
 rows = read(TABLE)["rows"]
 assert list(grown(rows, rows)) == []
@@ -180,9 +175,9 @@ def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named():
     done = run("-c", """
 import torch
 from dataclasses import replace
-from compiler import measure
-from launches import noted_launches
-from shapes import _smo
+from gpu.compilation.compiler import measure
+from gpu.compilation.launches import noted_launches
+from gpu.compilation.shapes import _smo
 
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 
@@ -201,7 +196,7 @@ assert list(found) == ["error"], found
 
 def test_occupancy_as_nvidias_calculator_has_it():
     done = run("-c", """
-from occupancy import programs
+from gpu.compilation.occupancy import programs
 
 assert programs(90, registers=32, warps=2, shared=0) == 32   # warps: 64
 assert programs(90, registers=16, warps=1, shared=0) == 32   # blocks: 32
@@ -223,7 +218,7 @@ def test_arguments_are_specialised_as_triton_does(tmp_path):
     program.write_text("""
 import torch, triton
 import triton.language as tl
-from launches import noted_launches
+from gpu.compilation.launches import noted_launches
 
 @triton.jit(do_not_specialize=["asked"])
 def kernel(array, odd, n, one, asked, BLOCK: tl.constexpr):
@@ -252,9 +247,9 @@ def test_certificates_are_read_before_any_thread_writes_them():
     """In the code for the assembler every load is before a barrier, and every store after it."""
     done = run("-c", """
 import re
-from compiler import compiled
-from launches import noted_launches
-from shapes import _certificates
+from gpu.compilation.compiler import compiled
+from gpu.compilation.launches import noted_launches
+from gpu.compilation.shapes import _certificates
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 
 for q in (31, 512, 4000):
@@ -271,8 +266,8 @@ for q in (31, 512, 4000):
 
 def test_the_page_shows_the_table():
     done = run("-c", """
-from document import PAGE, with_table
-from table import TABLE, read
+from gpu.compilation.document import PAGE, with_table
+from gpu.compilation.table import TABLE, read
 
 text = PAGE.read_text(encoding="utf-8")
 assert with_table(text, read(TABLE)) == text

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +21,7 @@ from bootprob_gpu.interior_point import batched as interior_point
 from bootprob_gpu.interior_point.answered_problems import LateCount, leave
 from bootprob_gpu.interior_point.normal_matrices import NormalMatrices, factored
 from bootprob_gpu.interior_point.state import State, start
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "gpu" / "benchmarks"))
-
-import interior_point_counts as counts
+from gpu.roofline import interior_point_counts as counts
 
 aten = torch.ops.aten
 interpreted = pytest.mark.skipif(

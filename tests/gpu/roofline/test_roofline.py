@@ -1,7 +1,6 @@
 """Predictions follow from counts by stated arithmetic, and the document shows those of the file."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,20 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-sys.path.extend(
-    str(Path(__file__).parents[3] / "gpu" / name) for name in ("roofline", "benchmarks", "check")
+from gpu.benchmarks.gpu_results import newest
+from gpu.check.floors import beside_its_floor, linear_training, vote_shares
+from gpu.roofline import (
+    hardware,
+    interior_point_counts,
+    linear_prediction,
+    path_prediction,
+    prediction_table,
+    scoring_prediction,
 )
-
-import hardware
-import interior_point_counts
-import linear_prediction
-import path_prediction
-import prediction_table
-import scoring_prediction
-from floors import beside_its_floor, linear_training, vote_shares
-from gpu_results import newest
-from interior_point_counts import Executed
-from predicted_jobs import REPLICATES, predictions
+from gpu.roofline.interior_point_counts import Executed
+from gpu.roofline.predicted_jobs import REPLICATES, predictions
 
 GPU = Path(__file__).parents[3] / "gpu"
 DOCUMENT = GPU.parent / "docs" / "engine.md"

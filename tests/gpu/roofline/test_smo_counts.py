@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,8 +11,7 @@ from bootprob_gpu import Problem, fit
 from bootprob_gpu.smo.triton_paths import launch
 
 pytest.importorskip("triton")
-sys.path.insert(0, str(Path(__file__).parents[3] / "gpu" / "benchmarks"))
-import smo_counts
+from gpu.roofline import smo_counts
 
 
 @pytest.mark.parametrize("rounded", [False, True])

@@ -13,22 +13,21 @@ from bootprob_gpu.hardware.launch_shapes import parsed
 pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
-TUNING = ROOT / "gpu" / "tuning"
 
 
 def run(*command: object) -> subprocess.CompletedProcess:
-    path = (ROOT, ROOT / "gpu", TUNING, ROOT / "gpu" / "check")
+    path = (ROOT, ROOT / "gpu")
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(str(each) for each in path), "OMP_NUM_THREADS": "1"
     }  # fmt: skip
     return subprocess.run(
         [sys.executable, *(str(each) for each in command)],
-        env=environment, capture_output=True, text=True, check=False, timeout=900,
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
 
 
 def rehearsed(out: Path, *options: object) -> dict:
-    done = run(TUNING, "--device", "cpu", "--tiny", "--out", out, *options)
+    done = run("-m", "gpu.tuning", "--device", "cpu", "--tiny", "--out", out, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = (path for path in out.glob("*.json") if path.name != "launch_shapes.json")
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -73,7 +72,7 @@ def test_without_a_gpu_nothing_is_written(tmp_path):
 
     if torch.cuda.is_available():
         pytest.skip("there is one")
-    done = run(TUNING, "--out", tmp_path)
+    done = run("-m", "gpu.tuning", "--out", tmp_path)
     assert done.returncode == 2, done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -82,8 +81,8 @@ TAKES = """
 import json, sys
 from pathlib import Path
 import torch
-import tuner
-from findings import Finding
+from gpu.tuning import tuner
+from gpu.tuning.findings import Finding
 from bootprob_gpu.hardware import launch_shapes
 
 path = Path(sys.argv[1])
@@ -145,8 +144,8 @@ def test_every_candidate_is_one_that_the_table_may_hold(tmp_path):
 import sys
 from pathlib import Path
 import torch
-from findings import findings
-from tuner import Tuner
+from gpu.tuning.findings import findings
+from gpu.tuning.tuner import Tuner
 from bootprob_gpu.hardware.launch_shapes import parsed
 
 tuner = Tuner(torch.device("cpu"), "card", Path(sys.argv[1]), seconds=0.0, say=print)

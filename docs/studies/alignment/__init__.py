@@ -1,0 +1,1 @@
+"""Columns chosen by alignment, after Tamura et al."""

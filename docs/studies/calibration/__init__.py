@@ -1,0 +1,1 @@
+"""Probabilities beside those of other packages' calibrators."""

@@ -1,0 +1,1 @@
+"""What the promises measured: coverage of intervals, and tables of other pages."""

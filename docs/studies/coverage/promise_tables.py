@@ -1,0 +1,201 @@
+"""Tables of what the promise tests measured, written into the documents of their subjects.
+
+    python -m docs.studies.coverage.promise_tables [--results FOLDER] [--docs FOLDER]
+
+A document holds a table between ``<!-- make promises -->`` and ``<!-- end -->``; the text around it
+is written by hand. Reads the JSON files of tests/promises/results, and measures nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from gpu.benchmarks.common.places import DOCS, ROOT
+from gpu.benchmarks.common.tables import markdown
+
+__all__ = ["TABLES", "main", "with_table"]
+
+_PLACE = re.compile(r"(?<=<!-- make promises -->\n).*?(?=<!-- end -->)", re.DOTALL)
+_METRICS = {
+    "brier_score": "Brier score",
+    "log_loss": "log-loss",
+    "calibration_error": "calibration error",
+    "auc": "AUC",
+}
+
+Case = dict[str, Any]
+
+
+def with_table(name: str, text: str, results: Path) -> str:
+    """The text of a document with its table.
+
+    Parameters
+    ----------
+    name : str
+        Of the document, a key of `TABLES`.
+    text : str
+    results : Path
+        Folder of the JSON files.
+
+    Raises
+    ------
+    ValueError
+        The document has no place for one table.
+    """
+    table = TABLES[name](results)
+    filled, places = _PLACE.subn(lambda _: f"\n{table}\n\n", text)
+    if places != 1:
+        raise ValueError(f"{name} has {places} places <!-- make promises --> … <!-- end -->.")
+    return filled
+
+
+def _prediction_sets(results: Path) -> str:
+    found = list(_cases(results, "prediction_sets_?"))
+    found += _cases(results, "prediction_sets_three_classes")
+    rows = []
+    for case in sorted(found, key=lambda case: case.get("kernel", "linear") != "linear"):
+        first = _title(case) + (", RBF kernel" if case.get("kernel") == "rbf" else "")
+        for kind, measured in case["sets"].items():
+            *how, condition = kind.split(", ")
+            shown = f"{how[0] if how else 'equal'}, class-conditional"
+            if condition == "marginal":
+                shown = how[0] if how else "equal"
+            elif shown.startswith("ensemble"):
+                continue
+            of_classes = [key for key in measured if key.startswith("coverage of class")]
+            smallest = case["smallest mean size of sets that know the truth"][condition]
+            rows.append(
+                [
+                    first,
+                    shown,
+                    _share(measured["coverage"][0]),
+                    " / ".join(_share(measured[key][0]) for key in of_classes),
+                    _share(measured["mean size"][0]),
+                    _share(smallest),
+                ]
+            )
+            first = ""
+    return markdown(["truth", "sets", "coverage", "of each class", "mean size", "smallest"], rows)
+
+
+def _costs(results: Path) -> str:
+    rows = []
+    for case in _cases(results, "cost_interval_?"):
+        mean, saving, row, ratio = (
+            list(case[key].values())
+            for key in (
+                "coverage of the mean cost",
+                "coverage of the saving against one half",
+                "coverage of the expected cost of a row",
+                "mean of out-of-bag cost over true cost",
+            )
+        )
+        rows.append(
+            [
+                _title(case),
+                " / ".join(_share(each, 2) for each in mean),
+                " / ".join(_share(each, 2) for each in saving),
+                _share(row[0]),
+                " / ".join(_share(each) for each in ratio),
+            ]
+        )
+    header = ["mean cost covered", "saving against ½ covered", "cost of a row covered"]
+    return markdown(["truth", *header, "out-of-bag over true cost"], rows)
+
+
+def _control(results: Path) -> str:
+    rows = []
+    for number in range(len(list(results.glob("controlled_rates_*_votes.json")))):
+        for how in ("sigmoid", "votes"):
+            case = next(_cases(results, f"controlled_rates_{number}_{how}"))
+            rows.append(
+                [
+                    _title(case) if how == "sigmoid" else "",
+                    "probability" if how == "sigmoid" else "votes",
+                    f"{100 * case['kept on new rows, share of training sets']:.1f} %",
+                    _share(case["mean excess of the true rate"]),
+                    _share(case["mean excess that the binomial bound asks for"]),
+                ]
+            )
+    header = ["decided by", "kept on new rows", "mean excess", "needed for the confidence"]
+    return markdown(["truth", *header], rows)
+
+
+def _metric_intervals(results: Path) -> str:
+    cases = list(_cases(results, "metric_intervals_?"))
+    rows = []
+    for where, metrics in cases[0]["coverage / mean width"].items():
+        rows.append([f"**{where}**", *[""] * len(cases)])
+        for metric in metrics:
+            cells = []
+            for case in cases:
+                found = case["coverage / mean width"][where][metric]
+                (covered, width), (by_percentiles, _) = found["auto"], found["percentile"]
+                cells.append(f"{_share(covered)} / {_share(width)} ({_share(by_percentiles)})")
+            rows.append([_METRICS.get(metric, metric), *cells])
+    return markdown(["", *(_title(case) for case in cases)], rows)
+
+
+def _dea(results: Path) -> str:
+    rows = [
+        [
+            f"{case['inputs']}, {case['outputs']}",
+            str(case["units"]),
+            str(case["samples"]),
+            f"{100 * case['coverage']:.1f} % ± {100 * case['standard error of the coverage']:.1f}",
+            f"{case['bias of the score']:.4f}",
+            f"{case['bias of the corrected score']:.4f}".replace("-", "−"),
+        ]
+        for case in sorted(
+            _cases(results, "efficiency_intervals_*"),
+            key=lambda case: (case["inputs"], case["units"]),
+        )
+    ]
+    header = ["units", "samples", "coverage", "bias of the score", "of `corrected`"]
+    return markdown(["inputs, outputs", *header], rows)
+
+
+TABLES: dict[str, Callable[[Path], str]] = {
+    "prediction_sets.md": _prediction_sets,
+    "costs.md": _costs,
+    "control.md": _control,
+    "metric_intervals.md": _metric_intervals,
+    "dea.md": _dea,
+}
+"""File name of the document to what makes its table from the results."""
+
+
+def _cases(results: Path, names: str) -> Iterator[Case]:
+    for path in sorted(results.glob(f"{names}.json")):
+        yield json.loads(path.read_text(encoding="utf-8"))["measured"]
+
+
+def _title(case: Case) -> str:
+    return f"{case['truth']}, n = {case['n']:,}"
+
+
+def _share(value: float, digits: int = 3) -> str:
+    """A number around one, as .95 or 1.003."""
+    return f"{value:.{digits}f}".removeprefix("0")
+
+
+def main() -> None:
+    """Write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=ROOT / "tests" / "promises" / "results")
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    given = parser.parse_args()
+    for name in TABLES:
+        path = given.docs / name
+        text = with_table(name, path.read_text(encoding="utf-8"), given.results)
+        path.write_text(text, encoding="utf-8")
+    print(f"wrote the tables of {', '.join(TABLES)} in {given.docs}")
+
+
+if __name__ == "__main__":
+    main()

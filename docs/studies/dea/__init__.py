@@ -1,0 +1,1 @@
+"""Outputs selected on a panel of the thesis's size."""

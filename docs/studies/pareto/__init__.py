@@ -1,0 +1,1 @@
+"""Margin against the cost of columns, after Carrizosa et al."""

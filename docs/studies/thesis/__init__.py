@@ -1,0 +1,1 @@
+"""Maldonado's thesis, chapters 2 to 4."""

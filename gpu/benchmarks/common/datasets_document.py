@@ -1,0 +1,58 @@
+"""Write the table of docs/datasets.md from the catalogue; nothing is loaded.
+
+python -m gpu.benchmarks.common.datasets_document
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bootprob.datasets import CATALOG, Source
+from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.tables import markdown
+
+__all__ = ["BEGIN", "END", "main", "table"]
+
+BEGIN, END = "<!-- table: begin -->\n", "\n<!-- table: end -->"
+
+
+def main(docs: Path = DOCS) -> Path:
+    """Replace what stands between the two marks of the document by the table."""
+    path = docs / "datasets.md"
+    text = path.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    path.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    return path
+
+
+def table() -> str:
+    """A line for each data set."""
+    header = ["name", "rows × columns", "classes, **positive**", "missing", "origin, licence"]
+    return markdown([*header, "cite", "remarks"], [_line(source) for source in CATALOG.values()])
+
+
+def _line(source: Source) -> list[str]:
+    classes = [
+        f"**{label}: {count:,}**" if label in source.positives else f"{label}: {count:,}"
+        for label, count in source.classes
+    ]
+    remarks = [source.note] if source.note else []
+    if source.left_out:
+        remarks.append(f"Left out: {', '.join(source.left_out)}.")
+    return [
+        f"`{source.name}`",
+        f"{source.rows:,} × {source.prepared:,}",
+        ", ".join(classes),
+        f"{source.missing:,}",
+        f"{source.title}; {source.origin}; {source.licence}",
+        source.citation,
+        " ".join(remarks),
+    ]
+
+
+if __name__ == "__main__":
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    print(f"wrote {main()}")

@@ -1,0 +1,28 @@
+"""Tables and numbers of documents, in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+__all__ = ["MISSING", "figures", "markdown"]
+
+MISSING = "–"
+"""What stands where there is no number."""
+
+
+def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table."""
+    header = list(header)
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def figures(value: object, digits: int = 3) -> str:
+    """A number to so many significant digits, without an exponent; a dash for anything else."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):,.{max(0, decimals)}f}"

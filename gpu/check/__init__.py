@@ -1,0 +1,1 @@
+"""Is the engine right on this GPU, and how fast is it? `make gpu-check`."""

@@ -1,0 +1,1 @@
+"""What an H100 is predicted to take, from counts: `make gpu-roofline`."""

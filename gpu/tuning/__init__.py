@@ -1,0 +1,1 @@
+"""The fastest launch shapes of this GPU: `make gpu-tune`."""
