@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from scipy.optimize import minimize
 
-from bootprob_gpu import Problem, fit, median_gamma
+from bootprob_gpu import Problem, fit, median_gamma, model_scores
 from bootprob_gpu.derivatives import differentiable_scores
 
 WANTED, FOLDS, SMOOTH = 0.95, 5, 0.3
@@ -102,7 +102,7 @@ def by_grid(problem, size):
         problem.X.numpy(), problem.y.numpy(), np.ones((FOLDS, len(problem.y)), int),
         np.ones(size**2), kernel="rbf", gamma=problem.gamma * np.exp(axes[2]), upper=upper,
     )  # fmt: skip
-    scores = torch.cat([part for _, part in fit(grid).scores(problem.X)]).numpy()
+    scores = torch.cat([part for _, part in model_scores(fit(grid), problem.X)]).numpy()
     problem.keep_best(scores[problem.fold, :, problem.rows], theta)
     return size**3
 

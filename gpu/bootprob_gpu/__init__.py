@@ -8,6 +8,7 @@ from bootprob_gpu.certificate import Certificate, Status
 from bootprob_gpu.kernels import median_gamma, scale_gamma
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import InputError, Kernel, Problem
+from bootprob_gpu.scoring.model_scores import model_scores, replicate_scores, vote_shares, votes
 from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit, resolve_device
 
 __all__ = [
@@ -22,6 +23,10 @@ __all__ = [
     "fit",
     "iter_fit",
     "median_gamma",
+    "model_scores",
+    "replicate_scores",
     "resolve_device",
     "scale_gamma",
+    "vote_shares",
+    "votes",
 ]

@@ -1,20 +1,14 @@
-"""A trained batch: coefficients, certificates, and scores of new rows in memory-sized chunks."""
+"""A trained batch: coefficients, certificates, and what they belong to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.hardware.float32_products import ieee_products
-from bootprob_gpu.hardware.memory import chunked, free_bytes
 from bootprob_gpu.problem import InputError
-from bootprob_gpu.scoring.few_rows import are_few, model_scores_of_few
-from bootprob_gpu.scoring.models_in_use import OwnKernels, own_kernels, shared_columns
-from bootprob_gpu.scoring.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
 
 __all__ = ["FittedBatch"]
 
@@ -134,101 +128,6 @@ class FittedBatch:
             train_scores=taken(self.train_scores),
             replicates=slice(self.replicates.start + first, self.replicates.start + last),
         )
-
-    def scores(self, X: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        """Scores of rows under all models, some replicates at a time.
-
-        Parameters
-        ----------
-        X : Tensor, shape (m, p)
-            Rows to score.
-
-        Yields
-        ------
-        replicates : slice
-        scores : Tensor, shape (b, R, m)
-        """
-        self.check_columns(X)
-        B, R = self.intercept.shape
-        if are_few(self, len(X)):
-            yield slice(0, B), model_scores_of_few(self, X)
-            return
-        rows = X.to(self.center.device) - self.center  # in float64
-        m, p = rows.shape
-        every = torch.ones(R, dtype=torch.bool, device=rows.device)
-        bytes_per_replicate = 2.0 * R * (m + p) * self.dtype.itemsize
-        if self.gamma is None or self.scale.ndim == 1:
-            parts = shared_columns(self, every)
-            with ieee_products:
-                seen = [(part, part.columns(rows)) for part in parts]
-
-            def score(replicates: slice) -> Tensor:
-                b = replicates.stop - replicates.start
-                scores = torch.empty(b, R, m, dtype=self.dtype, device=rows.device)
-                for part, columns in seen:
-                    coef = part.coef(replicates)
-                    intercept = part.intercept(replicates, coef).to(self.dtype)
-                    scores[:, part.used] = coef.to(self.dtype) @ columns.T + intercept[..., None]
-                return scores
-        else:
-            own = list(own_kernels(self, every))
-            largest = max(len(each.support) for each in own)
-            bytes_per_replicate += (1 + len(self.gamma)) * m * largest * self.dtype.itemsize
-            bytes_per_replicate += (m + largest) * p * (8 + self.dtype.itemsize)
-
-            def score(replicates: slice) -> Tensor:
-                return torch.stack([self._scores_of(each, rows) for each in own[replicates]])
-
-        def work(replicates: slice) -> Tensor:
-            with ieee_products:  # and not while a caller reads what is yielded
-                return score(replicates)
-
-        available = free_bytes(rows.device, self.memory_limit)
-        if rows.device.type == "cpu":
-            available = min(available, CPU_BLOCK_BYTES)
-        yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
-
-    def _scores_of(self, own: OwnKernels, rows: Tensor) -> Tensor:
-        """Scores of centred rows under the models of one replicate, shape (R, m)."""
-        columns = own.columns(rows)
-        coef = own.coef(torch.arange(self.intercept.shape[1], device=rows.device))
-        scores = coef.to(self.dtype).unflatten(0, (len(columns), -1)) @ columns.mT
-        return scores.flatten(0, 1) + self.intercept[own.replicate, :, None].to(self.dtype)
-
-    def votes(self, X: Tensor, weights: Tensor | None = None) -> Tensor:
-        """How many replicates score each row above 0, shape (m, R), int64.
-
-        Parameters
-        ----------
-        X : Tensor, shape (m, p)
-            Rows to score; rows in the host's memory are sent to a GPU while others are scored.
-        weights : Tensor, shape (R,), optional
-            Models of weight 0 are not scored, and get no votes.
-        """
-        return Votes(self, weights).counts(X).to(torch.int64)
-
-    def vote_shares(self, X: Tensor, weights: Tensor) -> Tensor:
-        """Weighted share of replicates that score each row above 0, shape (m,), float64.
-
-        Parameters
-        ----------
-        X, weights
-            As for `votes`; the share is ``Σ_r weights_r votes_r / B``.
-        """
-        return Votes(self, weights).shares(X)
-
-    def replicate_scores(self, X: Tensor, weights: Tensor) -> Tensor:
-        """Weighted sum of the scores over the models of each replicate, shape (m, B).
-
-        The models are summed before the rows are scored, so this costs R times less than all
-        scores do.
-
-        Parameters
-        ----------
-        X, weights
-            As for `votes`.
-        """
-        return ReplicateScores(self, weights)(X)
 
     def check_columns(self, X: Tensor) -> None:
         """Refuse rows with other columns than the models know."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from bootprob_gpu import FittedBatch, Problem, fit
+from bootprob_gpu import FittedBatch, Problem, fit, votes
 from bootprob_gpu.hardware.numba_choice import numba_loads
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.record import PartIncompleteError, Record
@@ -80,7 +80,7 @@ def _jobs(record: Record) -> Iterator[tuple[str, Callable[[], object]]]:
         for dtype in (torch.float32, torch.float64) if name == GERMAN else ():
 
             def vote(source=source, models=models, dtype=dtype) -> None:
-                replace(models[0], dtype=dtype).votes(torch.from_numpy(source.X[:64]))
+                votes(replace(models[0], dtype=dtype), torch.from_numpy(source.X[:64]))
 
             yield f"{source.title}, votes, {str(dtype)[6:]}", vote
     for name in ("Wisconsin", GERMAN):
@@ -97,7 +97,7 @@ def _jobs(record: Record) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def _on_cpu(problem: Problem) -> None:
-    fit(problem).votes(torch.from_numpy(problem.X))
+    votes(fit(problem), torch.from_numpy(problem.X))
 
 
 def _train(record: Record, problem: Problem, dtype: torch.dtype = torch.float64) -> FittedBatch:

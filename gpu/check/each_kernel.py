@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from bootprob_gpu import Certificate, Problem, fit
+from bootprob_gpu import Certificate, Problem, fit, votes
 from bootprob_gpu.hardware.triton_choice import triton_kernels, witnessed
 from bootprob_gpu.interior_point.state import State
 from bootprob_gpu.smo import triton_paths as triton_smo
@@ -89,7 +89,7 @@ def _jobs(device: torch.device, tiny: bool) -> Iterator[tuple[str, Callable[[], 
                 def vote(fitted=fitted, dtype=dtype, p=p) -> None:
                     draws = torch.Generator().manual_seed(0)
                     rows = torch.randn(20 if tiny else 1000, p, generator=draws)
-                    replace(fitted[0], dtype=dtype).votes(rows.to(device, dtype))
+                    votes(replace(fitted[0], dtype=dtype), rows.to(device, dtype))
 
                 yield f"{title}, {str(dtype)[6:]}", vote
         # Paths in registers, and in tiles of memory as they are of more rows.

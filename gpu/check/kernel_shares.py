@@ -10,7 +10,7 @@ import torch
 from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from bootprob_gpu import choose_solver, fit
+from bootprob_gpu import choose_solver, fit, vote_shares
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.record import Record
 
@@ -45,7 +45,7 @@ def jobs(device: torch.device, tiny: bool) -> Iterator[tuple[str, Callable[[], o
     rows = torch.randn(1_000 if tiny else 1_000_000, german.X.shape[1], device=device)
     yield (
         f"votes, {len(rows):,} rows, linear, float32",
-        lambda: models.vote_shares(rows, weights),
+        lambda: vote_shares(models, rows, weights),
     )
     grid = 2 if tiny else 11
     rbf = batch(german, "rbf", 2 if tiny else 25, n_C=grid, n_gamma=grid)

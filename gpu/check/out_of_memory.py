@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import FittedBatch, Status, fit, iter_fit
+from bootprob_gpu import FittedBatch, Status, fit, iter_fit, vote_shares
 from bootprob_gpu.hardware import memory
 from gpu.check.jobs import Table, batch, table
 from gpu.check.record import Record
@@ -78,7 +78,7 @@ def _scoring(record: Record) -> None:
     weights = torch.full_like(models.intercept[0], 1 / problem.n_models)
 
     def score() -> torch.Tensor:
-        return models.vote_shares(rows, weights)
+        return vote_shares(models, rows, weights)
 
     expected, peak = _measured_peak(record, score)
     with _crowded(record, peak) as errors:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from bootprob_gpu import FittedBatch, Problem, fit
+from bootprob_gpu import FittedBatch, Problem, fit, replicate_scores, votes
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.record import Record
 
@@ -53,8 +53,8 @@ def _outcome(problem: Problem, device: torch.device, dtype: torch.dtype) -> dict
     rows = torch.randn(5000, problem.X.shape[1], dtype=torch.float64, generator=draws)
     weights = torch.rand(problem.n_models, dtype=torch.float64, generator=draws)
     found: dict[str, Any] = {key: getattr(fitted, key) for key in _tensors(fitted)}
-    found["votes"] = fitted.votes(rows)
-    found["replicate scores"] = fitted.replicate_scores(rows, weights)
+    found["votes"] = votes(fitted, rows)
+    found["replicate scores"] = replicate_scores(fitted, rows, weights)
     return {key: tensor.cpu() for key, tensor in found.items()}
 
 

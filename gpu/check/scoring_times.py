@@ -15,6 +15,7 @@ from gpu.check.floors import Work, beside_its_floor, replicate_scores, vote_shar
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.record import Record
 from gpu.check.timing import Stopwatch, peak_bytes, summary
+from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
 __all__ = ["by_twins", "run"]
 
@@ -42,7 +43,7 @@ def run(record: Record) -> None:
                 record,
                 f"scores of each replicate, {m:,} rows × {p}, {B:,} replicates, float32, "
                 "rows on the device",
-                lambda rows, models=models: models.replicate_scores(rows, job.weights),
+                lambda rows, models=models: ReplicateScores(models, job.weights)(rows),
                 some,
                 replicate_scores(m, p, B, dtype),
                 "auto",
@@ -85,7 +86,7 @@ class _Job:
         name = f"votes, {m:,} rows × {p}, {count:,} models, {str(dtype).removeprefix('torch.')}"
 
         def vote(rows: torch.Tensor) -> torch.Tensor:
-            return models.vote_shares(rows, self.weights)
+            return Votes(models, self.weights).shares(rows)
 
         return rows, vote, name, vote_shares(m, p, count, dtype)
 

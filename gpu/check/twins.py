@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from bootprob_gpu import FittedBatch, Kernel, Status, choose_solver, fit
+from bootprob_gpu import FittedBatch, Kernel, Status, choose_solver, fit, votes
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from gpu.check.jobs import GERMAN, Table, batch, table
 from gpu.check.record import Record
@@ -66,7 +66,7 @@ def _vote(record: Record, models: FittedBatch) -> None:
     counts = []
     for choice in ("auto", "never"):
         with triton_kernels(choice):
-            counts.append(models.votes(rows))
+            counts.append(votes(models, rows))
     flipped = (counts[0] - counts[1]).abs().sum().item() / (m * models.intercept.numel())
     name = f"votes in {str(models.dtype).removeprefix('torch.')}"
     record.measured(name, {"rows": m, "models": models.intercept.numel(), "flipped": flipped})

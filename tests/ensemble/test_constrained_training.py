@@ -12,7 +12,7 @@ from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
 from bootprob.ensemble.training.constrained import iter_fit_constrained
 from bootprob.ensemble.training.proven import prove
 from bootprob.metrics.rates import rate_floors
-from bootprob_gpu import Problem, Status, fit
+from bootprob_gpu import Problem, Status, fit, model_scores
 
 CPU = torch.device("cpu")
 
@@ -66,7 +66,8 @@ def test_every_machine_meets_its_constraint(rng, kernel, rates):
     assert (right(problem, scores, rate) >= least - 1e-9).all()
     assert (objective >= lower_bound * (1 - 1e-6)).all()
     # The scores and the objective are those of the machines that are handed out.
-    again = torch.cat([part for _, part in blocks[0].models.scores(torch.from_numpy(problem.X))])
+    rows = torch.from_numpy(problem.X)
+    again = torch.cat([part for _, part in model_scores(blocks[0].models, rows)])
     np.testing.assert_allclose(again.numpy(), scores, atol=1e-6)
     if kernel == "linear":
         w = blocks[0].models.coef.numpy() * problem.scale[:, None]
@@ -139,7 +140,8 @@ def test_the_exact_method_proves_the_best(rng, kind):
     assert (proven.lower_bound >= block.lower_bound * (1 - 1e-6)).all()
     scores = proven.models.train_scores.numpy()
     assert (right(problem, scores, "tpr") >= 0.65 - 1e-9).all()
-    again = torch.cat([part for _, part in proven.models.scores(torch.from_numpy(problem.X))])
+    rows = torch.from_numpy(problem.X)
+    again = torch.cat([part for _, part in model_scores(proven.models, rows)])
     np.testing.assert_allclose(again.numpy(), scores, atol=1e-5)
     if kind == "linear":
         truth = Enumerated(problem, weight, {"tpr": 0.65})

@@ -25,7 +25,16 @@ from truth import (
     two_rows,
 )
 
-from bootprob_gpu import FittedBatch, InputError, Problem, Status, iter_fit
+from bootprob_gpu import (
+    FittedBatch,
+    InputError,
+    Problem,
+    Status,
+    iter_fit,
+    model_scores,
+    replicate_scores,
+    votes,
+)
 from bootprob_gpu import fit as engine_fit
 
 FINISHED = {Status.CONVERGED, Status.SINGLE_CLASS}
@@ -34,7 +43,7 @@ CERTIFICATE = ("primal", "dual", "gap", "n_iter", "status")
 
 def all_scores(fitted: FittedBatch, X: np.ndarray) -> np.ndarray:
     """Scores (B, R, m), put together from the stream; every replicate exactly once."""
-    parts = list(fitted.scores(torch.from_numpy(X)))
+    parts = list(model_scores(fitted, torch.from_numpy(X)))
     covered = [b for replicates, _ in parts for b in range(replicates.start, replicates.stop)]
     assert covered == list(range(len(fitted.intercept)))
     return np.concatenate([numbers(scores) for _, scores in parts])
@@ -549,33 +558,31 @@ def test_scores_votes_and_replicate_scores_agree(bench, backend, regular):
             by_definition, rounding[b, r] = answer.evaluate(X)
             assert (np.abs(scores[b, r] - by_definition) <= rounding[b, r]).all()
 
-    votes = fitted.votes(torch.from_numpy(X)).cpu().numpy()
-    assert votes.shape == (len(X), n_models)
-    assert np.issubdtype(votes.dtype, np.integer)
+    counted = votes(fitted, torch.from_numpy(X)).cpu().numpy()
+    assert counted.shape == (len(X), n_models)
+    assert np.issubdtype(counted.dtype, np.integer)
     # A score within its rounding of the threshold may be counted either way.
     sure, possible = (scores > rounding).sum(axis=0).T, (scores > -rounding).sum(axis=0).T
-    assert (sure <= votes).all()
-    assert (votes <= possible).all()
+    assert (sure <= counted).all()
+    assert (counted <= possible).all()
 
     weights = bench.rng("ensemble weights").uniform(size=n_models)
     weights[0] = 0.0
-    replicate_scores = numbers(
-        fitted.replicate_scores(torch.from_numpy(X), torch.from_numpy(weights))
-    )
-    assert replicate_scores.shape == (len(X), len(case.counts))
+    summed = numbers(replicate_scores(fitted, torch.from_numpy(X), torch.from_numpy(weights)))
+    assert summed.shape == (len(X), len(case.counts))
     expected = np.einsum("r,brm->mb", weights, scores)
     allowed = 2 * np.einsum("r,brm->mb", weights, rounding) + 1e-12
-    assert (np.abs(replicate_scores - expected) <= allowed).all()
+    assert (np.abs(summed - expected) <= allowed).all()
 
 
 def test_scoring_in_small_pieces_changes_nothing(bench, backend):
     case = bench.case("many_replicates")
     fitted = bench.fit(backend, "many_replicates")
     X = np.repeat(case.X, 3, axis=0)
-    whole = all_scores(fitted, X), numbers(fitted.votes(torch.from_numpy(X)))
+    whole = all_scores(fitted, X), numbers(votes(fitted, torch.from_numpy(X)))
     fitted = replace(fitted, memory_limit=1)
-    pieces = all_scores(fitted, X), numbers(fitted.votes(torch.from_numpy(X)))
-    assert len(list(fitted.scores(torch.from_numpy(X)))) > 1
+    pieces = all_scores(fitted, X), numbers(votes(fitted, torch.from_numpy(X)))
+    assert len(list(model_scores(fitted, torch.from_numpy(X)))) > 1
     tolerance = 100 * backend.eps * np.abs(whole[0]).max()
     np.testing.assert_allclose(pieces[0], whole[0], rtol=0, atol=tolerance)
     unsure = (np.abs(whole[0]) <= tolerance).sum(axis=0).T

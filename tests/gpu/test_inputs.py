@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from bootprob_gpu import InputError, Problem, Status, fit, iter_fit
+from bootprob_gpu import (
+    InputError,
+    Problem,
+    Status,
+    fit,
+    iter_fit,
+    model_scores,
+    replicate_scores,
+    votes,
+)
 
 N, P, B = 6, 2, 3
 
@@ -154,9 +163,9 @@ def test_scoring_refuses_other_columns():
         fit(Problem(**arguments(kernel="rbf", gamma=1.0))),
     ):
         for score in (
-            lambda X, fitted=fitted: list(fitted.scores(X)),
-            fitted.votes,
-            lambda X, fitted=fitted: fitted.replicate_scores(X, torch.ones(2)),
+            lambda X, fitted=fitted: list(model_scores(fitted, X)),
+            lambda X, fitted=fitted: votes(fitted, X),
+            lambda X, fitted=fitted: replicate_scores(fitted, X, torch.ones(2)),
         ):
             with pytest.raises(InputError, match=r"3.*2|columns"):
                 score(torch.ones(4, P + 1, dtype=torch.float64))

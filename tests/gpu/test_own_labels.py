@@ -7,7 +7,7 @@ import pytest
 import torch
 from problems import bootstrap_counts
 
-from bootprob_gpu import FittedBatch, Problem, Status, fit, iter_fit
+from bootprob_gpu import FittedBatch, Problem, Status, fit, iter_fit, model_scores
 from bootprob_gpu.hardware.memory import chunked
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from bootprob_gpu.interior_point import blocks as linear_training
@@ -98,8 +98,9 @@ def test_blocks_know_their_labels(arguments, backend):
     blocks = list(iter_fit(Problem(**arguments), memory_limit=1, **backend.options))
     assert len(blocks) > 1
     assert_same_optima(together, FittedBatch.concatenate(blocks), 10 * backend.eps)
+    X = torch.from_numpy(arguments["X"])
     for block in blocks:
-        scores = torch.cat([part for _, part in block.scores(torch.from_numpy(arguments["X"]))])
+        scores = torch.cat([each for _, each in model_scores(block, X)])
         tolerance = 1e-3 if backend.dtype == torch.float32 else 1e-9
         torch.testing.assert_close(
             block.train_scores, scores.to(block.train_scores), rtol=tolerance, atol=tolerance
@@ -115,7 +116,9 @@ def test_a_pairs_replicates_are_taken_out_of_the_batch(arguments, backend):
     for name in ("intercept", "primal", "status"):
         assert torch.equal(getattr(part, name), getattr(block, name)[items])
     X = torch.from_numpy(arguments["X"])
-    ours, theirs = (torch.cat([each for _, each in batch.scores(X)]) for batch in (part, block))
+    ours, theirs = (
+        torch.cat([each for _, each in model_scores(batch, X)]) for batch in (part, block)
+    )
     torch.testing.assert_close(ours, theirs[items])
     first = next(iter_fit(Problem(**arguments), **backend.options))
     assert torch.equal(first.take(slice(1, 2)).train_scores, first.train_scores[1:2])

@@ -14,7 +14,19 @@ import numpy as np
 import pytest
 import torch
 
-from bootprob_gpu import Certificate, FittedBatch, Problem, Status, choose_solver, fit, iter_fit
+from bootprob_gpu import (
+    Certificate,
+    FittedBatch,
+    Problem,
+    Status,
+    choose_solver,
+    fit,
+    iter_fit,
+    model_scores,
+    replicate_scores,
+    vote_shares,
+    votes,
+)
 from bootprob_gpu.derivatives.kkt import differentiable_scores, solve_exactly
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from bootprob_gpu.interior_point import batched as interior_point
@@ -138,7 +150,8 @@ def on_cpu(models: FittedBatch) -> FittedBatch:
 def objectives(problem: Problem, models: FittedBatch) -> np.ndarray:
     """Primal objectives from the coefficients on the CPU, (B, R)."""
     models = replace(models, dtype=torch.float64)
-    scores = np.concatenate([s.numpy() for _, s in models.scores(torch.from_numpy(problem.X))])
+    rows = torch.from_numpy(problem.X)
+    scores = torch.cat([each for _, each in model_scores(models, rows)]).numpy()
     if models.coef is not None:
         squared = np.square(models.coef.numpy() * np.atleast_2d(problem.scale)[:, None]).sum(-1)
     else:
@@ -195,19 +208,19 @@ def scored_alike(rng, found: FittedBatch, here: FittedBatch) -> None:
     near = {"rtol": 1e3 * eps, "atol": 1e4 * eps}
     for m in (2, 30):
         rows = torch.from_numpy(rng.normal(size=(m, len(here.center))))
-        scores = torch.cat([each for _, each in here.scores(rows)])
+        scores = torch.cat([each for _, each in model_scores(here, rows)])
         for given in (rows, rows.to("cuda")):
-            of_device = torch.cat([each for _, each in found.scores(given)])
+            of_device = torch.cat([each for _, each in model_scores(found, given)])
             assert of_device.is_cuda
             torch.testing.assert_close(of_device.cpu(), scores, **near)
-            votes = found.votes(given).cpu()
+            counted = votes(found, given).cpu()
             clear = 1e4 * eps < scores.abs().amin(0).T
-            torch.testing.assert_close(votes[clear], (scores > 0).sum(0).T[clear])
+            torch.testing.assert_close(counted[clear], (scores > 0).sum(0).T[clear])
             if clear.all():
-                shares = votes.double() @ weights / len(scores)
-                torch.testing.assert_close(found.vote_shares(given, weights).cpu(), shares)
+                shares = counted.double() @ weights / len(scores)
+                torch.testing.assert_close(vote_shares(found, given, weights).cpu(), shares)
             mean = torch.einsum("brm,r->mb", scores.double(), weights).to(found.dtype)
-            summed = found.replicate_scores(given, weights.to(given.device)).cpu()
+            summed = replicate_scores(found, given, weights.to(given.device)).cpu()
             torch.testing.assert_close(summed, mean, **near)
 
 
@@ -240,7 +253,7 @@ def test_blocks_come_with_the_scores_of_their_training_rows(rng, pretended_gpu):
     assert [block.replicates for block in blocks] == [slice(b, b + 1) for b in range(3)]
     for block in blocks:
         assert all(each.is_cuda for each in tensors(block).values())
-        (own,) = (each for _, each in on_cpu(block).scores(torch.from_numpy(problem.X)))
+        (own,) = (each for _, each in model_scores(on_cpu(block), torch.from_numpy(problem.X)))
         torch.testing.assert_close(block.train_scores.cpu(), own, rtol=1e-9, atol=1e-9)
     whole = fit(problem, device="cuda", tol=1e-4)
     joined = FittedBatch.concatenate(blocks)
@@ -301,7 +314,7 @@ def test_scorers_serve_many_blocks_of_rows(rng, pretended_gpu):
     found = fit(drawn(rng, own_scale=True, **RBF), device="cuda", tol=1e-2)
     here, rows = on_cpu(found), torch.from_numpy(rng.normal(size=(40, 2)))
     weights = torch.full((4,), 0.25, dtype=torch.float64)
-    votes, scores = Votes(found, weights), ReplicateScores(found, weights)
+    counter, scores = Votes(found, weights), ReplicateScores(found, weights)
     for part in rows.split(25):
-        torch.testing.assert_close(scores(part).cpu(), here.replicate_scores(part, weights))
-        torch.testing.assert_close(votes.shares(part).cpu(), here.vote_shares(part, weights))
+        torch.testing.assert_close(scores(part).cpu(), replicate_scores(here, part, weights))
+        torch.testing.assert_close(counter.shares(part).cpu(), vote_shares(here, part, weights))

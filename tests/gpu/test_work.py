@@ -12,7 +12,7 @@ import torch
 from sklearn.datasets import load_breast_cancer
 from torch.utils.flop_counter import FlopCounterMode
 
-from bootprob_gpu import Problem, fit
+from bootprob_gpu import Problem, fit, replicate_scores
 from bootprob_gpu.hardware.memory import chunked
 from bootprob_gpu.interior_point import blocks as linear_training
 from bootprob_gpu.smo import blocks as dual_training
@@ -90,5 +90,5 @@ def test_scores_of_replicates_cost_one_product_and_not_one_for_each_c():
     found = fit(problem, tol=1e-3)
     rows = torch.from_numpy(problem.X[:100])
     with FlopCounterMode(display=False) as counter:
-        found.replicate_scores(rows, torch.ones(len(C), dtype=torch.float64))
+        replicate_scores(found, rows, torch.ones(len(C), dtype=torch.float64))
     assert counter.get_total_flops() <= 2 * 100 * 3 * (problem.X.shape[1] + 1)

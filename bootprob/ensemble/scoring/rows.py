@@ -19,6 +19,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
+from bootprob_gpu.scoring.model_scores import model_scores as scores_of_replicates
 from bootprob_gpu.scoring.row_stream import blocks_on_device, blocks_on_host
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
@@ -231,7 +232,7 @@ def _all_scores(
         columns = max(columns, 3 * len(models.gamma) * len(models.X))
 
     def score(block: torch.Tensor) -> torch.Tensor:
-        return torch.cat([scores for _, scores in models.scores(block)])
+        return torch.cat([scores for _, scores in scores_of_replicates(models, block)])
 
     return score, chunk_size or _rows_at_once(models, columns, 2**24)
 

@@ -13,13 +13,9 @@ from torch import Tensor
 
 from bootprob_gpu.certificate import Status, feasible_dual, relative_gap
 from bootprob_gpu.hardware.triton_choice import with_twin
-from bootprob_gpu.interior_point.state import State
+from bootprob_gpu.interior_point.state import PLAIN_AFTER, PLAIN_CENTRING, STALL_AFTER, State
 
 __all__ = ["correct", "judge", "losses", "move", "weigh"]
-
-STALL_AFTER = 20  # iterations without a better gap before a problem is given up
-PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
-PLAIN_CENTRING = 0.2
 
 
 class _Rows:
@@ -148,9 +144,9 @@ def weigh(theta: Tensor, right: Tensor, s: State) -> Tensor:
     Fills in the weights `theta` of the rows in the normal matrices, and `right`, which times the
     rows makes the predictor's right-hand side; both of shape (problems, n).
     """
-    from bootprob_gpu.interior_point import triton_steps as triton_interior_point
+    from bootprob_gpu.interior_point import triton_steps
 
-    return triton_interior_point.weigh(theta, right, s)
+    return triton_steps.weigh(theta, right, s)
 
 
 def _correct(change: Tensor, right: Tensor, s: State, mu: Tensor) -> Tensor:
@@ -191,9 +187,9 @@ def correct(change: Tensor, right: Tensor, s: State, mu: Tensor) -> Tensor:
     mu : Tensor, shape (problems,)
         From `weigh`.
     """
-    from bootprob_gpu.interior_point import triton_steps as triton_interior_point
+    from bootprob_gpu.interior_point import triton_steps
 
-    return triton_interior_point.correct(change, right, s, mu)
+    return triton_steps.correct(change, right, s, mu)
 
 
 def _move(dw: Tensor, s: State, predicted: Tensor, change: Tensor, level: Tensor) -> None:
@@ -224,6 +220,6 @@ def move(dw: Tensor, s: State, predicted: Tensor, change: Tensor, level: Tensor)
     level : Tensor, shape (problems,)
         From `correct`.
     """
-    from bootprob_gpu.interior_point import triton_steps as triton_interior_point
+    from bootprob_gpu.interior_point import triton_steps
 
-    triton_interior_point.move(dw, s, predicted, change, level)
+    triton_steps.move(dw, s, predicted, change, level)

@@ -11,11 +11,22 @@ from torch import Tensor
 from bootprob_gpu.certificate import Certificate, Status, relative_gap
 from bootprob_gpu.hardware.launch_shapes import tuned_limit
 
-__all__ = ["ROW_ARRAYS", "TWIN_CELLS", "State", "start"]
+__all__ = [
+    "PLAIN_AFTER",
+    "PLAIN_CENTRING",
+    "ROW_ARRAYS",
+    "STALL_AFTER",
+    "TWIN_CELLS",
+    "State",
+    "start",
+]
 
 ROW_ARRAYS = 7  # tensors of shape (problems, n) in a `State`, besides labels
 # Entries of a temporary in plain torch: a CPU's caches, or enough to keep a GPU busy.
 TWIN_CELLS = {"cpu": 2**16, "cuda": 2**22}
+STALL_AFTER = 20  # iterations without a better gap before a problem is given up
+PLAIN_AFTER = 4  # such iterations after which second-order terms are left out
+PLAIN_CENTRING = 0.2
 # Share of the way to the boundary in the first steps and in all later ones: the starting point is
 # far from the path.
 _REACH = (0.9, 0.95, 0.975, 0.995)

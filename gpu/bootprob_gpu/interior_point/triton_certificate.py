@@ -13,8 +13,7 @@ from torch import Tensor
 
 from bootprob_gpu.certificate import Status
 from bootprob_gpu.hardware.launch_shapes import tuned_limit, tuned_shape
-from bootprob_gpu.interior_point.passes import STALL_AFTER
-from bootprob_gpu.interior_point.state import State
+from bootprob_gpu.interior_point.state import STALL_AFTER, State
 
 __all__ = ["judge", "losses", "row_blocks"]
 

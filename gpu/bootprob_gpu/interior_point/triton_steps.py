@@ -13,8 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from bootprob_gpu.interior_point.passes import PLAIN_AFTER, PLAIN_CENTRING
-from bootprob_gpu.interior_point.state import State
+from bootprob_gpu.interior_point.state import PLAIN_AFTER, PLAIN_CENTRING, State
 from bootprob_gpu.interior_point.triton_certificate import row_blocks
 
 __all__ = ["correct", "move", "weigh"]

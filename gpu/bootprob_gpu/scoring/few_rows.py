@@ -8,16 +8,13 @@ what they weigh the columns with, so that one product with their weights gives a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from bootprob_gpu.hardware.float32_products import ieee_products
 from bootprob_gpu.hardware.memory import free_bytes
-
-if TYPE_CHECKING:
-    from bootprob_gpu.models import FittedBatch
+from bootprob_gpu.models import FittedBatch
 
 __all__ = ["are_few", "kernels_of_few", "model_scores_of_few", "replicate_scores_of_few"]
 
@@ -103,7 +100,7 @@ def replicate_scores_of_few(models: FittedBatch, weights: Tensor, X: Tensor) -> 
 
 
 def model_scores_of_few(models: FittedBatch, X: Tensor) -> Tensor:
-    """Scores of a few rows under all models, as `FittedBatch.scores` gives them.
+    """Scores of a few rows under all models, as `model_scores` gives them.
 
     Parameters
     ----------

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from bootprob_gpu.kernels import cross_gram
-
-if TYPE_CHECKING:
-    from bootprob_gpu.models import FittedBatch
+from bootprob_gpu.models import FittedBatch
 
 __all__ = ["OwnKernels", "SharedColumns", "own_kernels", "shared_columns"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from torch import Tensor
 from bootprob_gpu.hardware.float32_products import ieee_products
 from bootprob_gpu.hardware.memory import chunked, free_bytes
 from bootprob_gpu.hardware.threads import in_threads, workers
+from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import InputError
 from bootprob_gpu.scoring.models_in_use import (
     OwnKernels,
@@ -21,9 +22,6 @@ from bootprob_gpu.scoring.models_in_use import (
 )
 from bootprob_gpu.scoring.row_stream import blocks_on_device
 from bootprob_gpu.scoring.votes import vote_counter
-
-if TYPE_CHECKING:
-    from bootprob_gpu.models import FittedBatch
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bootprob_gpu import InputError, Problem, fit
+from bootprob_gpu import InputError, Problem, fit, model_scores
 from bootprob_gpu.scoring import few_rows as few
 from bootprob_gpu.scoring.scorers import ReplicateScores
 
@@ -27,11 +27,11 @@ def test_scores_are_those_of_each_replicate_alone(rng, monkeypatch, gamma, dtype
     weights = torch.from_numpy(rng.dirichlet(np.ones(models.intercept.shape[1])))
     weights[0] = 0.0
     ours = few.replicate_scores_of_few(models, weights, new)
-    of_models = torch.cat([scores for _, scores in models.scores(new)])
+    of_models = torch.cat([scores for _, scores in model_scores(models, new)])
     expected = ReplicateScores(models, weights)(new)
     monkeypatch.setattr(few, "_FEW", 0)
     assert not few.are_few(models, len(new))
-    of_models_alone = torch.cat([scores for _, scores in models.scores(new)])
+    of_models_alone = torch.cat([scores for _, scores in model_scores(models, new)])
     tolerance = 1e-11 if dtype == torch.float64 else 1e-3
     assert ours.dtype == expected.dtype == dtype
     for found, truth in ((ours, expected), (of_models, of_models_alone)):

@@ -8,9 +8,18 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bootprob_gpu import InputError, Problem, fit
+from bootprob_gpu import (
+    InputError,
+    Problem,
+    fit,
+    model_scores,
+    replicate_scores,
+    vote_shares,
+    votes,
+)
 from bootprob_gpu.hardware.triton_choice import triton_kernels
-from bootprob_gpu.scoring import models_in_use, row_stream, scorers, votes
+from bootprob_gpu.scoring import models_in_use, row_stream, scorers
+from bootprob_gpu.scoring import votes as vote_counting
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 from bootprob_gpu.scoring.votes import vote_counter
 
@@ -113,7 +122,7 @@ def where(monkeypatch, kernel_device):
 
 def twin_counts(given):
     with triton_kernels("never"):
-        return votes._count(*given).cpu()
+        return vote_counting._count(*given).cpu()
 
 
 @DTYPES
@@ -146,9 +155,9 @@ def test_sums_of_three_tf32_products(rng, where):
 
 
 def test_twin_takes_rows_in_blocks(rng, monkeypatch):
-    monkeypatch.setattr(votes, "_SCORES_AT_ONCE", 50)
+    monkeypatch.setattr(vote_counting, "_SCORES_AT_ONCE", 50)
     given = whole(rng, 101, 5, 2, 20, torch.float32)
-    assert torch.equal(votes._count(*given), by_definition(*given))
+    assert torch.equal(vote_counting._count(*given), by_definition(*given))
 
 
 # --- batches of models ---------------------------------------------------------------------------
@@ -192,7 +201,7 @@ def rows_of(rng, m=400):
 
 
 def scores_of(fitted, X):
-    return torch.cat([scores for _, scores in fitted.scores(X)])
+    return torch.cat([scores for _, scores in model_scores(fitted, X)])
 
 
 def some_weights(rng, R):
@@ -213,17 +222,17 @@ def test_votes_shares_and_scores_are_those_of_all_scores(rng, batch, dtype):
     unsure = (scores.abs() <= rounding).sum(0).T
     assert unsure.sum() < 0.05 * unsure.numel() * B
 
-    every, some = batch.votes(X), batch.votes(X, weights)
+    every, some = votes(batch, X), votes(batch, X, weights)
     assert every.dtype == some.dtype == torch.int64
     assert ((every - (scores > 0).sum(0).T).abs() <= unsure).all()
     assert (some[:, ~used] == 0).all()
     assert ((some - every).abs()[:, used] <= unsure[:, used]).all()
 
-    share = batch.vote_shares(X, weights)
+    share = vote_shares(batch, X, weights)
     assert share.dtype == torch.float64
     torch.testing.assert_close(share, some.double() @ weights / B, rtol=1e-12, atol=1e-14)
 
-    summed = batch.replicate_scores(X, weights)
+    summed = replicate_scores(batch, X, weights)
     assert summed.dtype == dtype
     expected = torch.einsum("r,brm->mb", weights, scores)
     assert (summed - expected).abs().max() <= R * rounding
@@ -235,11 +244,11 @@ def test_blocks_of_rows_and_of_replicates_change_no_bit_of_a_share(
 ):
     batch = replace(batch, dtype=dtype)
     X, weights = rows_of(rng, 900), some_weights(rng, batch.intercept.shape[1])
-    whole = batch.vote_shares(X, weights), batch.replicate_scores(X, weights)
+    whole = vote_shares(batch, X, weights), replicate_scores(batch, X, weights)
     monkeypatch.setattr(scorers, "_LEAST_REPLICATES", 2)
     small = replace(batch, memory_limit=1)
     assert len(Votes(small, weights)._replicates) == 4
-    pieces = small.vote_shares(X, weights), small.replicate_scores(X, weights)
+    pieces = vote_shares(small, X, weights), replicate_scores(small, X, weights)
     if kind.startswith("linear"):  # kernels in blocks of another size are rounded otherwise
         assert torch.equal(pieces[0], whole[0])
     torch.testing.assert_close(pieces[0], whole[0], rtol=0, atol=0.02)
@@ -333,7 +342,9 @@ class Waits(TorchDispatchMode):
 def as_on_a_gpu(monkeypatch):
     """Votes are counted in plain torch, and `tolist` counts as well: it bypasses the dispatcher."""
     monkeypatch.setattr(
-        scorers, "vote_counter", lambda coef, b: lambda rows: votes._count_in_torch(rows, coef, b)
+        scorers,
+        "vote_counter",
+        lambda coef, b: lambda rows: vote_counting._count_in_torch(rows, coef, b),
     )
     waits, tolist = Waits(), torch.Tensor.tolist
 
@@ -347,10 +358,10 @@ def as_on_a_gpu(monkeypatch):
 
 def test_no_block_of_rows_waits_for_the_device(rng, batch, as_on_a_gpu):
     weights = some_weights(rng, batch.intercept.shape[1])
-    votes, scores = Votes(batch, weights), ReplicateScores(batch, weights)
+    counter, scores = Votes(batch, weights), ReplicateScores(batch, weights)
     X = rows_of(rng, 30)
     with as_on_a_gpu as waits:
-        for score in (votes.counts, votes.shares, scores):
+        for score in (counter.counts, counter.shares, scores):
             score(X)
     assert waits.count == 0
     with as_on_a_gpu as waits:  # it does count
@@ -385,7 +396,7 @@ def test_all_models_weigh_the_same_by_default(rng, batch):
     assert weights.dtype == torch.float64
     assert (weights == 1 / R).all()
     equal = torch.full((R,), 1 / R, dtype=torch.float64)
-    assert torch.equal(Votes(batch).shares(X), batch.vote_shares(X, equal))
+    assert torch.equal(Votes(batch).shares(X), vote_shares(batch, X, equal))
 
 
 class OnAnotherGpu(torch.Tensor):
@@ -407,33 +418,33 @@ class OnAnotherGpu(torch.Tensor):
 def test_rows_on_another_gpu_do_not_go_through_the_host(rng, batch, monkeypatch):
     pytest.importorskip("numba")  # plain torch would go by where the rows say that they are
     X, weights = rows_of(rng, 40), some_weights(rng, batch.intercept.shape[1])
-    expected = batch.votes(X, weights), batch.replicate_scores(X, weights)
+    expected = votes(batch, X, weights), replicate_scores(batch, X, weights)
     monkeypatch.setattr(scorers, "_SENT_AT_ONCE", 7 * P * 8)
     monkeypatch.delattr(row_stream, "_fill")
     there = X.as_subclass(OnAnotherGpu)
-    assert torch.equal(batch.votes(there, weights), expected[0])
+    assert torch.equal(votes(batch, there, weights), expected[0])
     torch.testing.assert_close(
-        batch.replicate_scores(there, weights), expected[1], rtol=1e-9, atol=1e-9
+        replicate_scores(batch, there, weights), expected[1], rtol=1e-9, atol=1e-9
     )
 
 
 def test_no_weight_at_all(rng, batch):
     X, zeros = rows_of(rng, 4), torch.zeros(batch.intercept.shape[1])
-    assert (batch.votes(X, zeros) == 0).all()
-    assert (batch.vote_shares(X, zeros) == 0).all()
-    assert (batch.replicate_scores(X, zeros) == 0).all()
+    assert (votes(batch, X, zeros) == 0).all()
+    assert (vote_shares(batch, X, zeros) == 0).all()
+    assert (replicate_scores(batch, X, zeros) == 0).all()
 
 
 def test_no_rows(rng, batch):
     weights = torch.ones(batch.intercept.shape[1])
     X = rows_of(rng, 0)
-    assert batch.votes(X).shape == (0, len(weights))
-    assert batch.vote_shares(X, weights).shape == (0,)
-    assert batch.replicate_scores(X, weights).shape == (0, B)
+    assert votes(batch, X).shape == (0, len(weights))
+    assert vote_shares(batch, X, weights).shape == (0,)
+    assert replicate_scores(batch, X, weights).shape == (0, B)
 
 
 @pytest.mark.parametrize("kind", ["linear"], indirect=True)
 def test_other_weights_are_refused(rng, batch):
-    for score in (batch.votes, batch.vote_shares, batch.replicate_scores):
+    for score in (votes, vote_shares, replicate_scores):
         with pytest.raises(InputError, match=r"shape \(3,\).* has 2 models"):
-            score(rows_of(rng, 1), torch.ones(3))
+            score(batch, rows_of(rng, 1), torch.ones(3))

@@ -1,0 +1,136 @@
+"""Scores, votes and weighted scores of rows under a trained batch, in memory-sized chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from bootprob_gpu.hardware.float32_products import ieee_products
+from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.models import FittedBatch
+from bootprob_gpu.scoring.few_rows import are_few, model_scores_of_few
+from bootprob_gpu.scoring.models_in_use import own_kernels, shared_columns
+from bootprob_gpu.scoring.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
+
+__all__ = ["model_scores", "replicate_scores", "vote_shares", "votes"]
+
+
+def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Scores of rows under all models, some replicates at a time.
+
+    Parameters
+    ----------
+    models : FittedBatch
+    X : Tensor, shape (m, p)
+        Rows to score.
+
+    Yields
+    ------
+    replicates : slice
+    scores : Tensor, shape (b, R, m)
+    """
+    models.check_columns(X)
+    B, R = models.intercept.shape
+    if are_few(models, len(X)):
+        yield slice(0, B), model_scores_of_few(models, X)
+        return
+    rows = X.to(models.center.device) - models.center  # in float64
+    m, p = rows.shape
+    size = models.dtype.itemsize
+    bytes_per_replicate = 2.0 * R * (m + p) * size
+    if models.gamma is None or models.scale.ndim == 1:
+        score = _with_shared_columns(models, rows)
+    else:
+        score, largest = _with_own_kernels(models, rows)
+        bytes_per_replicate += (1 + len(models.gamma)) * m * largest * size
+        bytes_per_replicate += (m + largest) * p * (8 + size)
+
+    def work(replicates: slice) -> Tensor:
+        with ieee_products:  # and not while a caller reads what is yielded
+            return score(replicates)
+
+    available = free_bytes(rows.device, models.memory_limit)
+    if rows.device.type == "cpu":
+        available = min(available, CPU_BLOCK_BYTES)
+    yield from chunked(B, work, bytes_per_item=bytes_per_replicate, available=available)
+
+
+def votes(models: FittedBatch, X: Tensor, weights: Tensor | None = None) -> Tensor:
+    """How many replicates score each row above 0, shape (m, R), int64.
+
+    Parameters
+    ----------
+    models : FittedBatch
+    X : Tensor, shape (m, p)
+        Rows to score; rows in the host's memory are sent to a GPU while others are scored.
+    weights : Tensor, shape (R,), optional
+        Models of weight 0 are not scored, and get no votes.
+    """
+    return Votes(models, weights).counts(X).to(torch.int64)
+
+
+def vote_shares(models: FittedBatch, X: Tensor, weights: Tensor) -> Tensor:
+    """Weighted share of replicates that score each row above 0, shape (m,), float64.
+
+    Parameters
+    ----------
+    models, X, weights
+        As for `votes`; the share is ``Σ_r weights_r votes_r / B``.
+    """
+    return Votes(models, weights).shares(X)
+
+
+def replicate_scores(models: FittedBatch, X: Tensor, weights: Tensor) -> Tensor:
+    """Weighted sum of the scores over the models of each replicate, shape (m, B).
+
+    The models are summed before the rows are scored, so this costs R times less than all
+    scores do.
+
+    Parameters
+    ----------
+    models, X, weights
+        As for `votes`.
+    """
+    return ReplicateScores(models, weights)(X)
+
+
+Score = Callable[[slice], Tensor]  # of some replicates, shape (b, R, m)
+
+
+def _with_shared_columns(models: FittedBatch, rows: Tensor) -> Score:
+    """Scores of centred rows where all replicates see a row in the same way."""
+    R, m = models.intercept.shape[1], len(rows)
+    every = torch.ones(R, dtype=torch.bool, device=rows.device)
+    parts = shared_columns(models, every)
+    with ieee_products:
+        seen = [(part, part.columns(rows)) for part in parts]
+
+    def score(replicates: slice) -> Tensor:
+        b = replicates.stop - replicates.start
+        scores = torch.empty(b, R, m, dtype=models.dtype, device=rows.device)
+        for part, columns in seen:
+            coef = part.coef(replicates)
+            intercept = part.intercept(replicates, coef).to(models.dtype)
+            scores[:, part.used] = coef.to(models.dtype) @ columns.T + intercept[..., None]
+        return scores
+
+    return score
+
+
+def _with_own_kernels(models: FittedBatch, rows: Tensor) -> tuple[Score, int]:
+    """Scores of centred rows where each replicate has a kernel; and the largest support."""
+    every = torch.ones(models.intercept.shape[1], dtype=torch.bool, device=rows.device)
+    kernels = list(own_kernels(models, every))
+    numbers = torch.arange(len(every), device=rows.device)
+
+    def score(replicates: slice) -> Tensor:
+        found = []
+        for own in kernels[replicates]:
+            columns, coef = own.columns(rows), own.coef(numbers).to(models.dtype)
+            scores = (coef.unflatten(0, (len(columns), -1)) @ columns.mT).flatten(0, 1)
+            found.append(scores + models.intercept[own.replicate, :, None].to(models.dtype))
+        return torch.stack(found)
+
+    return score, max(len(own.support) for own in kernels)
