@@ -19,8 +19,9 @@ from problems import BATCH, REGULAR, UGLY, Case
 from truth import Machine, Truth, cvxpy
 
 from bootprob_gpu import FittedBatch, Problem, Solver, fit
-from bootprob_gpu.hardware import side_streams, triton_choice
-from bootprob_gpu.hardware.cuda_graph import Replayed
+from bootprob_gpu.hardware import cuda as engine_cuda
+from bootprob_gpu.hardware import triton_choice
+from bootprob_gpu.hardware.cuda import Replayed
 from bootprob_gpu.hardware.numba_choice import numba_loads
 
 # For other processes: packages are taken away, a GPU is pretended, a kernel is interpreted.
@@ -186,7 +187,7 @@ def no_gpu_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("triton")
     monkeypatch.setattr(Replayed, "_capturable", True)
     monkeypatch.setattr(triton_choice, "_broken", set())
-    monkeypatch.setattr(side_streams._of_thread, "streams", {}, raising=False)
+    monkeypatch.setattr(engine_cuda._of_thread, "streams", {}, raising=False)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.hardware.cuda_graph import Replayed, can_capture
+from bootprob_gpu.hardware.cuda import Replayed, can_capture
 from bootprob_gpu.hardware.launch_shapes import tuned_limit
 from bootprob_gpu.hardware.triton_choice import kernel_names, use_triton
 from bootprob_gpu.interior_point.answered_problems import LateCount, leave

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from bootprob_gpu.hardware.float32_products import ieee_products
 from bootprob_gpu.hardware.memory import free_bytes
+from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.models import FittedBatch
 
 __all__ = ["are_few", "kernels_of_few", "model_scores_of_few", "replicate_scores_of_few"]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from bootprob_gpu.hardware.float32_products import ieee_products
 from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.scoring.few_rows import are_few, model_scores_of_few
 from bootprob_gpu.scoring.models_in_use import own_kernels, shared_columns

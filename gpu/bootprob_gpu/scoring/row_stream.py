@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, cuda
 
-from bootprob_gpu.hardware.side_streams import side_stream
+from bootprob_gpu.hardware.cuda import side_stream
 from bootprob_gpu.hardware.threads import workers
 from bootprob_gpu.problem import InputError
 

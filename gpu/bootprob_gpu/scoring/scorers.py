@@ -8,8 +8,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from bootprob_gpu.hardware.float32_products import ieee_products
 from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.hardware.threads import in_threads, workers
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import InputError

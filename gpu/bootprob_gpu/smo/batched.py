@@ -10,9 +10,18 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, Status
-from bootprob_gpu.smo.batched_objectives import Objectives, objectives
-from bootprob_gpu.smo.batched_warm_start import bounds, still_optimal, stretch, widen
-from bootprob_gpu.smo.batched_working_set import State, advance, labels_of, times_gram
+from bootprob_gpu.smo.batched_steps import (
+    Objectives,
+    State,
+    advance,
+    bounds,
+    labels_of,
+    objectives,
+    still_optimal,
+    stretch,
+    times_gram,
+    widen,
+)
 
 __all__ = ["REFUTED", "smo_batched"]
 

@@ -11,15 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from bootprob_gpu.hardware.compiled import compiled
-from bootprob_gpu.smo.compiled_gram_rows import MIN_CURVATURE, fetch_row, times_gram
-from bootprob_gpu.smo.compiled_objectives import objectives
-from bootprob_gpu.smo.compiled_warm_start import enter_box, stretch, vote, widen
-from bootprob_gpu.smo.compiled_working_set import (
+from bootprob_gpu.smo.compiled_steps import (
     FAR,
+    MIN_CURVATURE,
+    enter_box,
+    fetch_row,
     first_equal,
     free_ends,
     move_gradient,
+    objectives,
     steepest_partner,
+    stretch,
+    times_gram,
+    vote,
+    widen,
 )
 
 __all__ = ["smo_path"]

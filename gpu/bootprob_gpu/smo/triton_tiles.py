@@ -20,9 +20,7 @@ from bootprob_gpu.smo.triton_rules import (
     record,
     verdict,
 )  # fmt: skip
-from bootprob_gpu.smo.triton_tiles_objectives import judge
-from bootprob_gpu.smo.triton_tiles_warm_start import start_model
-from bootprob_gpu.smo.triton_tiles_working_set import advance, renew
+from bootprob_gpu.smo.triton_tiles_steps import advance, judge, renew, start_model
 
 __all__ = ["path_in_tiles"]
 

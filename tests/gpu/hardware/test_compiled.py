@@ -114,7 +114,7 @@ print(round(found[3][0], 6))
         return float(done.stdout)
 
     assert primal() == 0.5
-    edited = tmp_path / "bootprob_gpu" / "smo" / "compiled_objectives.py"
+    edited = tmp_path / "bootprob_gpu" / "smo" / "compiled_steps.py"
     source = edited.read_text(encoding="utf-8")
     assert source.count("return 0.5 * norm + loss") == 1
     edited.write_text(source.replace("return 0.5 *", "return 1000.0 + 0.5 *"), encoding="utf-8")

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from bootprob_gpu.hardware import side_streams
-from bootprob_gpu.hardware.side_streams import side_stream
+from bootprob_gpu.hardware import cuda as engine_cuda
+from bootprob_gpu.hardware.cuda import side_stream
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def made(monkeypatch):
 
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 2)
-    monkeypatch.setattr(side_streams._of_thread, "streams", {}, raising=False)
+    monkeypatch.setattr(engine_cuda._of_thread, "streams", {}, raising=False)
     return numbers
 
 

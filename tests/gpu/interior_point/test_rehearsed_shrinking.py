@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bootprob_gpu import Problem, fit
-from bootprob_gpu.hardware.cuda_graph import Replayed
+from bootprob_gpu.hardware.cuda import Replayed
 from bootprob_gpu.interior_point import answered_problems
 
 

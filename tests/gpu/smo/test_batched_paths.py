@@ -13,7 +13,7 @@ from bootprob_gpu.box_bounds import upper_on, weighted_rows
 from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.smo.batched import smo_batched
 from bootprob_gpu.smo.batched_paths import BatchedPaths
-from bootprob_gpu.smo.batched_working_set import times_gram
+from bootprob_gpu.smo.batched_steps import times_gram
 
 CPU = torch.device("cpu")
 

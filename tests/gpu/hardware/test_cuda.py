@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from bootprob_gpu import Problem, fit
-from bootprob_gpu.hardware import side_streams, triton_choice
-from bootprob_gpu.hardware.cuda_graph import Replayed, can_capture
+from bootprob_gpu.hardware import cuda as engine_cuda
+from bootprob_gpu.hardware import triton_choice
+from bootprob_gpu.hardware.cuda import Replayed, can_capture
 from bootprob_gpu.hardware.triton_choice import KernelFallbackWarning
 from bootprob_gpu.interior_point import answered_problems
 from bootprob_gpu.interior_point import batched as interior_point
@@ -88,7 +89,7 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     monkeypatch.setattr(torch._C, "_cuda_releasePool", fake.release_pool, raising=False)
     monkeypatch.setattr(Replayed, "_capturable", True)
     monkeypatch.setattr(triton_choice, "_broken", set())
-    monkeypatch.setattr(side_streams._of_thread, "streams", {}, raising=False)
+    monkeypatch.setattr(engine_cuda._of_thread, "streams", {}, raising=False)
     return fake
 
 

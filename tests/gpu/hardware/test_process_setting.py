@@ -10,13 +10,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import FittedBatch, Problem, fit, model_scores, replicate_scores
-from bootprob_gpu.hardware import float32_products
-from bootprob_gpu.hardware.float32_products import ieee_products
+from bootprob_gpu.hardware import process_setting
+from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.scoring import scorers, votes
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
 MATMUL = torch.backends.cuda.matmul
-ON_CPU = torch.backends.mkldnn.matmul if float32_products._SETTINGS else None
+ON_CPU = torch.backends.mkldnn.matmul if process_setting._SETTINGS else None
 by_device = pytest.mark.skipif(ON_CPU is None, reason="torch has one setting for all devices")
 
 
@@ -121,7 +121,7 @@ def test_what_was_said_for_all_devices_can_be_said_again():
 
 @pytest.mark.parametrize("allow", [allow_high, allow_medium])
 def test_the_one_setting_of_an_older_torch(monkeypatch, allow):
-    monkeypatch.setattr(float32_products, "_SETTINGS", ())
+    monkeypatch.setattr(process_setting, "_SETTINGS", ())
     allow()
     before = torch.get_float32_matmul_precision()
     with ieee_products:

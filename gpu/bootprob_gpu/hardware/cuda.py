@@ -1,4 +1,4 @@
-"""Steps of many short kernels replayed as one CUDA graph."""
+"""CUDA streams beside the one that computes, and steps of many kernels replayed as one graph."""
 
 from __future__ import annotations
 
@@ -9,12 +9,33 @@ from collections.abc import Callable, Collection, Iterator
 import torch
 
 from bootprob_gpu.hardware.memory import is_out_of_memory
-from bootprob_gpu.hardware.side_streams import side_stream
 from bootprob_gpu.hardware.triton_choice import KernelFallbackWarning, fell_back
 
-__all__ = ["Replayed", "can_capture"]
+__all__ = ["Replayed", "can_capture", "side_stream"]
 
 _one_capture = threading.Lock()  # torch allows one at a time in a process
+_of_thread = threading.local()  # holds its side streams
+
+
+def side_stream(device: torch.device, use: str) -> torch.cuda.Stream:
+    """The stream of this thread for a use, such as "upload".
+
+    One and the same each time, because torch caches memory, and libraries keep a workspace, for
+    every stream that they have seen.
+
+    Parameters
+    ----------
+    device : torch.device
+        A CUDA device; without a number, the current one.
+    use : str
+        Work of different uses may run at the same time.
+    """
+    number = torch.cuda.current_device() if device.index is None else device.index
+    streams: dict[tuple[int, str], torch.cuda.Stream]
+    streams = _of_thread.__dict__.setdefault("streams", {})
+    if (number, use) not in streams:
+        streams[number, use] = torch.cuda.Stream(number)
+    return streams[number, use]
 
 
 def can_capture(kernels: Collection[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Triton: working sets of two, and the gradient after a pair has moved, tile by tile of rows.
+"""Steps of SMO in Triton, tile by tile of rows: pairs moved, objectives, and new boxes.
 
 After every pass that writes, the program's threads wait for each other. Imported only where a
 kernel is about to run.
@@ -9,9 +9,20 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from bootprob_gpu.smo.triton_rules import FAR, box, gain, place_of, places_of, remaining
+from bootprob_gpu.smo.triton_rules import (
+    FAR,
+    box,
+    certify,
+    gain,
+    middle,
+    place_of,
+    places_of,
+    remaining,
+    snapped,
+    stretch,
+)
 
-__all__ = ["advance", "renew"]
+__all__ = ["advance", "judge", "renew", "start_model"]
 
 
 @triton.jit
@@ -151,3 +162,103 @@ def advance(  # type: ignore[no-untyped-def]
         left = remaining(left, found, kkt_tol, step)
     _update(row_i, row_j, rows, step, y, u, s, g, n, BLOCK, GATHERED)
     return moved, found
+
+
+@triton.jit
+def judge(y, u, s, g, n, tol, kkt_tol, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Objectives, intercept, whether this is a solution, whether a variable is at its bound."""
+    norm = tl.zeros([BLOCK], tl.float64)
+    mass = tl.zeros([BLOCK], tl.float64)
+    free_sum = tl.zeros([BLOCK], tl.float64)
+    free_count = tl.zeros([BLOCK], tl.float64)
+    largest = tl.full([BLOCK], -FAR, tl.float64)
+    smallest = tl.full([BLOCK], FAR, tl.float64)
+    touching = tl.zeros([BLOCK], tl.int32)
+    start = tl.full((), 0, tl.int32)
+    while start < n:
+        lane = start + tl.arange(0, BLOCK)
+        inside = lane < n
+        label = tl.load(y + lane, mask=inside, other=0.0)
+        lo, hi = box(tl.load(u + lane, mask=inside, other=0.0), label)
+        value = tl.load(s + lane, mask=inside, other=0.0)
+        slope = tl.load(g + lane, mask=inside, other=0.0)
+        norm += value * (label - slope)
+        mass += label * value
+        free = (lo < value) & (value < hi)
+        free_sum += tl.where(free, slope, 0.0)
+        free_count += free.to(tl.float64)
+        largest = tl.maximum(largest, tl.where(value < hi, slope, -FAR))
+        smallest = tl.minimum(smallest, tl.where(value > lo, slope, FAR))
+        bounded = ((value >= hi) & (hi > 0.0)) | ((value <= lo) & (lo < 0.0))
+        touching = tl.maximum(touching, bounded.to(tl.int32))
+        start += BLOCK
+    g_max = tl.max(largest, axis=0)
+    g_min = tl.min(smallest, axis=0)
+    between, mean = middle(g_max, g_min, tl.sum(free_sum, axis=0), tl.sum(free_count, axis=0))
+    loss_between = tl.zeros([BLOCK], tl.float64)
+    loss_mean = tl.zeros([BLOCK], tl.float64)
+    start = tl.full((), 0, tl.int32)
+    while start < n:
+        lane = start + tl.arange(0, BLOCK)
+        inside = lane < n
+        label = tl.load(y + lane, mask=inside, other=0.0)
+        bounds = tl.load(u + lane, mask=inside, other=0.0)
+        slope = tl.load(g + lane, mask=inside, other=0.0)
+        loss_between += bounds * tl.maximum(label * (slope - between), 0.0)
+        loss_mean += bounds * tl.maximum(label * (slope - mean), 0.0)
+        start += BLOCK
+    primal, dual, b, solved = certify(
+        tl.sum(norm, axis=0), tl.sum(mass, axis=0), tl.sum(loss_between, axis=0),
+        tl.sum(loss_mean, axis=0), between, mean, g_max - g_min, tol, kkt_tol,
+    )  # fmt: skip
+    return primal, dual, b, solved, tl.max(touching, axis=0)
+
+
+@triton.jit
+def start_model(y, u, before, s_before, s, g, r, unbounded, n, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Write the stretched variables and their gradient; returns the masses of both classes."""
+    linear = tl.zeros([BLOCK], tl.float64)
+    quadratic = tl.zeros([BLOCK], tl.float64)
+    positive = tl.zeros([BLOCK], tl.float64)
+    negative = tl.zeros([BLOCK], tl.float64)
+    room = tl.full([BLOCK], FAR, tl.float64)
+    shrunk = tl.zeros([BLOCK], tl.int32)
+    start = tl.full((), 0, tl.int32)
+    while start < n:
+        lane = start + tl.arange(0, BLOCK)
+        inside = lane < n
+        later = inside & (r > 0)
+        label = tl.load(y + lane, mask=inside, other=0.0)
+        bounds = tl.load(u + lane, mask=inside, other=0.0)
+        lo, hi = box(bounds, label)
+        value = tl.load(s_before + lane, mask=later, other=0.0)
+        slope = tl.load(g + lane, mask=later, other=0.0)
+        linear += label * value
+        quadratic += value * (label - tl.where(r > 0, slope, label))
+        positive += hi
+        negative -= lo
+        used = value != 0.0
+        bound = tl.where(label > 0.0, hi, lo)
+        room = tl.minimum(room, tl.where(used, bound / tl.where(used, value, 1.0), FAR))
+        smaller = bounds < tl.load(before + lane, mask=later, other=0.0)
+        shrunk = tl.maximum(shrunk, smaller.to(tl.int32))
+        start += BLOCK
+    t = stretch(
+        tl.sum(linear, axis=0), tl.sum(quadratic, axis=0), tl.min(room, axis=0),
+        unbounded & (1 - tl.max(shrunk, axis=0)),
+    )  # fmt: skip
+    tl.debug_barrier()
+    start = tl.full((), 0, tl.int32)
+    while start < n:
+        lane = start + tl.arange(0, BLOCK)
+        inside = lane < n
+        later = inside & (r > 0)
+        label = tl.load(y + lane, mask=inside, other=0.0)
+        lo, hi = box(tl.load(u + lane, mask=inside, other=0.0), label)
+        value = tl.load(s_before + lane, mask=later, other=0.0)
+        slope = tl.where(r > 0, tl.load(g + lane, mask=later, other=0.0), label)
+        tl.store(s + lane, snapped(value, t, lo, hi), mask=inside)
+        tl.store(g + lane, label + t * (slope - label), mask=inside)
+        start += BLOCK
+    tl.debug_barrier()
+    return tl.sum(positive, axis=0), tl.sum(negative, axis=0)

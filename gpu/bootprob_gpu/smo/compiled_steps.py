@@ -1,0 +1,264 @@
+"""Steps of compiled SMO: working sets, rows of the Gram matrix, objectives, and new boxes.
+
+Arrays of shape (m,): signed dual variables `s` in ``[lo, hi]``, their gradient ``g = y − K s``, and
+`rise` and `fall`, which put g far away where s may not go.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bootprob_gpu.hardware.compiled import inner
+from bootprob_gpu.hardware.compiled_arithmetic import exponential, larger, smaller
+
+__all__ = [
+    "FAR",
+    "MIN_CURVATURE",
+    "enter_box",
+    "fetch_row",
+    "first_equal",
+    "free_ends",
+    "move_gradient",
+    "objectives",
+    "steepest_partner",
+    "stretch",
+    "times_gram",
+    "vote",
+    "widen",
+]
+
+FAR = 1e300  # beyond every gradient; infinities would forbid fast arithmetic
+_BLOCK = 32  # rows looked at together when one is searched for
+MIN_CURVATURE = 1e-12
+_STEEPEST = 1e30  # largest inverse curvature, in float32
+_SNAP = 1e-14  # relative distance at which a stretched variable counts as on its bound
+_SPARE = 0.01  # share of the gap spent on margins that rounding does not violate
+
+# Vector instructions need divisions that do not raise. Sums must not be reordered, nor products
+# fused: the gradient that is compared has to be the one that is stored.
+_inner = inner(error_model="numpy")
+_summing = inner(error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"})
+
+
+@_inner
+def free_ends(s, lo, hi, g, rise, fall):  # type: ignore[no-untyped-def]
+    """Note what may grow and what may fall; largest g of the former, smallest of the latter."""
+    g_max = -2 * FAR
+    g_min = 2 * FAR
+    for k in range(s.shape[0]):
+        rise[k] = 0.0 if s[k] < hi[k] else -FAR
+        fall[k] = 0.0 if s[k] > lo[k] else FAR
+        g_max = larger(g[k] + rise[k], g_max)
+        g_min = smaller(g[k] + fall[k], g_min)
+    return g_max, g_min
+
+
+@_inner
+def move_gradient(K_i, K_j, step, g, rise, fall):  # type: ignore[no-untyped-def]
+    """Move the gradient after ``s_i += step, s_j −= step``; returns its new ends."""
+    g_max = -2 * FAR
+    g_min = 2 * FAR
+    for k in range(g.shape[0]):
+        value = g[k] - step * (K_i[k] - K_j[k])
+        g[k] = value
+        g_max = larger(value + rise[k], g_max)
+        g_min = smaller(value + fall[k], g_min)
+    return g_max, g_min
+
+
+@_inner
+def first_equal(g, shift, value):  # type: ignore[no-untyped-def]
+    """First row at which ``g + shift`` is a value that is there."""
+    for start in range(0, g.shape[0], _BLOCK):
+        hits = 0
+        for k in range(start, min(start + _BLOCK, g.shape[0])):
+            hits += 1 if g[k] + shift[k] == value else 0
+        if hits > 0:
+            k = start
+            while g[k] + shift[k] != value:
+                k += 1
+            return k
+    return 0
+
+
+@_inner
+def steepest_partner(inverse_i, g_max, g, fall, gain):  # type: ignore[no-untyped-def]
+    """The row that, paired with i, raises the dual objective most by a Newton step, or −1."""
+    best = 0.0
+    for k in range(g.shape[0]):
+        drop = larger(g_max - (g[k] + fall[k]), 0.0)
+        gain[k] = drop * drop * inverse_i[k]
+        best = larger(gain[k], best)
+    if best == 0.0:
+        return -1
+    for start in range(0, g.shape[0], _BLOCK):
+        hits = 0
+        for k in range(start, min(start + _BLOCK, g.shape[0])):
+            hits += 1 if gain[k] == best else 0
+        if hits > 0:
+            k = start
+            while gain[k] != best:
+                k += 1
+            return k
+    return -1
+
+
+@_inner
+def fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready):  # type: ignore[no-untyped-def]
+    """Make row i of the Gram matrix, and of the inverse curvatures, if it is not there yet."""
+    if ready[i]:
+        return
+    ready[i] = True
+    row, source = part[i], base[index[i]] if gamma is None else base[i]
+    for k in range(row.shape[0]):
+        if gamma is None:
+            row[k] = source[index[k]]
+        else:
+            distance = larger(squares[i] + squares[k] - 2.0 * source[k], 0.0)
+            row[k] = exponential(-gamma * distance)
+    if gamma is not None:
+        row[i] = 1.0
+    # They only rank pairs: float32 will do, in a unit that keeps them within its range.
+    unit = MIN_CURVATURE
+    for k in range(diagonal.shape[0]):
+        unit = larger(diagonal[k], unit)
+    for k in range(inverse.shape[0]):
+        curvature = larger(diagonal[i] + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
+        inverse[i, k] = smaller(unit / curvature, _STEEPEST)
+
+
+@_inner
+def times_gram(part, s, first, last, f):  # type: ignore[no-untyped-def]
+    """``K s`` for the rows from `first` to before `last`."""
+    for k in range(first, last):
+        f[k] = 0.0
+    i = -1
+    for j in range(s.shape[0]):
+        if s[j] == 0:
+            continue
+        if i < 0:  # two at a time: half the traffic
+            i = j
+            continue
+        for k in range(first, last):
+            f[k] += s[i] * part[i, k] + s[j] * part[j, k]
+        i = -1
+    if i >= 0:
+        for k in range(first, last):
+            f[k] += s[i] * part[i, k]
+
+
+@_summing
+def objectives(label, s, lo, hi, g, g_max, g_min):  # type: ignore[no-untyped-def]
+    """Primal and dual objective with the best of some intercepts, ``sᵀ K s``, and a stretch.
+
+    The intercepts are the middle of the ends of g, the mean of g over the free variables, and
+    where all margins are kept, the middle between the classes. Stretched by the last number, the
+    scores would keep all margins exactly.
+    """
+    norm = 0.0
+    mass = 0.0
+    free_sum = 0.0
+    free = 0.0
+    top = -FAR
+    bottom = FAR
+    for k in range(s.shape[0]):
+        norm += s[k] * (label[k] - g[k])
+        mass += label[k] * s[k]
+        inside = 1.0 if (lo[k] < s[k]) & (s[k] < hi[k]) else 0.0
+        free_sum += inside * g[k]
+        free += inside
+        top = larger(g[k] if hi[k] > 0 else -FAR, top)
+        bottom = smaller(g[k] if lo[k] < 0 else FAR, bottom)
+    if g_max < -0.5 * FAR or g_min > 0.5 * FAR:  # every variable at a bound on one side
+        middle = g_min if g_max < -0.5 * FAR else g_max
+    else:
+        middle = 0.5 * (g_max + g_min)
+    mean = free_sum / free if free > 0 else middle
+    between = 0.5 * (top + bottom)
+    loss_middle = 0.0
+    loss_mean = 0.0
+    loss_between = 0.0
+    for k in range(s.shape[0]):
+        u = hi[k] - lo[k]
+        # 1 − y (f + b) with f = y − g
+        loss_middle += u * larger(label[k] * (g[k] - middle), 0.0)
+        loss_mean += u * larger(label[k] * (g[k] - mean), 0.0)
+        loss_between += u * larger(label[k] * (g[k] - between), 0.0)
+    loss, b = loss_middle, middle
+    if loss_mean < loss:
+        loss, b = loss_mean, mean
+    if loss_between < loss:
+        loss, b = loss_between, between
+    margin = 1 - 0.5 * (top - bottom)
+    return 0.5 * norm + loss, mass - 0.5 * norm, b, norm, 1 / margin if margin > 0 else 0.0
+
+
+@_inner
+def vote(label, box, order):  # type: ignore[no-untyped-def]
+    """The sign of the only class that carries weight, or 0; and whether there is only one."""
+    positive, negative = 0.0, 0.0
+    for k in range(label.shape[0]):
+        if label[k] > 0:
+            positive += box[order[k]]
+        else:
+            negative += box[order[k]]
+    return np.sign(positive - negative), positive == 0 or negative == 0
+
+
+@_inner
+def enter_box(label, box, order, s, lo, hi):  # type: ignore[no-untyped-def]
+    """Set new bounds; returns whether an optimum within the old ones is one within these too.
+
+    So it is where every variable keeps its bound, or was strictly below it and still fits.
+    """
+    still = True
+    for k in range(label.shape[0]):
+        u, before, a = box[order[k]], hi[k] - lo[k], abs(s[k])
+        still = still and (u == before or (a < before and a <= u))
+        lo[k] = 0.0 if label[k] > 0 else -u
+        hi[k] = u if label[k] > 0 else 0.0
+    return still
+
+
+@_inner
+def stretch(label, lo, hi, s, g):  # type: ignore[no-untyped-def]
+    """Stretch `s` within the new box as far as the dual objective grows; ``Σ s = 0`` stays."""
+    linear = 0.0
+    quadratic = 0.0
+    room = np.inf
+    for k in range(s.shape[0]):
+        if s[k] != 0:
+            linear += label[k] * s[k]
+            quadratic += s[k] * (label[k] - g[k])
+            room = min(room, (hi[k] if label[k] > 0 else lo[k]) / s[k])
+    if linear == 0:
+        return
+    t = min(linear / quadratic, room) if quadratic > 0 else room
+    for k in range(s.shape[0]):
+        s[k] = min(max(s[k] * t, lo[k]), hi[k])
+        g[k] = label[k] + t * (g[k] - label[k])
+        # What sat on its bound stays there: "almost" would cost iterations.
+        if s[k] > hi[k] * (1 - _SNAP):
+            s[k] = hi[k]
+        if s[k] < lo[k] * (1 - _SNAP):
+            s[k] = lo[k]
+
+
+@_inner
+def widen(label, lo, hi, s, g, d, norm, t, tol):  # type: ignore[no-untyped-def]
+    """Stretch `s` by t if all margins are then kept within the box and the gap is closed.
+
+    Where no bound is touched, however large C, this spares the iterations that would bring the
+    violated margins to 0: the loss is 0 at once, and so it is for every larger C.
+    """
+    t *= 1 + _SPARE * tol
+    primal = 0.5 * t * t * norm
+    if t == 0.0 or not 2 * primal - t * (d + 0.5 * norm) <= tol * primal:
+        return False
+    for k in range(s.shape[0]):
+        if t * s[k] > hi[k] or t * s[k] < lo[k]:
+            return False
+    for k in range(s.shape[0]):
+        s[k] = t * s[k]
+        g[k] = label[k] + t * (g[k] - label[k])
+    return True
