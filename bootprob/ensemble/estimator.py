@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -17,6 +17,7 @@ from bootprob.calibration.coupling import Coupling
 from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.predictions import FittedEnsemble
 from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.ensemble.specs import FitSpec
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
@@ -454,7 +455,9 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
-        learnt = learn(self, X, y, weight)
+        spec = FitSpec.of(self.get_params(deep=False))
+        learnt, of_pairs = learn(spec, X, y, weight, getattr(self, "feature_names_in_", None))
+        learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 delattr(self, name)
@@ -481,6 +484,14 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             Their weights.
         """
         return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
+
+    def _of_pair(self, learnt: dict[str, Any]) -> Self:
+        """The estimator of a pair of classes."""
+        pair = clone(self).set_params(verbose=0)
+        for name, value in learnt.items():
+            setattr(pair, name, value)
+        pair.pair_ensembles_, pair.n_features_in_ = [], self.n_features_in_
+        return pair
 
     def _certificates(self) -> dict[str, NDArray[Any]]:
         """Those of all machines, of several classes one pair's after the other's."""

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from contextlib import closing
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
-from sklearn.base import clone
 
 from bootprob.calibration.calibrated import CLOSEST
 from bootprob.calibration.coupling import class_pairs
-from bootprob.ensemble.description import describe
-from bootprob.ensemble.fitting import trained_shards
+from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
+from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.state import ARRAYS
 from bootprob.ensemble.training.checkpoints import Checkpoint
-from bootprob.ensemble.training.out_of_bag_sums import train_ensemble
+from bootprob.ensemble.training.preparation import Prepared
+from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
-    from bootprob.ensemble.fitting import Prepared
 
 __all__ = ["learn_pairs", "shared_draws"]
 
@@ -35,13 +31,13 @@ _OF_ROWS = [
 
 
 def learn_pairs(
-    svc: BootstrapSVC,
+    spec: FitSpec,
     table: Prepared,
     codes: NDArray[np.intp],
     weight: Floats,
     training_weight: Floats,
     checkpoint: Checkpoint | None,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train, calibrate and couple the ensembles of all pairs of classes.
 
     All replicates of all pairs stand in one batch of the engine. Replicate b of every pair is the
@@ -50,8 +46,7 @@ def learn_pairs(
 
     Parameters
     ----------
-    svc : BootstrapSVC
-        Its parameters are read.
+    spec : FitSpec
     table : Prepared
         All rows and the bootstrap samples.
     codes : ndarray of int, shape (n,)
@@ -63,57 +58,57 @@ def learn_pairs(
 
     Returns
     -------
-    dict
-        Attributes of the fit of several classes. `pair_ensembles_` are fitted to the rows of each
-        pair, as the classes 0 and 1, in the order of `class_pairs`.
+    learnt : dict
+        Attributes of the fit of several classes, but for the estimators of pairs.
+    pairs : list of dict
+        Attributes of each pair, fitted to its rows as the classes 0 and 1, in the order of
+        `class_pairs`.
     """
     pairs = class_pairs(int(codes.max()) + 1)
     inside = np.stack([np.isin(codes, pair) for pair in pairs])
     B = len(table.counts)
     labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
     counts = np.concatenate([table.counts * rows for rows in inside])
-    problem = table.problem(svc, np.repeat(labels, B, axis=0), counts, training_weight)
-    recipe = Recipe(svc.tol, svc.dtype, svc.memory_limit)
+    problem = table.problem(np.repeat(labels, B, axis=0), counts, training_weight)
+    recipe = Recipe(spec.schedule.tol, spec.schedule.dtype, spec.schedule.memory_limit)
     draws = Draws(codes, weight, table.entropy)
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
-    shards_of_pair = len(work.shards(table.device)) // len(pairs)
-    description = f"{svc.kernel} SVMs of {len(pairs)} pairs"
-    ensembles: list[BootstrapSVC] = []
+    description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
+    learnt: list[dict[str, Any]] = []
     proba, votes = [], []
     prepared = table.attributes(problem)
-    with trained_shards(svc, work, table.device, checkpoint, description) as results:
-        for (_, j), own in zip(pairs, inside, strict=True):
-            training = train_ensemble(islice(results, shards_of_pair), table.counts)
-            found = describe(svc, table, training, codes == j, weight * own, own=own)
+    trained = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
+    with closing(trained):
+        for (_, j), own, ensemble in zip(pairs, inside, trained, strict=True):
+            found = learn_out_of_bag(
+                spec.calibration, table, ensemble, codes == j, weight * own, own=own
+            )
             proba.append(found["oob_proba_"][:, 1])
             votes.append(found["oob_vote_proba_"][:, 1])
-            attributes = _of_own_rows(found, own) | {
-                "classes_": np.array([0, 1]),
-                **prepared,
-                "control_gap_": None,
-                "shared_draws_": shared_draws(codes, weight, own),
-                "pair_ensembles_": [],
-                "n_features_in_": len(table.center),
-            }
-            ensemble = clone(svc).set_params(verbose=0)
-            for name, value in attributes.items():
-                setattr(ensemble, name, value)
-            ensembles.append(ensemble)
-    oob_proba = couple_known(np.stack(proba, axis=1), svc.coupling)
+            learnt.append(
+                _of_own_rows(found, own)
+                | {
+                    "classes_": np.array([0, 1]),
+                    **prepared,
+                    "control_gap_": None,
+                    "shared_draws_": shared_draws(codes, weight, own),
+                }
+            )
+    coupling = spec.calibration.coupling
+    oob_proba = couple_known(np.stack(proba, axis=1), coupling)
     return {
         **prepared,
-        "pair_ensembles_": ensembles,
         "shared_draws_": None,
-        "X_fit_": None if ensembles[0].bootstrap_dual_coef_ is None else table.rows,
+        "X_fit_": None if learnt[0]["bootstrap_dual_coef_"] is None else table.rows,
         "y_": codes.astype(np.int64),
         "sample_weight_": weight,
-        "oob_counts_": training.n_out_of_bag,
+        "oob_counts_": ensemble.n_out_of_bag,
         "oob_proba_": oob_proba,
-        "oob_vote_proba_": couple_known(np.stack(votes, axis=1), svc.coupling),
+        "oob_vote_proba_": couple_known(np.stack(votes, axis=1), coupling),
         "oob_decision_function_": logit(oob_proba.clip(CLOSEST, 1 - CLOSEST)),
         "controlled_rates_": [],
-        "lack_of_fit_": lack_of_fit_of_pairs([each.lack_of_fit_ for each in ensembles]),
-    }
+        "lack_of_fit_": lack_of_fit_of_pairs([each["lack_of_fit_"] for each in learnt]),
+    }, learnt
 
 
 def shared_draws(

@@ -277,7 +277,7 @@ def test_weights_count_in_the_rates(rng):
 )
 def test_bad_options_are_refused_before_any_training(rng, monkeypatch, options, words):
     X, y = overlapping(rng, n=60)
-    monkeypatch.setattr("bootprob.ensemble.fitting.train_ensemble", None)  # nobody gets that far
+    monkeypatch.setattr("bootprob.ensemble.fitting.train_ensembles", None)  # nobody gets that far
     with pytest.raises(DataError, match=words):
         BootstrapSVC(n_bootstraps=5, **options).fit(X, y)
 

@@ -290,7 +290,9 @@ def test_impossible_parameters_are_refused(rng, params, message):
 
 def test_too_many_rows_for_the_kernel_itself_are_refused_before_any_work(rng, monkeypatch):
     X, y = _rows(rng, 20_001, 2)
-    monkeypatch.setattr("bootprob.ensemble.fitting.bootstrap_counts", None)  # would fail
+    monkeypatch.setattr(
+        "bootprob.ensemble.training.preparation.bootstrap_counts", None
+    )  # would fail
     exact = BootstrapSVC(kernel="rbf")
     with pytest.raises(DataError, match=r"on 20,001 rows .* 6 GB .* feature_map='nystroem'") as e:
         exact.fit(X, y)

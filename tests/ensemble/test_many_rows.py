@@ -13,8 +13,8 @@ import pytest
 from bootprob import BootstrapSVC
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring import out_of_bag
-from bootprob.ensemble.scoring.out_of_bag import score_out_of_bag
-from bootprob.ensemble.training import out_of_bag_sums as ensemble
+from bootprob.ensemble.scoring.out_of_bag import WeighedMachines, score_out_of_bag
+from bootprob.ensemble.training import trained_ensemble
 from bootprob.preparation import standardization
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob.runtime.row_blocks import row_blocks
@@ -45,7 +45,7 @@ def small_blocks(monkeypatch):
     for module in (out_of_bag, standardization):
         monkeypatch.setattr(module, "row_blocks", partial(row_blocks, at_once=200))
     monkeypatch.setattr(standardization, "_NUMBERS_IN_CACHE", 200)
-    monkeypatch.setitem(ensemble._AT_ONCE, "cpu", 200)
+    monkeypatch.setitem(trained_ensemble._AT_ONCE, "cpu", 200)
     for kind in out_of_bag._HELD_SCORES:
         monkeypatch.setitem(out_of_bag._HELD_SCORES, kind, 0)
 
@@ -182,7 +182,8 @@ def test_out_of_bag_scores_of_many_rows_are_not_held(rng):
     ones = np.ones(n)
 
     def work() -> None:
-        score_out_of_bag(models, X, counts, y, ones, np.array([0.4, 0.6]), align=True)
+        machines = WeighedMachines(models, np.array([0.4, 0.6]), X, counts)
+        score_out_of_bag(machines, y, ones, align=True)
 
     # Calibration takes some 20 columns of n numbers, chunks a few blocks; all scores are 80 MB.
     budget = 30 * 8 * n + 6 * 2**22

@@ -3,47 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
-from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores
+from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedMachines
+from bootprob.ensemble.specs import ControlSpec
 from bootprob.exceptions import DataError
 from bootprob.metrics.rates import RateFloor, rate_floors
 from bootprob.runtime.arrays import Floats
-from bootprob_gpu import FittedBatch
 
-__all__ = ["Controlled", "control_ensemble", "controlled_rates", "rates_reached"]
+__all__ = ["Control", "Controlled", "control_ensemble", "rates_asked", "rates_reached"]
 
 
-def controlled_rates(
-    control: str | None,
-    rates: Mapping[str, float] | None,
-    confidence: float | None,
-    bound: str,
-    calibration: str | None,
-    method: str,
-) -> tuple[RateFloor, ...]:
+@dataclass(frozen=True)
+class Control:
+    """Rates that must hold.
+
+    Attributes
+    ----------
+    method : {"threshold", "constrained"} or None
+        None where nothing is controlled.
+    floors : tuple of RateFloor
+        On "tpr", "tnr" or both.
+    shares : dict of str to float
+        What `needed_shares` returned for all rows.
+    """
+
+    method: str | None = None
+    floors: tuple[RateFloor, ...] = ()
+    shares: dict[str, float] = field(default_factory=dict)
+
+
+def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
     """Check what a `BootstrapSVC` is asked to control.
 
     Parameters
     ----------
-    control, rates, confidence, bound, calibration
+    spec : ControlSpec
+    calibration : str or None
         As there.
-    method : str
-        Its `control_method`.
+
+    Returns
+    -------
+    Control
+        Without shares, which depend on the rows.
 
     Raises
     ------
     DataError
         For options that do not go together.
     """
-    floors = rate_floors(rates, confidence, bound)
-    if method == "exact" and control != "constrained":
+    control, rates, confidence = spec.control, spec.rates, spec.confidence
+    floors = rate_floors(rates, confidence, spec.bound)
+    if spec.control_method == "exact" and control != "constrained":
         raise DataError(
             f"control_method is 'exact', but control is {control!r}; only control='constrained' "
             "has anything to solve."
@@ -54,7 +70,7 @@ def controlled_rates(
                 f"rates is {rates!r} and confidence is {confidence!r}, but control is None; give "
                 "control='threshold' or control='constrained', or leave them out."
             )
-        return ()
+        return Control()
     if not floors:
         raise DataError(
             f"control is {control!r}, but rates is {rates!r}; give the rates that must hold, such "
@@ -71,7 +87,7 @@ def controlled_rates(
             "so that no threshold on it need keep a rate; give calibration='sigmoid' ('auto' takes "
             "it too), or None for vote shares."
         )
-    return floors
+    return Control(control, floors)
 
 
 @dataclass(frozen=True)
@@ -100,37 +116,28 @@ class Controlled:
 
 
 def control_ensemble(
-    method: str | None,
-    floors: Sequence[RateFloor],
-    shares: Mapping[str, float],
+    control: Control,
+    machines: WeighedMachines,
     scores: OutOfBagScores,
     votes: Floats,
     rows: LeftOut,
-    models: FittedBatch,
-    X: Floats,
-    counts: NDArray[np.unsignedinteger[Any]],
-    weights: Floats,
     *,
     calibrated: bool,
 ) -> Controlled:
     """Move scores and votes so that the rates hold out of bag.
 
-    With ``method="threshold"`` (Ctrl1) the votes of each C get a threshold of their own, and the
+    With "threshold" (Ctrl1) the votes of each C get a threshold of their own, and the
     mean score one. With "constrained" (Ctrl2) the machines have been trained for it, and
     decisions stay where their scores are 0.
 
     Parameters
     ----------
-    method : {"threshold", "constrained"} or None
-    floors : sequence of RateFloor
-    shares : mapping
-        What `needed_shares` returned for all rows.
+    control : Control
+    machines : WeighedMachines
     scores : OutOfBagScores
     votes : ndarray, shape (n,)
         Share of out-of-bag votes about 0.
     rows : LeftOut
-    models, X, counts, weights
-        As for `vote_thresholds`.
     calibrated : bool
         Whether probabilities are made from the mean scores, by a sigmoid, or from votes.
 
@@ -141,9 +148,9 @@ def control_ensemble(
     DataError
         The scores say nothing out of bag, so that no probability orders the rows.
     """
-    thresholds = np.zeros(len(weights))
-    if method is None:
-        return Controlled(scores, 0.0, thresholds, votes, shares)
+    thresholds, floors = np.zeros(len(machines.weights)), control.floors
+    if control.method is None:
+        return Controlled(scores, 0.0, thresholds, votes, control.shares)
     if calibrated and scores.sigmoid.slope == 0:
         raise DataError(
             "Out of bag, the scores say nothing of the classes: all calibrated probabilities are "
@@ -152,13 +159,15 @@ def control_ensemble(
         )
     seen = np.isfinite(scores.mean)
     rows = LeftOut(rows.positive, np.where(seen, rows.weight, 0.0))
-    if method == "constrained":
+    if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
-        return Controlled(scores.moved_down(moved), moved, thresholds, votes, shares)
-    thresholds = vote_thresholds(models, X, counts, weights, rows, floors)
-    votes = oob_votes(models, X, counts, weights, thresholds)
+        return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
+    thresholds = vote_thresholds(machines, rows, floors)
+    votes = oob_votes(machines, thresholds)
     moved = (
-        score_threshold(scores.mean, rows, floors) if calibrated else float(thresholds @ weights)
+        score_threshold(scores.mean, rows, floors)
+        if calibrated
+        else float(thresholds @ machines.weights)
     )
     seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
     return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
@@ -168,8 +177,7 @@ def rates_reached(
     floors: Sequence[RateFloor],
     probability: Floats,
     threshold: float,
-    positive: NDArray[np.bool_],
-    weight: Floats,
+    rows: LeftOut,
     shares: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     """What was asked for and what was reached, for each rate.
@@ -181,8 +189,7 @@ def rates_reached(
         Out-of-bag probabilities of ``classes_[1]``, or NaN.
     threshold : float
         Probability above which a row is decided positive.
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,)
+    rows : LeftOut
     shares : mapping
         What `needed_shares` returned.
 
@@ -192,7 +199,7 @@ def rates_reached(
         For each floor its "rate", "at_least", "confidence" and "bound", the "n_rows" that it is a
         share of, the "required_share" of these and the share reached "out_of_bag".
     """
-    found = []
+    found, positive, weight = [], rows.positive, rows.weight
     for floor in floors:
         members = floor.members(positive) & (weight > 0) & np.isfinite(probability)
         right = (probability > threshold) == positive

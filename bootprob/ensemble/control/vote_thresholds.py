@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.ensemble.control.thresholds import LeftOut, conflict, highest_threshold, needed_shares
+from bootprob.ensemble.scoring.out_of_bag import WeighedMachines
 from bootprob.ensemble.scoring.rows import NewRows, model_scores
 from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu import FittedBatch
 
 __all__ = ["oob_votes", "vote_thresholds"]
 
@@ -22,12 +22,7 @@ _HELD_SCORES = 2**24  # rows × models up to which out-of-bag scores are held, n
 
 
 def vote_thresholds(
-    models: FittedBatch,
-    X: Floats,
-    counts: NDArray[np.unsignedinteger[Any]],
-    weights: Floats,
-    rows: LeftOut,
-    floors: Sequence[RateFloor],
+    machines: WeighedMachines, rows: LeftOut, floors: Sequence[RateFloor]
 ) -> Floats:
     """Thresholds of the scores that vote, for each model of the grid, shape (R,).
 
@@ -37,13 +32,7 @@ def vote_thresholds(
 
     Parameters
     ----------
-    models : FittedBatch
-    X : ndarray, shape (n, p)
-        Training rows as the models know them.
-    counts : ndarray of int, shape (B, n)
-        How often each replicate saw each row.
-    weights : ndarray, shape (R,)
-        Weights of the models in the vote.
+    machines : WeighedMachines
     rows : LeftOut
     floors : sequence of RateFloor
         On "tpr", "tnr" or both.
@@ -54,8 +43,8 @@ def vote_thresholds(
         No thresholds were found that keep both rates.
     """
     shares = needed_shares(floors, rows)
-    watched = [_Watched(models, X, counts, weights, rows, floor) for floor in floors]
-    thresholds = np.zeros(len(weights))
+    watched = [_Watched(machines, rows, floor) for floor in floors]
+    thresholds = np.zeros(len(machines.weights))
     reached: dict[str, float] = {}
     for moved in watched:  # to keep one rate may be to keep both
         thresholds = moved.thresholds(shares[moved.rate])
@@ -65,24 +54,17 @@ def vote_thresholds(
     raise conflict(floors, reached["tpr"])
 
 
-def oob_votes(
-    models: FittedBatch,
-    X: Floats,
-    counts: NDArray[np.unsignedinteger[Any]],
-    weights: Floats,
-    thresholds: Floats,
-) -> Floats:
+def oob_votes(machines: WeighedMachines, thresholds: Floats) -> Floats:
     """Weighted share of out-of-bag votes, thesis (3.4), about thresholds; shape (n,), or NaN.
 
     Parameters
     ----------
-    models, X, counts, weights
-        As for `vote_thresholds`.
+    machines : WeighedMachines
     thresholds : ndarray, shape (R,)
     """
     parts = [
-        _weighted_votes(scores, outside, weights, thresholds)
-        for scores, outside in _scores_left_out(models, X, counts)
+        _weighted_votes(scores, outside, machines.weights, thresholds)
+        for scores, outside in _scores_left_out(machines)
     ]
     return np.concatenate(parts)
 
@@ -90,24 +72,18 @@ def oob_votes(
 class _Watched:
     """Rows of the class of one rate; they are seen as positives, by scores that may be mirrored."""
 
-    def __init__(
-        self,
-        models: FittedBatch,
-        X: Floats,
-        counts: NDArray[np.unsignedinteger[Any]],
-        weights: Floats,
-        rows: LeftOut,
-        floor: RateFloor,
-    ) -> None:
+    def __init__(self, machines: WeighedMachines, rows: LeftOut, floor: RateFloor) -> None:
         self.rate = floor.rate
         self._sign = 1.0 if floor.rate == "tpr" else -1.0
         members = np.flatnonzero(floor.members(rows.positive) & (rows.weight > 0))
-        self._weight, self._weights = rows.weight[members], weights
+        self._weight, self._weights = rows.weight[members], machines.weights
+        own = replace(machines, rows=machines.rows[members], counts=machines.counts[:, members])
 
         def scores() -> Iterator[tuple[Floats, Bools]]:
-            yield from _scores_left_out(models, X[members], counts[:, members])
+            yield from _scores_left_out(own)
 
-        held = list(scores()) if len(members) * models.intercept.numel() <= _HELD_SCORES else None
+        size = len(members) * own.models.intercept.numel()
+        held = list(scores()) if size <= _HELD_SCORES else None
         self._scores: Callable[[], Any] = scores if held is None else lambda: held
         parts = [_majority(self._sign * part, outside) for part, outside in self._scores()]
         self._majority = np.concatenate(parts)  # (m, R)
@@ -142,15 +118,13 @@ class _Watched:
         return self._sign * np.minimum(highest, 0.0)
 
 
-def _scores_left_out(
-    models: FittedBatch, X: Floats, counts: NDArray[np.unsignedinteger[Any]]
-) -> Iterator[tuple[Floats, Bools]]:
+def _scores_left_out(machines: WeighedMachines) -> Iterator[tuple[Floats, Bools]]:
     """Scores (rows, R, B) of rows in blocks, and which replicates left each out, (rows, B)."""
     start = 0
-    for scores in model_scores(models, NewRows(X)):
+    for scores in model_scores(machines.models, NewRows(machines.rows)):
         taken = slice(start, start + len(scores))
         start = taken.stop
-        yield scores, counts[:, taken].T == 0
+        yield scores, machines.counts[:, taken].T == 0
 
 
 def _majority(scores: Floats, outside: Bools) -> Floats:

@@ -16,7 +16,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagScores", "score_out_of_bag"]
+__all__ = ["OutOfBagScores", "WeighedMachines", "score_out_of_bag"]
 
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
@@ -26,6 +26,27 @@ _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
 _HELD_SCORES = {"coef": 2**19, "dual_coef": 2**26}
 _ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can leave
 _CONSTANT = 1e-3  # spread, relative to other replicates', below which it is that as well
+
+
+@dataclass(frozen=True)
+class WeighedMachines:
+    """Trained machines with their weights, and the rows that they were trained on.
+
+    Attributes
+    ----------
+    models : FittedBatch
+    weights : ndarray, shape (R,)
+        Of the models.
+    rows : ndarray, shape (n, p)
+        Training rows as the models know them.
+    counts : ndarray of int, shape (B, n)
+        How often each replicate saw each row; 0 is out of bag.
+    """
+
+    models: FittedBatch
+    weights: Floats
+    rows: Floats
+    counts: NDArray[np.unsignedinteger[Any]]
 
 
 @dataclass(frozen=True)
@@ -72,14 +93,7 @@ class OutOfBagScores:
 
 
 def score_out_of_bag(
-    models: FittedBatch,
-    rows: Floats,
-    counts: NDArray[np.unsignedinteger[Any]],
-    positive: NDArray[np.bool_],
-    weight: Floats,
-    weights: Floats,
-    *,
-    align: bool,
+    machines: WeighedMachines, positive: NDArray[np.bool_], weight: Floats, *, align: bool
 ) -> OutOfBagScores:
     """Score the training rows once more, each by the replicates that did not see it.
 
@@ -87,20 +101,15 @@ def score_out_of_bag(
 
     Parameters
     ----------
-    models : FittedBatch
-    rows : ndarray, shape (n, p)
-        Training rows as the models know them.
-    counts : ndarray of int, shape (B, n)
-        How often each replicate saw each row; 0 is out of bag.
+    machines : WeighedMachines
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
-    weights : ndarray, shape (R,)
-        Weights of the models.
     align : bool
         Whether to bring the replicates to one location and scale.
     """
-    B = len(counts)
+    models, rows = machines.models, machines.rows
+    counts, weights, B = machines.counts, machines.weights, len(machines.counts)
     limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
     held = list(_scores(models, rows, weights)) if counts.size <= limit else None
 

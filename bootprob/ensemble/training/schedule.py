@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any
 
@@ -24,19 +26,60 @@ from joblib.parallel import (
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.shards import Draws, Recipe, Shard, ShardResult, Work
 from bootprob.ensemble.training.train import train_shards
+from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
+from bootprob.runtime.progress import progress_bar
 from bootprob_gpu import Problem
 from bootprob_gpu.hardware.memory import free_bytes
 
-__all__ = ["all_results"]
+__all__ = ["all_results", "train_ensembles"]
 
 Arrays = dict[str, NDArray[Any]]
 Advance = Callable[[int], None]
 
 _OF_THIS_MACHINE = (LokyBackend, MultiprocessingBackend, SequentialBackend, ThreadingBackend)
 _LOSSES = 3  # of workers in a row, without a shard finished in between, that are made good
+
+
+def train_ensembles(
+    work: Work,
+    device: torch.device,
+    spec: ScheduleSpec,
+    checkpoint: Checkpoint | None,
+    description: str,
+) -> Generator[TrainedEnsemble, None, None]:
+    """Train all shards of a fit, under a progress bar.
+
+    Parameters
+    ----------
+    work : Work
+        What to train.
+    device : torch.device
+        Where.
+    spec : ScheduleSpec
+    checkpoint : Checkpoint or None
+        Where finished shards are kept.
+    description : str
+        Of the progress bar.
+
+    Yields
+    ------
+    TrainedEnsemble
+        Of each pair of classes; its shards are trained when it is asked for.
+    """
+    if checkpoint is not None:
+        checkpoint.bind(work, device)
+    n_ensembles, n_shards = len(work.weight), len(work.shards(device))
+    with progress_bar(description, work.problem.n_replicates, shown=spec.verbose > 0) as advance:
+        results = all_results(
+            work, device, n_jobs=spec.n_jobs, checkpoint=checkpoint, advance=advance
+        )
+        with closing(results):
+            for _ in range(n_ensembles):
+                yield TrainedEnsemble.of(islice(results, n_shards // n_ensembles), work.drawn)
 
 
 def all_results(

@@ -163,7 +163,7 @@ class ShardResult:
     models : FittedBatch
         b × R machines, without training scores.
     accuracy : Tensor, shape (b, R)
-        As in `EnsembleTraining`.
+        As in `TrainedEnsemble`.
     votes : Tensor of int32, shape (R, n)
     score_sums : Tensor, shape (R, n)
     control_gap : Tensor, shape (b, R) or None

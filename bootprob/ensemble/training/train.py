@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.training.constrained import iter_fit_constrained
-from bootprob.ensemble.training.out_of_bag_sums import OutOfBagSums
 from bootprob.ensemble.training.shards import Shard, ShardResult, Work
+from bootprob.ensemble.training.trained_ensemble import OutOfBagSums
 from bootprob_gpu import FittedBatch, Problem, iter_fit
 
 __all__ = ["train_shards"]

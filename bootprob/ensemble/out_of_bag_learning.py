@@ -1,9 +1,8 @@
-"""A trained ensemble of two classes weighted, controlled and calibrated: its fitted attributes."""
+"""Weights, control and calibration of a trained ensemble of two classes, from rows left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +16,35 @@ from bootprob.calibration import (
 )
 from bootprob.calibration.calibrated import Calibrated, both
 from bootprob.calibration.calibrated import shares as vote_shares_of_both
-from bootprob.ensemble.control.control import Controlled, control_ensemble, rates_reached
+from bootprob.ensemble.control.control import (
+    Control,
+    Controlled,
+    control_ensemble,
+    rates_reached,
+)
 from bootprob.ensemble.control.thresholds import LeftOut
-from bootprob.ensemble.scoring.out_of_bag import score_out_of_bag
-from bootprob.ensemble.training.out_of_bag_sums import EnsembleTraining
+from bootprob.ensemble.scoring.out_of_bag import WeighedMachines, score_out_of_bag
+from bootprob.ensemble.specs import CalibrationSpec
+from bootprob.ensemble.training.preparation import Prepared
+from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.ensemble.uncertainty.probability_intervals import mean_variance
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
 from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
 from bootprob.metrics.lack_of_fit import lack_of_fit
-from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
 
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
-    from bootprob.ensemble.fitting import Prepared
-
-__all__ = ["describe"]
+__all__ = ["learn_out_of_bag"]
 
 
-def describe(
-    svc: BootstrapSVC,
+def learn_out_of_bag(
+    spec: CalibrationSpec,
     table: Prepared,
-    training: EnsembleTraining,
+    ensemble: TrainedEnsemble,
     positive: NDArray[np.bool_],
     weight: Floats,
-    floors: Sequence[RateFloor] = (),
-    shares: dict[str, float] | None = None,
+    control: Control | None = None,
     *,
     own: NDArray[np.bool_] | slice = slice(None),
 ) -> dict[str, Any]:
@@ -52,19 +52,16 @@ def describe(
 
     Parameters
     ----------
-    svc : BootstrapSVC
-        Its parameters are read.
+    spec : CalibrationSpec
     table : Prepared
         What it was trained on.
-    training : EnsembleTraining
+    ensemble : TrainedEnsemble
         Loses the sums of its scores, which become their means.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights; 0 for rows of other classes, which are scored but teach nothing.
-    floors : sequence of RateFloor
-        Rates to control.
-    shares : dict of str to float, optional
-        The share of the rows at hand that each of them needs.
+    control : Control, optional
+        Rates that must hold; by default none.
     own : ndarray of bool, shape (n,), optional
         Rows of the two classes; by default all.
 
@@ -73,58 +70,41 @@ def describe(
     dict
         The attributes of the fit that depend on the labels.
     """
-    shares = {} if shares is None else shares
+    control = control or Control()
     rows, counts = table.rows, table.counts
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    weights = _weigh(svc, training, positive, teaching)
-    scores = score_out_of_bag(
-        training.models,
-        rows,
-        counts,
-        positive,
-        teaching,
-        weights,
-        align=svc.calibration is not None,
-    )
+    weights = _weigh(spec, ensemble, positive, teaching)
+    machines = WeighedMachines(ensemble.models, weights, rows, counts)
+    calibrated = spec.calibration is not None
+    scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
     with np.errstate(invalid="ignore"):
-        votes = training.votes @ weights / training.n_out_of_bag
-    ruled = control_ensemble(
-        svc.control,
-        floors,
-        shares,
-        scores,
-        votes,
-        LeftOut(positive, weight),
-        training.models,
-        rows,
-        counts,
-        weights,
-        calibrated=svc.calibration is not None,
-    )
-    n_votes = float(training.n_out_of_bag[own].mean())
+        votes = ensemble.votes @ weights / ensemble.n_out_of_bag
+    left_out = LeftOut(positive, weight)
+    ruled = control_ensemble(control, machines, scores, votes, left_out, calibrated=calibrated)
+    n_votes = float(ensemble.n_out_of_bag[own].mean())
     # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
-    asked = "sigmoid" if svc.control and svc.calibration else svc.calibration
+    asked = "sigmoid" if control.method and calibrated else spec.calibration
     kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
     if kind is None:
         oob_proba, decided_above = vote_shares_of_both(ruled.votes), 0.5
     else:
-        calibrated = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
-        oob_proba = both(calibrated.predict(ruled.scores.mean, ruled.votes))
-        decided_above = calibrated.decision_threshold
-    of_intervals = _of_intervals(ruled, training, positive, teaching, counts)
+        reported = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
+        oob_proba = both(reported.predict(ruled.scores.mean, ruled.votes))
+        decided_above = reported.decision_threshold
+    of_intervals = _of_intervals(ruled, ensemble, positive, teaching, counts)
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = None
     if kind is not None and table.gamma is not None:
         kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
-    model_scores = training.score_sums
-    model_scores /= np.maximum(training.n_out_of_bag, 1)[:, None]
+    model_scores = ensemble.score_sums
+    model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
     return {
         "y_": positive.astype(np.int64),
         "sample_weight_": weight,
         "weights_": weights,
-        "accuracy_": training.accuracy,
-        **_models(training.models, rows),
+        "accuracy_": ensemble.accuracy,
+        **_models(ensemble.models, rows),
         **_out_of_bag(ruled),
         **of_intervals,
         "kernel_posterior_": kernel_posterior,
@@ -132,24 +112,24 @@ def describe(
         "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
         "calibration_": kind,
         "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
-        "oob_counts_": training.n_out_of_bag,
+        "oob_counts_": ensemble.n_out_of_bag,
         "oob_model_scores_": model_scores,
         "oob_proba_": oob_proba,
         "controlled_rates_": rates_reached(
-            floors, oob_proba[:, 1], decided_above, positive, weight, ruled.shares
+            control.floors, oob_proba[:, 1], decided_above, left_out, ruled.shares
         ),
     }
 
 
 def _weigh(
-    svc: BootstrapSVC, training: EnsembleTraining, positive: NDArray[np.bool_], weight: Floats
+    spec: CalibrationSpec, ensemble: TrainedEnsemble, positive: NDArray[np.bool_], weight: Floats
 ) -> Floats:
     """Weights of the models of the grid, shape (R,)."""
-    if svc.weighting == "log_loss":
-        taught = training.taught(weight)
-        return log_loss_weights(training.mean_scores(taught), positive[taught], weight[taught])
-    accuracy = np.nanmean(training.accuracy, axis=0)
-    return accuracy_weights(accuracy, svc.accuracy_tolerance)
+    if spec.weighting == "log_loss":
+        taught = ensemble.taught(weight)
+        return log_loss_weights(ensemble.mean_scores(taught), positive[taught], weight[taught])
+    accuracy = np.nanmean(ensemble.accuracy, axis=0)
+    return accuracy_weights(accuracy, spec.accuracy_tolerance)
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
@@ -196,13 +176,13 @@ def _lack_of_fit(
 
 def _of_intervals(
     ruled: Controlled,
-    training: EnsembleTraining,
+    ensemble: TrainedEnsemble,
     positive: NDArray[np.bool_],
     weight: Floats,
     counts: NDArray[np.unsignedinteger[Any]],
 ) -> dict[str, Any]:
     scores, before = ruled.scores, ruled.scores.mean + ruled.moved
-    taught = training.taught(weight)
+    taught = ensemble.taught(weight)
     true_logit = TrueLogit.fit(
         scores.sigmoid,
         before[taught],

@@ -1,4 +1,4 @@
-"""What the bootstrap leaves for free: out-of-bag sums, block by block and put together.
+"""A trained ensemble, and what the bootstrap leaves for free: sums over rows left out.
 
 Nothing of size rows × replicates × models outlives a block of replicates, and of what a block
 brings nothing of that size is made anew: it is reduced a block of rows at a time.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
-__all__ = ["EnsembleTraining", "OutOfBagSums", "train_ensemble"]
+__all__ = ["OutOfBagSums", "TrainedEnsemble"]
 
 
 # Scores reduced at a time: below what torch splits over a CPU's threads (which would make the last
@@ -30,7 +30,7 @@ _AT_ONCE = {"cpu": 2**15 - 1, "cuda": 2**24}
 
 
 @dataclass(frozen=True)
-class EnsembleTraining:
+class TrainedEnsemble:
     """Trained models and the out-of-bag sums that need no second look at the scores.
 
     Attributes
@@ -56,6 +56,43 @@ class EnsembleTraining:
     n_out_of_bag: NDArray[np.int64]
     control_gap: Floats | None
 
+    @classmethod
+    def of(cls, results: Iterable[ShardResult], drawn: NDArray[np.integer[Any]]) -> Self:
+        """Put its shards together, in the order of their replicates.
+
+        That order is what makes the sums the same to the last bit wherever the shards were trained.
+
+        Parameters
+        ----------
+        results : iterable of ShardResult
+            Of all its shards, in order.
+        drawn : ndarray of int, shape (B, n)
+            The bootstrap samples.
+        """
+        models, accuracies, gaps = [], [], []
+        votes = scores = None
+        for result in results:
+            models.append(result.models)
+            accuracies.append(result.accuracy)
+            if result.control_gap is not None:
+                gaps.append(result.control_gap)
+            votes = result.votes if votes is None else votes.add_(result.votes)
+            scores = result.score_sums if scores is None else scores.add_(result.score_sums)
+            del result  # or its sums would live on while the next shard is trained
+        assert votes is not None
+        assert scores is not None
+        n_out_of_bag = np.zeros(drawn.shape[1], dtype=np.int64)
+        for rows in row_blocks(drawn.shape[1], len(drawn)):
+            n_out_of_bag[rows] = (drawn[:, rows] == 0).sum(axis=0)
+        return cls(
+            models=FittedBatch.concatenate(models),
+            accuracy=torch.cat(accuracies).cpu().numpy(),
+            votes=votes.T.cpu().numpy(),
+            score_sums=scores.T.cpu().numpy(),
+            n_out_of_bag=n_out_of_bag,
+            control_gap=torch.cat(gaps).cpu().numpy() if gaps else None,
+        )
+
     def taught(self, weight: Floats) -> NDArray[np.bool_]:
         """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
         found = (self.n_out_of_bag > 0) & (weight > 0)
@@ -71,45 +108,6 @@ class EnsembleTraining:
         scores = self.score_sums[rows]
         scores /= self.n_out_of_bag[rows, None]
         return scores
-
-
-def train_ensemble(
-    results: Iterable[ShardResult], drawn: NDArray[np.unsignedinteger[Any]]
-) -> EnsembleTraining:
-    """Put the shards of an ensemble together, in the order of their replicates.
-
-    That order is what makes the sums the same to the last bit wherever the shards were trained.
-
-    Parameters
-    ----------
-    results : iterable of ShardResult
-        Of all its shards, in order.
-    drawn : ndarray of int, shape (B, n)
-        The bootstrap samples.
-    """
-    models, accuracies, gaps = [], [], []
-    votes = scores = None
-    for result in results:
-        models.append(result.models)
-        accuracies.append(result.accuracy)
-        if result.control_gap is not None:
-            gaps.append(result.control_gap)
-        votes = result.votes if votes is None else votes.add_(result.votes)
-        scores = result.score_sums if scores is None else scores.add_(result.score_sums)
-        del result  # or its sums would live on while the next shard is trained
-    assert votes is not None
-    assert scores is not None
-    n_out_of_bag = np.zeros(drawn.shape[1], dtype=np.int64)
-    for rows in row_blocks(drawn.shape[1], len(drawn)):
-        n_out_of_bag[rows] = (drawn[:, rows] == 0).sum(axis=0)
-    return EnsembleTraining(
-        models=FittedBatch.concatenate(models),
-        accuracy=torch.cat(accuracies).cpu().numpy(),
-        votes=votes.T.cpu().numpy(),
-        score_sums=scores.T.cpu().numpy(),
-        n_out_of_bag=n_out_of_bag,
-        control_gap=torch.cat(gaps).cpu().numpy() if gaps else None,
-    )
 
 
 class OutOfBagSums:

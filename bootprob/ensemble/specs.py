@@ -1,0 +1,99 @@
+"""What each stage of a fit is told: those parameters of a `BootstrapSVC` that it reads.
+
+`BootstrapSVC` documents them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bootprob.calibration.coupling import Coupling
+from bootprob_gpu import Kernel
+
+__all__ = ["CalibrationSpec", "ControlSpec", "FitSpec", "PreparationSpec", "ScheduleSpec"]
+
+
+class _OfParameters:
+    """A spec whose fields are called as the parameters are."""
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """Take one's own of all parameters."""
+        return cls(**{each.name: parameters[each.name] for each in fields(cls)})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class PreparationSpec(_OfParameters):
+    """How a table becomes what machines see."""
+
+    kernel: Kernel
+    C: float | ArrayLike | None
+    gamma: str | float | ArrayLike
+    feature_map: Literal["nystroem", "random-features"] | None
+    n_components: int
+    n_bootstraps: int
+    standardize: str | None
+    random_state: int | np.random.RandomState | None
+    device: str
+    memory_limit: int | None
+
+
+@dataclass(frozen=True)
+class ControlSpec(_OfParameters):
+    """Which rates must hold, and how they are made to."""
+
+    control: str | None
+    rates: Mapping[str, float] | None
+    confidence: float | None
+    bound: str
+    control_method: str
+    time_limit: float
+
+
+@dataclass(frozen=True)
+class CalibrationSpec(_OfParameters):
+    """How the models of the grid are weighted, and scores become probabilities."""
+
+    weighting: str
+    accuracy_tolerance: float
+    calibration: str | None
+    coupling: Coupling
+
+
+@dataclass(frozen=True)
+class ScheduleSpec(_OfParameters):
+    """Who trains the machines, to which precision, and what is seen and kept of it."""
+
+    tol: float | None
+    dtype: str
+    memory_limit: int | None
+    n_jobs: int | None
+    checkpoint: str | None
+    verbose: int
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """All that a fit is told beside the data."""
+
+    preparation: PreparationSpec
+    control: ControlSpec
+    calibration: CalibrationSpec
+    schedule: ScheduleSpec
+    class_weight: str | dict[Any, float] | None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """Sort all parameters of an estimator."""
+        return cls(
+            PreparationSpec.of(parameters),
+            ControlSpec.of(parameters),
+            CalibrationSpec.of(parameters),
+            ScheduleSpec.of(parameters),
+            parameters["class_weight"],
+        )

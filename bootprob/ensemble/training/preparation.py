@@ -1,0 +1,206 @@
+"""From a table to what the machines see: standardised, resampled, and mapped where asked for."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import torch
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from bootprob.ensemble.specs import PreparationSpec
+from bootprob.ensemble.training.checkpoints import Checkpoint
+from bootprob.exceptions import DataError
+from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
+from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
+from bootprob.preparation.grids import c_grid, gamma_grid
+from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.version import __version__
+from bootprob_gpu import Kernel, Problem, resolve_device
+
+__all__ = ["Prepared", "prepare"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A training table as the machines see it, and its bootstrap samples.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (n, p)
+        Standardised; with a feature map (n, D), mapped.
+    unmapped : ndarray, shape (n, p)
+        Standardised rows as the kernel sees them, but for scales of each bootstrap sample.
+    center, scale : ndarray, shape (p,)
+        What standardised them.
+    replicate_scale : ndarray, shape (B, p) or (p,)
+        As `bootstrap_scale_` of `BootstrapSVC`.
+    kernel : {"linear", "rbf"}
+        Of the machines on `rows`: linear on a feature map.
+    C : ndarray
+        Grid of C.
+    gamma : ndarray or None
+        Grid of γ.
+    counts : ndarray of int, shape (B, n)
+        The bootstrap samples.
+    redrawn : int
+    entropy : list of int
+        As returned by, and given to, `bootstrap_counts`.
+    feature_map : FeatureMap or None
+    feature_map_error : dict or None
+    device : torch.device
+    """
+
+    rows: Floats
+    unmapped: Floats
+    center: Floats
+    scale: Floats
+    replicate_scale: Floats
+    kernel: Kernel
+    C: Floats
+    gamma: Floats | None
+    counts: NDArray[np.unsignedinteger[Any]]
+    redrawn: int
+    entropy: list[int]
+    feature_map: FeatureMap | None
+    feature_map_error: dict[str, float] | None
+    device: torch.device
+
+    def problem(
+        self,
+        y: NDArray[Any],
+        counts: NDArray[np.unsignedinteger[Any]],
+        training_weight: Floats,
+    ) -> Problem:
+        """What to train; counts may be those of several pairs of classes, one after the other."""
+        mapped, scale = self.feature_map is not None, self.replicate_scale
+        if scale.ndim > 1 and len(scale) < len(counts):
+            scale = np.tile(scale, (len(counts) // len(scale), 1))
+        return Problem(
+            self.rows,
+            y,
+            counts,
+            self.C,
+            kernel=self.kernel,
+            gamma=None if mapped else self.gamma,
+            row_weight=training_weight,
+            scale=None if mapped else scale,
+        )
+
+    def attributes(self, problem: Problem) -> dict[str, Any]:
+        """Attributes of the fit that say how the table was prepared."""
+        C, gamma = problem.C_per_model, self.gamma
+        return {
+            "center_": self.center,
+            "scale_": self.scale,
+            "bootstrap_scale_": self.replicate_scale,
+            "entropy_": self.entropy,
+            "n_redrawn_": self.redrawn,
+            "C_": C,
+            "gamma_": None if gamma is None else np.repeat(gamma, len(C) // len(gamma)),
+            "feature_map_": None if self.feature_map is None else dict(self.feature_map.arrays),
+            "feature_map_error_": self.feature_map_error,
+            "device_": str(self.device),
+            "versions_": {
+                "python": platform.python_version(),
+                "bootprob": __version__,
+                **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
+            },
+        }
+
+
+def prepare(
+    spec: PreparationSpec,
+    X: Floats,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    *,
+    names: Sequence[str] | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Prepared:
+    """Standardise a table, draw its bootstrap samples, and map it where that is asked for.
+
+    Parameters
+    ----------
+    spec : PreparationSpec
+    X : ndarray, shape (n, p)
+    codes : ndarray of int, shape (n,)
+        Classes, numbered from 0.
+    weight : ndarray, shape (n,)
+        Row weights.
+    names : sequence of str, optional
+        Of the columns, for warnings.
+    checkpoint : Checkpoint, optional
+        Whose seed is followed by what is drawn without a `random_state`.
+    """
+    device = resolve_device(spec.device)
+    center, scale = center_and_scale(X, weight, names)
+    rows = (X - center) / scale
+    gamma = _gammas(spec, X, rows, weight, device)
+    if checkpoint is None:
+        random_state = check_random_state(spec.random_state)
+    else:
+        random_state = checkpoint.random_state(spec.random_state)
+    entropy = draw_entropy(random_state)
+    counts, redrawn = bootstrap_counts(codes, weight, range(spec.n_bootstraps), entropy)
+    if spec.standardize == "bootstrap" and spec.feature_map is None:
+        replicate_scale = bootstrap_scale(rows, counts, weight)
+    else:  # dividing standardised rows by 1 / scale takes the standardisation back
+        replicate_scale = 1 / scale if spec.standardize is None else np.ones_like(scale)
+    unmapped = rows if replicate_scale.ndim > 1 else rows / replicate_scale
+    feature_map = error = None
+    if spec.feature_map is not None:
+        assert gamma is not None
+        # scikit-learn's kernels follow joblib's number of jobs, and their last bits with it.
+        with parallel_config("sequential"):
+            feature_map, error = fit_feature_map(
+                spec.feature_map, unmapped[weight > 0], gamma[0], spec.n_components, random_state
+            )
+        rows = feature_map.transform(unmapped)
+    return Prepared(
+        rows=rows,
+        unmapped=unmapped,
+        center=center,
+        scale=scale,
+        replicate_scale=replicate_scale,
+        kernel=spec.kernel if feature_map is None else "linear",
+        C=c_grid(spec.C),
+        gamma=gamma,
+        counts=counts,
+        redrawn=redrawn,
+        entropy=entropy,
+        feature_map=feature_map,
+        feature_map_error=error,
+        device=device,
+    )
+
+
+def _gammas(
+    spec: PreparationSpec, X: Floats, rows: Floats, weight: Floats, device: torch.device
+) -> Floats | None:
+    """Grid of γ, or None for the linear kernel; checks that it can be trained."""
+    if spec.kernel == "linear":
+        if spec.feature_map is not None:
+            raise DataError(
+                f"feature_map is {spec.feature_map!r}, but the linear kernel needs none; give "
+                "kernel='rbf' or leave feature_map out."
+            )
+        return None
+    gamma = gamma_grid(spec.gamma, (X if spec.standardize is None else rows)[weight > 0])
+    if spec.feature_map is None:
+        check_exact_rows(len(X), len(gamma), device, spec.memory_limit)
+    elif not (np.isfinite(gamma) & (gamma > 0)).all():
+        raise DataError(f"gamma is {gamma.tolist()}; give a positive number.")
+    elif len(gamma) != 1:
+        raise DataError(
+            f"gamma gives {len(gamma)} values, but a feature map approximates the kernel of "
+            "one; give one γ, and compare several by fitting a model for each."
+        )
+    return gamma
