@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bootprob.calibration.logistic import fit_logistic, platt_targets
+from bootprob.calibration.logistic import check_coefficients, fit_logistic, platt_targets
 from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["Beta"]
@@ -36,6 +37,10 @@ class Beta:
     coefficients: Floats
 
     needs_votes: ClassVar[bool] = False
+    stored: ClassVar[dict[str, ArrayForm]] = {
+        "sigmoid": ArrayForm("f", ("2",), optional=True),
+        "coefficients": ArrayForm("f", ("3",), optional=True),
+    }
 
     @classmethod
     def fit(
@@ -55,6 +60,11 @@ class Beta:
             jeffreys=False,
         )
         return cls(parameters, np.array([*slopes, c]))
+
+    def check(self) -> None:
+        """Check numbers from a file; a ValueError says what does not make sense."""
+        check_coefficients("sigmoid", self.sigmoid)
+        check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""

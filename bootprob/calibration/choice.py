@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from bootprob.calibration.isotonic import Isotonic
 from bootprob.calibration.sigmoid import Sigmoid
 from bootprob.calibration.venn_abers import VennAbers
 from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
@@ -31,7 +32,15 @@ _FEWEST = 5  # rows of a class, below which nothing but the sigmoid can be judge
 
 
 class Calibrator(Protocol):
-    """What turns out-of-bag quantities into probabilities; its fields are what is stored of it."""
+    """What turns out-of-bag quantities into probabilities; its fields are what is stored of it.
+
+    Attributes
+    ----------
+    stored : dict of str to ArrayForm
+        What its fields must look like in a file.
+    """
+
+    stored: ClassVar[dict[str, ArrayForm]]
 
     @property
     def needs_votes(self) -> bool:
@@ -46,6 +55,9 @@ class Calibrator(Protocol):
         vote_logits: Floats | None = None,
     ) -> Calibrator:
         """Fit on out-of-bag quantities."""
+
+    def check(self) -> None:
+        """Check numbers from a file; a ValueError says what does not make sense."""
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
 from bootprob.calibration.logistic import platt_targets
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["Isotonic"]
@@ -31,6 +32,10 @@ class Isotonic:
     probabilities: Floats
 
     needs_votes: ClassVar[bool] = False
+    stored: ClassVar[dict[str, ArrayForm]] = {
+        "scores": ArrayForm("f", ("m",), optional=True),
+        "probabilities": ArrayForm("f", ("m",), "a share", optional=True),
+    }
 
     @classmethod
     def fit(
@@ -44,6 +49,13 @@ class Isotonic:
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         regression.fit(scores, platt_targets(positive, weight), sample_weight=weight)
         return cls(regression.X_thresholds_, regression.y_thresholds_)
+
+    def check(self) -> None:
+        """Check numbers from a file; a ValueError says what does not make sense."""
+        if not (len(self.scores) and (np.diff(self.scores) > 0).all()):
+            raise ValueError("scores do not increase")
+        if not (np.diff(self.probabilities) >= 0).all():
+            raise ValueError("probabilities decrease")
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""

@@ -11,7 +11,10 @@ from scipy.special import expit
 
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["fit_logistic", "information", "platt_targets"]
+__all__ = ["STEEPEST", "check_coefficients", "fit_logistic", "information", "platt_targets"]
+
+STEEPEST = 1e30
+"""Slope of a logit; the scores that it is of have a spread near 1."""
 
 
 _CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
@@ -120,3 +123,19 @@ def _base(targets: Floats, weight: Floats, *, jeffreys: bool) -> float:
     """Logit of the base rate; with the prior of an intercept alone, half a row more per class."""
     mass, half = weight @ targets, 0.5 if jeffreys else 0.0
     return float(np.log((mass + half) / (weight.sum() - mass + half)))
+
+
+def check_coefficients(name: str, numbers: Floats, n_slopes: int = 0) -> None:
+    """Check those of a file; a ValueError says what does not make sense.
+
+    Parameters
+    ----------
+    name : str
+    numbers : ndarray
+    n_slopes : int, default 0
+        The first ones, which are at least 0.
+    """
+    if not np.abs(numbers).max() <= STEEPEST:
+        raise ValueError(f"{name} has numbers that are too large")
+    if not (numbers[:n_slopes] >= 0).all():
+        raise ValueError(f"{name} fall")

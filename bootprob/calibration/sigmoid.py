@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bootprob.calibration.logistic import fit_logistic, information
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["Sigmoid"]
@@ -38,6 +39,7 @@ class Sigmoid:
     information: Floats
 
     needs_votes: ClassVar[bool] = False
+    stored: ClassVar[dict[str, ArrayForm]] = {}  # fitted models have attributes of their own for it
 
     @classmethod
     def fit(
@@ -79,6 +81,9 @@ class Sigmoid:
             Row weights.
         """
         return self._with_information(self.slope, 0.0, scores, weight)
+
+    def check(self) -> None:
+        """Nothing of it is stored as a calibrator's."""
 
     def logit(self, scores: Floats) -> Floats:
         """Logits of the probabilities, same shape as `scores`."""

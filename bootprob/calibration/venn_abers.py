@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["VennAbers"]
@@ -35,6 +36,11 @@ class VennAbers:
     upper: Floats
 
     needs_votes: ClassVar[bool] = False
+    stored: ClassVar[dict[str, ArrayForm]] = {
+        "scores": ArrayForm("f", ("m",), optional=True),
+        "lower": ArrayForm("f", ("q",), "a share", optional=True),
+        "upper": ArrayForm("f", ("q",), "a share", optional=True),
+    }
 
     @classmethod
     def fit(
@@ -51,6 +57,15 @@ class VennAbers:
         from bootprob.calibration.venn_abers_compiled import with_one_more  # numba loads slowly
 
         return cls(distinct, with_one_more(mass, gain, 0.0), with_one_more(mass, gain, 1.0))
+
+    def check(self) -> None:
+        """Check numbers from a file; a ValueError says what does not make sense."""
+        if not (len(self.scores) and (np.diff(self.scores) > 0).all()):
+            raise ValueError("scores do not increase")
+        if len(self.lower) != 2 * len(self.scores) + 1:
+            raise ValueError("lower has another length than calibrator_.scores")
+        if not (self.lower <= self.upper + 1e-9).all():
+            raise ValueError("lower is above calibrator_.upper")
 
     def bounds(self, scores: Floats) -> Floats:
         """``(p₀, p₁)``, shape (m, 2); NaN where the score is."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bootprob.calibration.logistic import fit_logistic
+from bootprob.calibration.logistic import check_coefficients, fit_logistic
+from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["ScoreAndVoteSigmoid", "VoteSigmoid", "vote_logits"]
@@ -44,6 +45,7 @@ class ScoreAndVoteSigmoid:
     coefficients: Floats
 
     needs_votes: ClassVar[bool] = True
+    stored: ClassVar[dict[str, ArrayForm]] = {"coefficients": ArrayForm("f", ("3",), optional=True)}
 
     @classmethod
     def fit(
@@ -59,6 +61,10 @@ class ScoreAndVoteSigmoid:
             np.stack([scores, vote_logits]), positive.astype(np.float64), weight
         )
         return cls(np.array([*slopes, c]))
+
+    def check(self) -> None:
+        """Check numbers from a file; a ValueError says what does not make sense."""
+        check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`."""

@@ -18,6 +18,7 @@ from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.predictions import FittedEnsemble
 from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
+from bootprob.ensemble.state import documented
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
@@ -134,33 +135,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray, shape (K,)
-        Class labels; of two, ``classes_[1]`` is the positive class.
-    pair_ensembles_ : list of BootstrapSVC
-        Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …, (1, 2),
-        …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With several
-        classes all attributes that belong to machines, their weights and calibration are those
-        of the pairs; the model itself has how the table was prepared (`center_` to `gamma_`,
-        `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`, `oob_counts_`,
-        and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and `oob_decision_function_`.
-    shared_draws_ : dict of ndarray or None
-        Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), whose
-        bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.
-    n_features_in_ : int
-        Number of columns seen during fit.
-    feature_names_in_ : ndarray, shape (n_features_in_,)
-        Column names, where they are all strings.
-    C_ : ndarray, shape (R,)
-        C of each of the R models of a replicate.
-    gamma_ : ndarray, shape (R,) or None
-        γ of each model; None for the linear kernel. The models of one γ stand together, in the
-        order of C: whatever has the shape (R,) becomes a table with ``reshape(n_gamma, n_C)``.
-    accuracy_ : ndarray, shape (B, R)
-        Out-of-bag accuracy of each model; NaN for a replicate that left no row out.
-    weights_ : ndarray, shape (R,)
-        Weight of each model of the grid in the ensemble.
-    in_J_ : ndarray of bool, shape (R,)
-        Whether the model belongs to the set J of (3.3).
+    (fitted state)
     coef_ : ndarray, shape (1, p)
         What a unit of each column adds to the mean score, for columns as they are given:
         ``X @ coef_.T + intercept_`` is `decision_function`. Of two classes and linear kernels;
@@ -168,105 +143,11 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
         ``coef_ * scale_``.
     intercept_ : ndarray, shape (1,)
         The mean score of a row of zeros; where there is `coef_`.
-    bootstrap_intercept_ : ndarray, shape (B, R)
-        Intercepts of all models, on ``(X - center_) / scale_``.
-    bootstrap_coef_ : ndarray, shape (B, R, p) or None
-        Coefficients of linear models, on ``(X - center_) / scale_``; with a feature map (B, R, D)
-        and on its columns.
-    bootstrap_dual_coef_ : ndarray, shape (B, R, n) or None
-        Dual coefficients of RBF models and of linear models with more columns than rows.
-    X_fit_ : ndarray, shape (n, p) or None
-        Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them; with a
-        feature map (n, D), mapped.
-    feature_map_ : dict of ndarray or None
-        What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
-        "frequencies" (p, D) and "phases" (D,).
-    feature_map_error_ : dict of float or None
-        How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
-        up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K``
-        "relative" to that of K, and absolutely ("root_mean_square"), the "largest" of
-        ``|K̃ − K|``, and the rows looked at ("n_rows"). `fit` warns from a relative error of 0.1
-        on; a small one is no guarantee (docs/guide.md).
-    center_, scale_ : ndarray, shape (p,)
-        Mean and standard deviation of the training columns.
-    bootstrap_scale_ : ndarray, shape (B, p) or (p,)
-        Scale of the columns of ``(X - center_) / scale_`` in each replicate, or that which the
-        feature map sees.
-    score_scale_, score_offset_ : ndarray, shape (B,)
-        Replicate scores are ``score / score_scale_ + score_offset_``, which gives all replicates
-        the same mean and mean absolute deviation out of bag, and probability one half at 0; 1
-        and 0 without calibration.
-    certificates_ : dict of ndarray, each of shape (B, R)
-        "primal" and "dual" objective, relative "gap", "n_iter" and "status"
-        (`bootprob_gpu.Status`) of every model.
-    oob_decision_function_ : ndarray, shape (n,)
-        Mean score over the replicates that did not see the row; NaN if there is none.
-    oob_score_variance_ : ndarray, shape (n,)
-        Variance of those scores; NaN with fewer than two replicates.
-    oob_jackknife_variance_ : ndarray, shape (n,)
-        Variance of the mean score by the infinitesimal jackknife; NaN as above.
-    oob_kernel_logits_ : ndarray, shape (n, g, 2), or None
-        Mean and standard deviation of each training row's true logit under the g parts of
-        `kernel_posterior_`, its own label left out.
-    oob_vote_proba_, oob_proba_ : ndarray, shape (n, 2)
-        Out-of-bag vote shares (3.4) and calibrated probabilities, NaN as above.
-    oob_model_scores_ : ndarray, shape (n, R)
-        Mean raw score of each training row under each model over the replicates that did not see
-        it, neither weighted nor scaled; 0 where there are none.
-    oob_counts_ : ndarray of int, shape (n,)
-        Replicates that did not see the row.
-    calibration_ : str or None
-        The calibration in use; differs from the parameter with "auto".
-    calibrator_ : dict of ndarray
-        What the calibrator is made of; empty for the sigmoid.
-    sigmoid_ : tuple of float
-        Slope and intercept of the out-of-bag sigmoid.
-    sigmoid_information_ : ndarray, shape (2, 2)
-        Its Fisher information.
-    sigmoid_replicates_ : ndarray, shape (B, 2)
-        What resampling the rows does to it.
-    true_logit_ : ndarray, shape (4,)
-        What the interval "corrected" is made of:
-        `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.
-    kernel_posterior_ : dict of ndarray
-        What the RBF kernel and the labels say of true logits, for the interval "corrected":
-        `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`. Empty for the linear
-        kernel, and without calibration.
-    lack_of_fit_ : dict of float or None
-        Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
-        `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
-        calibration.
-    counts_gram_ : ndarray, shape (B, B)
-        Inner products of the centred bootstrap counts, for the infinitesimal jackknife.
-    vote_thresholds_ : ndarray, shape (R,)
-        Score above which a model votes for ``classes_[1]``; 0 but for ``control="threshold"``.
-    score_threshold_ : float
-        How far control has moved the scores down: the calibrated logit of a row is
-        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.
+    in_J_ : ndarray of bool, shape (R,)
+        Whether the model belongs to the set J of (3.3).
     decision_threshold_ : float
         Probability of ``classes_[1]`` above which `predict` says it: one half, unless control has
         moved it. Two classes only.
-    controlled_rates_ : list of dict
-        For each rate what was asked for, the share of the training rows that this requires, and
-        what `predict` reaches out of bag; empty without control.
-    control_gap_ : ndarray, shape (B, R) or None
-        With ``control="constrained"``: ``(objective − bound) / objective`` of each machine. No
-        machine that keeps the constraints is better by more. The bound is the optimum without
-        constraints, or what the exact method proves.
-    sampled_rows_ : ndarray of int, shape (k,)
-        Up to 20 training rows, evenly spaced over the out-of-bag scores.
-    sampled_scores_ : ndarray, shape (k, B)
-        Their replicate scores, NaN where the replicate saw the row.
-    y_ : ndarray of int, shape (n,)
-        Training labels as 0 and 1, or 0 to K − 1.
-    sample_weight_ : ndarray, shape (n,)
-        Row weights given to `fit`, times those of a `class_weight` dict.
-    n_redrawn_ : int
-        Bootstrap samples drawn again because a class was missing.
-    entropy_ : list of int
-        Seed from which `bootstrap_counts` draws the samples again.
-    device_, versions_, fit_seconds_ : str, dict, float
-        Where, with what and in how many seconds the ensemble was trained.
 
     Notes
     -----
@@ -507,3 +388,7 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_seconds_")
+
+
+if BootstrapSVC.__doc__ is not None:  # python -OO has none
+    BootstrapSVC.__doc__ = documented(BootstrapSVC.__doc__)

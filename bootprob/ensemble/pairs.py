@@ -14,7 +14,7 @@ from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
 from bootprob.ensemble.specs import FitSpec
-from bootprob.ensemble.state import ARRAYS
+from bootprob.ensemble.state import declared
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.training.schedule import train_ensembles
@@ -26,7 +26,9 @@ __all__ = ["learn_pairs", "shared_draws"]
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
 _OF_ROWS = [
-    name for name, array in ARRAYS.items() if array.shapes[0][0] == "n" and name != "X_fit_"
+    name
+    for name, each in declared().items()
+    if each.form is not None and each.form.shapes[0][0] == "n" and name != "X_fit_"
 ]
 
 

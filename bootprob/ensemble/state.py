@@ -1,266 +1,467 @@
-"""What the state of a fitted `BootstrapSVC` is made of: names, types, shapes and ranges."""
+"""The fitted state of a `BootstrapSVC`: every attribute is declared here, and nowhere else.
+
+From the declarations follow what a model file holds and how it is checked (`Layout`), which
+attributes have an entry for each training row, and the section "Attributes" of the documentation
+(`documented`). `bootprob.ensemble.fitting` makes them, and `state_of` reads them of a fitted model.
+"""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from bootprob.preparation.standardization import LARGEST
+from bootprob.calibration import CALIBRATORS
+from bootprob.exceptions import DataError
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.runtime.array_forms import ArrayForm
+from bootprob.runtime.arrays import Floats
 
-__all__ = ["ARRAYS", "SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
-
-_DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
-_MAY_BE_EMPTY = "km"
-_RANGES = {
-    "finite": (-LARGEST, LARGEST),
-    "positive": (1 / LARGEST, LARGEST),
-    "not negative": (0.0, LARGEST),
-    "a share": (-1e-9, 1 + 1e-9),  # sums of weights round
-}
-
-
-@dataclass(frozen=True)
-class Array:
-    """What an array must look like.
-
-    `shapes` are words, a letter for each axis: n rows, p columns, D columns that the models know
-    (those of a feature map, else p), B replicates, R models, k rows kept for pictures, m or q
-    steps of a calibrator, g values of γ and l landmarks of the kernel's posterior, L the landmarks
-    and 1, K classes, N rows of a table that a pair of classes
-    shares its draws with; a digit is a length. A letter stands for the same number in all arrays,
-    which only for k and m may be 0.
-    """
-
-    kinds: str
-    shapes: tuple[str, ...]
-    numbers: str = "finite"  # or another of the ranges above; "or NaN", "or 0" after it; "any"
-    absent: str = ""  # "None" or "missing": what the attribute is where a model has no such array
-
-
-ARRAYS = {
-    "classes_": Array("biufUO", ("2",)),
-    "feature_names_in_": Array("O", ("p",), absent="missing"),
-    "C_": Array("f", ("R",), "positive"),
-    "gamma_": Array("f", ("R",), "not negative", absent="None"),
-    "accuracy_": Array("f", ("BR",), "a share or NaN"),
-    "weights_": Array("f", ("R",), "a share"),
-    "vote_thresholds_": Array("f", ("R",)),
-    "control_gap_": Array("f", ("BR",), "any", absent="None"),
-    "intercept_": Array("f", ("BR",)),
-    "coef_": Array("f", ("BRD",), absent="None"),
-    "dual_coef_": Array("f", ("BRn",), absent="None"),
-    "X_fit_": Array("f", ("nD",), absent="None"),
-    "center_": Array("f", ("p",)),
-    "scale_": Array("f", ("p",), "positive"),
-    "bootstrap_scale_": Array("f", ("Bp", "p"), "positive"),
-    "score_scale_": Array("f", ("B",), "positive"),
-    "score_offset_": Array("f", ("B",)),
-    "oob_decision_function_": Array("f", ("n",), "finite or NaN"),
-    "oob_score_variance_": Array("f", ("n",), "not negative or NaN"),
-    "oob_model_scores_": Array("f", ("nR",)),
-    "oob_vote_proba_": Array("f", ("n2",), "a share or NaN"),
-    "oob_proba_": Array("f", ("n2",), "a share or NaN"),
-    "oob_counts_": Array("i", ("n",), "not negative"),
-    "sigmoid_information_": Array("f", ("22",)),
-    "sigmoid_replicates_": Array("f", ("B2",)),
-    "oob_jackknife_variance_": Array("f", ("n",), "not negative or NaN"),
-    "oob_kernel_logits_": Array("f", ("ng2",), absent="None"),
-    "counts_gram_": Array("f", ("BB",)),
-    "sampled_rows_": Array("i", ("k",), "not negative"),
-    "sampled_scores_": Array("f", ("kB",), "finite or NaN"),
-    "y_": Array("i", ("n",), "not negative"),
-    "sample_weight_": Array("f", ("n",), "positive or 0"),
-    "true_logit_": Array("f", ("4",)),
-}
-# In the order in which the engine's Certificate takes them.
-_CERTIFICATES = {
-    "primal": Array("f", ("BR",), "any"),
-    "dual": Array("f", ("BR",), "any"),
-    "gap": Array("f", ("BR",), "any"),
-    "n_iter": Array("i", ("BR",), "not negative"),
-    "status": Array("i", ("BR",), "not negative"),
-}
-FEATURE_MAPS = {
-    "nystroem": {
-        "landmarks": Array("f", ("Dp",), absent="missing"),
-        "normalization": Array("f", ("DD",), absent="missing"),
-    },
-    "random-features": {
-        "frequencies": Array("f", ("pD",), absent="missing"),
-        "phases": Array("f", ("D",), absent="missing"),
-    },
-}
-_KERNEL_POSTERIOR = {
-    "landmarks": Array("f", ("lp",), absent="missing"),
-    "gamma": Array("f", ("g",), "not negative", absent="missing"),
-    "prior_variance": Array("f", ("g",), "not negative", absent="missing"),
-    "weight": Array("f", ("g",), "a share", absent="missing"),
-    "coefficients": Array("f", ("gL",), absent="missing"),
-    "quadratic": Array("f", ("gLL",), absent="missing"),
-}
-_CALIBRATOR_ARRAYS = {
-    "coefficients": Array("f", ("3",), absent="missing"),
-    "sigmoid": Array("f", ("2",), absent="missing"),
-    "scores": Array("f", ("m",), absent="missing"),
-    "probabilities": Array("f", ("m",), "a share", absent="missing"),
-    "lower": Array("f", ("q",), "a share", absent="missing"),
-    "upper": Array("f", ("q",), "a share", absent="missing"),
-}
-_SHARED_DRAWS = {
-    "classes": Array("i", ("N",), "not negative", absent="missing"),
-    "weight": Array("f", ("N",), "positive or 0", absent="missing"),
-    "rows": Array("i", ("n",), "not negative", absent="missing"),
-}
-PARTS = {
-    "certificates_": _CERTIFICATES,
-    "kernel_posterior_": _KERNEL_POSTERIOR,
-    "calibrator_": _CALIBRATOR_ARRAYS,
-    "feature_map_": FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"],
-    "shared_draws_": _SHARED_DRAWS,
-}
-VALUES: dict[str, type] = {
-    "n_features_in_": int,
-    "sigmoid_": tuple,
-    "score_threshold_": float,
-    "controlled_rates_": list,
-    "n_redrawn_": int,
-    "entropy_": list,
-    "device_": str,
-    "versions_": dict,
-    "fit_seconds_": float,
-}
-# None where they are missing.
-OPTIONAL_VALUES: dict[str, type] = {
-    "feature_map_error_": dict,
-    "calibration_": str,
-    "lack_of_fit_": dict,
-}
-
-
-# What the model of several classes has itself; most of it is its pairs' too.
-_PREPARED = ("C_", "gamma_", "center_", "scale_", "bootstrap_scale_")
-OF_SEVERAL = {
-    "classes_": Array("biufUO", ("K",)),
-    "oob_proba_": Array("f", ("nK",), "a share or NaN"),
-    "oob_vote_proba_": Array("f", ("nK",), "a share or NaN"),
-    "oob_decision_function_": Array("f", ("nK",), "finite or NaN"),
-} | {
-    name: ARRAYS[name]
-    for name in (
-        *_PREPARED,
-        "feature_names_in_",
-        "X_fit_",
-        "oob_counts_",
-        "y_",
-        "sample_weight_",
-    )
-}
-VALUES_OF_SEVERAL: dict[str, type] = {
-    "n_features_in_": int,
-    "controlled_rates_": list,
-    "n_redrawn_": int,
-    "entropy_": list,
-    "device_": str,
-    "versions_": dict,
-    "fit_seconds_": float,
-    "pair_ensembles_": list,
-}
+__all__ = [
+    "FEATURE_MAPS",
+    "Attribute",
+    "State",
+    "TwoClassState",
+    "declared",
+    "documented",
+    "state_of",
+    "two_class_state",
+]
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What the state of a fitted model is made of.
+class Attribute:
+    """What is declared of an attribute, beside its name and type.
+
+    One of `form`, `parts` and `kind` says what it is. Letters of shapes are: n training rows,
+    p columns, D columns that the models know (those of a feature map, else p), B replicates,
+    R models, K classes, k rows kept for pictures, g parts of the kernel's posterior, l landmarks of
+    it, L landmarks and 1, N rows of a table that a pair of classes shares its draws with; m and q
+    are steps of a calibrator.
 
     Attributes
     ----------
-    arrays : dict of str to Array
-        Attributes that are arrays.
-    parts : dict of str to dict
-        Attributes that are dicts of arrays.
-    values, optional_values : dict of str to type
-        All others; those that are None are left out.
+    doc : str
+        Its sentence in the documentation.
+    form : ArrayForm or None
+        Of an array.
+    of_several : ArrayForm or None
+        Of the same in a model of several classes, where that differs.
+    parts : dict of str to ArrayForm, or None
+        Of a dict of arrays.
+    kind : type or None
+        Of anything else.
+    absent : {"", "None", "missing", "empty"}
+        What it is where a model has none: None, no attribute, or an empty dict; "" where all have.
+    of_pair : {"own", "same", "rows", "implied"}
+        Whether a pair of several classes has its own, the whole model's, or some rows of that;
+        "implied" is what follows from the pair.
+    stored : str
+        Name in model files, where that is older than the attribute's.
+    only : {"", "two", "several"}
+        Whether files of models of two or of several classes alone have it.
+    shown : str
+        Its type in the documentation, where that does not follow.
     """
 
-    arrays: dict[str, Array]
-    parts: dict[str, dict[str, Array]]
-    values: dict[str, type]
-    optional_values: dict[str, type]
-
-    def flat(self) -> dict[str, Array]:
-        """All arrays, those in dicts under names such as ``certificates_.gap``."""
-        return self.arrays | {
-            f"{whole}.{name}": array
-            for whole, parts in self.parts.items()
-            for name, array in parts.items()
-        }
-
-    def check(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-        """Compare a state with it; a TypeError or ValueError says what is wrong."""
-        layout = self.flat()
-        required = {name for name, array in layout.items() if not array.absent}
-        if different := (required - arrays.keys()) | (arrays.keys() - layout.keys()):
-            raise TypeError(f"arrays are missing or unknown: {', '.join(sorted(different))}")
-        if different := (values.keys() - self.optional_values.keys()) ^ self.values.keys():
-            raise TypeError(f"attributes are missing or unknown: {', '.join(sorted(different))}")
-        for name, kind in (self.values | self.optional_values).items():
-            if name in values and not isinstance(values[name], kind):
-                raise TypeError(f"{name} is no {kind.__name__}")
-        mapped = names_in("feature_map_", arrays)
-        if mapped and mapped not in [set(parts) for parts in FEATURE_MAPS.values()]:
-            raise TypeError(f"{', '.join(sorted(mapped))} do not make a feature map")
-        if bool(mapped) != ("feature_map_error_" in values):
-            raise TypeError("feature_map_ and feature_map_error_ belong together")
-        lengths = {"p": values["n_features_in_"]}
-        if type(lengths["p"]) is not int or lengths["p"] < 1:
-            raise TypeError("n_features_in_ is no number of columns")
-        if not mapped:
-            lengths["D"] = lengths["p"]
-        for name in sorted(arrays):
-            _check_array(name, arrays[name], layout[name], lengths)
+    doc: str
+    form: ArrayForm | None = None
+    of_several: ArrayForm | None = None
+    parts: dict[str, ArrayForm] | None = None
+    kind: type | None = None
+    absent: Literal["", "None", "missing", "empty"] = ""
+    of_pair: Literal["own", "same", "rows", "implied"] = "own"
+    stored: str = ""
+    only: Literal["", "two", "several"] = ""
+    shown: str = ""
 
 
-TWO_CLASSES = Layout(ARRAYS, PARTS, VALUES, OPTIONAL_VALUES)
-SEVERAL_CLASSES = Layout(
-    OF_SEVERAL,
-    {"feature_map_": PARTS["feature_map_"]},
-    VALUES_OF_SEVERAL,
-    {"feature_map_error_": dict, "lack_of_fit_": dict},
-)
+def _array(form: str, doc: str, *, kinds: str = "f", several: str = "", **more: Any) -> Any:
+    """Declare an array: alternatives of its shape, and after a colon its numbers."""
+    shapes, _, numbers = form.partition(": ")
+    numbers, optional = numbers or "finite", "absent" in more
+    of_several = ArrayForm(kinds, (several,), numbers) if several else None
+    own = ArrayForm(kinds, tuple(shapes.split()), numbers, optional=optional)
+    return _declare(doc, form=own, of_several=of_several, **more)
 
 
-def names_in(whole: str, arrays: Mapping[str, np.ndarray]) -> set[str]:
-    """Names of the arrays of an attribute that is a dict of them."""
-    return {name.partition(".")[2] for name in arrays if name.startswith(f"{whole}.")}
+def _declare(doc: str, **more: Any) -> Any:
+    return Attribute(" ".join(doc.split()), **more)
 
 
-def _check_array(name: str, array: np.ndarray, wanted: Array, lengths: dict[str, int]) -> None:
-    """Compare with the layout; letters seen for the first time enter `lengths`."""
-    dtype = _DTYPES.get(wanted.kinds)
-    if array.dtype.kind not in wanted.kinds or (dtype and array.dtype != dtype):
-        raise TypeError(f"{name} has the dtype {array.dtype}")
-    for shape in wanted.shapes:
-        if len(shape) == array.ndim:
-            for axis, length in zip(shape, array.shape, strict=True):
-                expected = int(axis) if axis.isdigit() else lengths.setdefault(axis, length)
-                if length != expected:
-                    raise ValueError(f"{name} has the shape {array.shape}; {axis} is {expected}")
-                if length == 0 and axis not in _MAY_BE_EMPTY:
-                    raise ValueError(f"{name} is empty")
-            break
+def _part(shapes: str, numbers: str = "finite", *, kinds: str = "f") -> ArrayForm:
+    """Of a dict of arrays that may be empty."""
+    return ArrayForm(kinds, (shapes,), numbers, optional=True)
+
+
+FEATURE_MAPS = {
+    "nystroem": {"landmarks": _part("Dp"), "normalization": _part("DD")},
+    "random-features": {"frequencies": _part("pD"), "phases": _part("D")},
+}
+# In the order in which the engine's Certificate takes them.
+_CERTIFICATES = {
+    **{name: ArrayForm("f", ("BR",), "any") for name in ("primal", "dual", "gap")},
+    **{name: ArrayForm("i", ("BR",), "not negative") for name in ("n_iter", "status")},
+}
+_KERNEL_POSTERIOR = {
+    "landmarks": _part("lp"),
+    "gamma": _part("g", "not negative"),
+    "prior_variance": _part("g", "not negative"),
+    "weight": _part("g", "a share"),
+    "coefficients": _part("gL"),
+    "quadratic": _part("gLL"),
+}
+_CALIBRATORS = {name: form for each in CALIBRATORS.values() for name, form in each.stored.items()}
+_SHARED_DRAWS = {
+    "classes": _part("N", "not negative", kinds="i"),
+    "weight": _part("N", "positive or 0"),
+    "rows": _part("n", "not negative", kinds="i"),
+}
+
+
+class State:
+    """What models of two and of several classes have."""
+
+    classes_: NDArray[Any] = _array(
+        "2",
+        "Class labels; of two, ``classes_[1]`` is the positive class.",
+        kinds="biufUO",
+        several="K",
+        of_pair="implied",
+        shown="ndarray, shape (K,)",
+    )
+    pair_ensembles_: list[Any] = _declare(
+        """Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …,
+        (1, 2), …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With
+        several classes all attributes that belong to machines, their weights and calibration
+        are those of the pairs; the model itself has how the table was prepared (`center_` to
+        `gamma_`, `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`,
+        `oob_counts_`, and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and
+        `oob_decision_function_`.""",
+        kind=list,
+        only="several",
+        shown="list of BootstrapSVC",
+    )
+    shared_draws_: dict[str, NDArray[Any]] | None = _declare(
+        """Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,),
+        whose bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.""",
+        parts=_SHARED_DRAWS,
+        absent="None",
+        of_pair="implied",
+        only="two",
+    )
+    n_features_in_: int = _declare("Number of columns seen during fit.", kind=int, of_pair="same")
+    feature_names_in_: NDArray[Any] | None = _array(
+        "p",
+        "Column names, where they are all strings.",
+        kinds="O",
+        absent="missing",
+        of_pair="implied",
+        shown="ndarray, shape (n_features_in_,)",
+    )
+    center_: Floats = _array("p", "Mean of the training columns.", of_pair="same")
+    scale_: Floats = _array(
+        "p: positive", "Standard deviation of the training columns.", of_pair="same"
+    )
+    bootstrap_scale_: Floats = _array(
+        "Bp p: positive",
+        """Scale of the columns of ``(X - center_) / scale_`` in each replicate, or that which
+        the feature map sees.""",
+        of_pair="same",
+    )
+    C_: Floats = _array("R: positive", "C of each of the R models of a replicate.", of_pair="same")
+    gamma_: Floats | None = _array(
+        "R: not negative",
+        """γ of each model; None for the linear kernel. The models of one γ stand together, in
+        the order of C: whatever has the shape (R,) becomes a table with
+        ``reshape(n_gamma, n_C)``.""",
+        absent="None",
+        of_pair="same",
+    )
+    X_fit_: Floats | None = _array(
+        "nD",
+        """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
+        with a feature map mapped to its D columns, else D is p.""",
+        absent="None",
+        of_pair="rows",
+    )
+    feature_map_: dict[str, Floats] | None = _declare(
+        """What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
+        "frequencies" (p, D) and "phases" (D,).""",
+        parts=FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"],
+        absent="None",
+        of_pair="same",
+    )
+    feature_map_error_: dict[str, float] | None = _declare(
+        """How far the inner products K̃ of the mapped rows are from the kernel K, over all
+        pairs of up to 300 training rows that are no landmarks: the root mean square of
+        ``K̃ − K`` "relative" to that of K, and absolutely ("root_mean_square"), the "largest" of
+        ``|K̃ − K|``, and the rows looked at ("n_rows"). `fit` warns from a relative error of 0.1 on;
+        a small one is no guarantee (docs/guide.md).""",
+        kind=dict,
+        absent="None",
+        of_pair="same",
+        shown="dict of float or None",
+    )
+    y_: NDArray[np.int64] = _array(
+        "n: not negative", "Training labels as 0 and 1, or 0 to K − 1.", kinds="i", of_pair="rows"
+    )
+    sample_weight_: Floats = _array(
+        "n: positive or 0",
+        "Row weights given to `fit`, times those of a `class_weight` dict.",
+        of_pair="rows",
+    )
+    oob_decision_function_: Floats = _array(
+        "n: finite or NaN",
+        "Mean score over the replicates that did not see the row; NaN if there is none.",
+        several="nK",
+    )
+    oob_vote_proba_: Floats = _array(
+        "n2: a share or NaN", "Out-of-bag vote shares (3.4), NaN as above.", several="nK"
+    )
+    oob_proba_: Floats = _array(
+        "n2: a share or NaN", "Out-of-bag calibrated probabilities, NaN as above.", several="nK"
+    )
+    oob_counts_: NDArray[np.int64] = _array(
+        "n: not negative", "Replicates that did not see the row.", kinds="i"
+    )
+    lack_of_fit_: dict[str, float] | None = _declare(
+        """Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
+        `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
+        calibration.""",
+        kind=dict,
+        absent="None",
+        shown="dict of float or None",
+    )
+    controlled_rates_: list[dict[str, Any]] = _declare(
+        """For each rate what was asked for, the share of the training rows that this requires,
+        and what `predict` reaches out of bag; empty without control.""",
+        kind=list,
+        of_pair="same",
+        shown="list of dict",
+    )
+    n_redrawn_: int = _declare(
+        "Bootstrap samples drawn again because a class was missing.", kind=int, of_pair="same"
+    )
+    entropy_: list[int] = _declare(
+        "Seed from which `bootstrap_counts` draws the samples again.",
+        kind=list,
+        of_pair="same",
+        shown="list of int",
+    )
+    device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
+    versions_: dict[str, str] = _declare(
+        "With what it was trained.", kind=dict, of_pair="same", shown="dict of str"
+    )
+    fit_seconds_: float = _declare(
+        "In how many seconds it was trained.", kind=float, of_pair="same"
+    )
+
+    def __init__(self, attributes: Mapping[str, Any]) -> None:
+        for name in declared(type(self)):
+            setattr(self, name, attributes.get(name))
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of bootstrap samples trained, B."""
+        return self.pair_ensembles_[0].n_replicates_
+
+    def bootstrap_counts(self) -> NDArray[np.uint16]:
+        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
+        drawn, codes, weight = self.shared_draws_, self.y_, self.sample_weight_
+        if drawn is not None:
+            codes, weight = drawn["classes"], drawn["weight"]
+        counts, _ = bootstrap_counts(codes, weight, range(self.n_replicates), self.entropy_)
+        return (counts if drawn is None else counts[:, drawn["rows"]]).astype(np.uint16)
+
+
+class TwoClassState(State):
+    """What models of two classes have besides: machines, weights, calibration."""
+
+    accuracy_: Floats = _array(
+        "BR: a share or NaN",
+        "Out-of-bag accuracy of each model; NaN for a replicate that left no row out.",
+    )
+    weights_: Floats = _array("R: a share", "Weight of each model of the grid in the ensemble.")
+    bootstrap_intercept_: Floats = _array(
+        "BR", "Intercepts of all models, on ``(X - center_) / scale_``.", stored="intercept_"
+    )
+    bootstrap_coef_: Floats | None = _array(
+        "BRD",
+        """Coefficients of linear models, on ``(X - center_) / scale_``, where D is p; with a
+        feature map on its D columns.""",
+        absent="None",
+        stored="coef_",
+    )
+    bootstrap_dual_coef_: Floats | None = _array(
+        "BRn",
+        "Dual coefficients of RBF models and of linear models with more columns than rows.",
+        absent="None",
+        stored="dual_coef_",
+    )
+    certificates_: dict[str, NDArray[Any]] = _declare(
+        """"primal" and "dual" objective, relative "gap", "n_iter" and "status"
+        (`bootprob_gpu.Status`) of every model.""",
+        parts=_CERTIFICATES,
+        shown="dict of ndarray, each of shape (B, R)",
+    )
+    score_scale_: Floats = _array(
+        "B: positive",
+        """Replicate scores are ``score / score_scale_ + score_offset_``, which gives all
+        replicates the same mean and mean absolute deviation out of bag, and probability one
+        half at 0; 1 and 0 without calibration.""",
+    )
+    score_offset_: Floats = _array("B", "See `score_scale_`.")
+    oob_score_variance_: Floats = _array(
+        "n: not negative or NaN",
+        "Variance of the out-of-bag scores of a row; NaN with fewer than two replicates.",
+    )
+    oob_jackknife_variance_: Floats = _array(
+        "n: not negative or NaN",
+        "Variance of the mean score by the infinitesimal jackknife; NaN as above.",
+    )
+    oob_kernel_logits_: Floats | None = _array(
+        "ng2",
+        """Mean and standard deviation of each training row's true logit under the g parts of
+        `kernel_posterior_`, its own label left out.""",
+        absent="None",
+    )
+    oob_model_scores_: Floats = _array(
+        "nR",
+        """Mean raw score of each training row under each model over the replicates that did not
+        see it, neither weighted nor scaled; 0 where there are none.""",
+    )
+    calibration_: str | None = _declare(
+        'The calibration in use; differs from the parameter with "auto".', kind=str, absent="None"
+    )
+    calibrator_: dict[str, Floats] = _declare(
+        "What the calibrator is made of; empty for the sigmoid.",
+        parts=_CALIBRATORS,
+        absent="empty",
+    )
+    sigmoid_: tuple[float, float] = _declare(
+        "Slope and intercept of the out-of-bag sigmoid.", kind=tuple, shown="tuple of float"
+    )
+    sigmoid_information_: Floats = _array("22", "Its Fisher information.")
+    sigmoid_replicates_: Floats = _array("B2", "What resampling the rows does to it.")
+    true_logit_: Floats = _array(
+        "4",
+        """What the interval "corrected" is made of:
+        `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.""",
+    )
+    kernel_posterior_: dict[str, NDArray[Any]] = _declare(
+        """What the RBF kernel and the labels say of true logits, for the interval "corrected":
+        `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`. Empty for the linear
+        kernel, and without calibration.""",
+        parts=_KERNEL_POSTERIOR,
+        absent="empty",
+    )
+    counts_gram_: Floats = _array(
+        "BB", "Inner products of the centred bootstrap counts, for the infinitesimal jackknife."
+    )
+    vote_thresholds_: Floats = _array(
+        "R",
+        """Score above which a model votes for ``classes_[1]``; 0 but for
+        ``control="threshold"``.""",
+    )
+    score_threshold_: float = _declare(
+        """How far control has moved the scores down: the calibrated logit of a row is
+        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.""",
+        kind=float,
+    )
+    control_gap_: Floats | None = _array(
+        "BR: any",
+        """With ``control="constrained"``: ``(objective − bound) / objective`` of each machine.
+        No machine that keeps the constraints is better by more. The bound is the optimum
+        without constraints, or what the exact method proves.""",
+        absent="None",
+    )
+    sampled_rows_: NDArray[np.int64] = _array(
+        "k: not negative",
+        "Up to 20 training rows, evenly spaced over the out-of-bag scores.",
+        kinds="i",
+    )
+    sampled_scores_: Floats = _array(
+        "kB: finite or NaN", "Their replicate scores, NaN where the replicate saw the row."
+    )
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of bootstrap samples trained, B."""
+        return len(self.bootstrap_intercept_)
+
+
+def state_of(model: Any) -> State:
+    """Read a `BootstrapSVC`; an error of scikit-learn's says that it is not fitted."""
+    check_is_fitted(model)
+    return (State if model.pair_ensembles_ else TwoClassState)(vars(model))
+
+
+def two_class_state(model: Any, what: str) -> TwoClassState:
+    """The same of what is of two classes alone; a DataError says so of several.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+    what : str
+        What is asked for, in the plural.
+    """
+    state = state_of(model)
+    if not isinstance(state, TwoClassState):
+        raise DataError(
+            f"The model has {len(state.classes_)} classes, and {what} are of two; ask one of "
+            "pair_ensembles_, or fit one class against the rest."
+        )
+    return state
+
+
+def declared(state: type[State] = TwoClassState) -> dict[str, Attribute]:
+    """All attributes of models of two classes, or of several (`State`), by name."""
+    found = {} if state is State else declared(State)
+    return found | {name: each for name, each in vars(state).items() if isinstance(each, Attribute)}
+
+
+def documented(text: str) -> str:
+    """Put what is declared into the documentation of the estimator.
+
+    Parameters
+    ----------
+    text : str
+        With a line of its own, ``(fitted state)``, for the attributes declared here.
+    """
+    line = next(line for line in text.splitlines() if line.strip() == "(fitted state)")
+    entries = "\n".join(_entry(name, each) for name, each in declared().items())
+    return text.replace(line, textwrap.indent(entries, line[: -len(line.lstrip())]))
+
+
+def _entry(name: str, attribute: Attribute) -> str:
+    whole = re.sub("``.*?``", lambda code: code[0].replace(" ", "\xa0"), attribute.doc)
+    lines = [line.replace("\xa0", " ") for line in textwrap.wrap(whole, 92, break_on_hyphens=False)]
+    return "\n    ".join([f"{name} : {_shown(attribute)}", *lines])
+
+
+def _shown(attribute: Attribute) -> str:
+    """The type of an attribute, as numpydoc has it."""
+    if attribute.shown:
+        return attribute.shown
+    if attribute.form is not None:
+        kind = " of int" if attribute.form.kinds == "i" else ""
+        shown = f"ndarray{kind}, shape {' or '.join(map(_axes, attribute.form.shapes))}"
+        if attribute.of_several is not None:
+            shown += f", or {_axes(attribute.of_several.shapes[0])} of several classes"
+    elif attribute.parts is not None:
+        shown = "dict of ndarray"
     else:
-        raise ValueError(f"{name} has {array.ndim} axes")
-    if wanted.kinds in _DTYPES and wanted.numbers != "any":
-        _check_numbers(name, array, wanted.numbers)
+        assert attribute.kind is not None
+        shown = attribute.kind.__name__
+    return shown + (" or None" if attribute.absent == "None" else "")
 
 
-def _check_numbers(name: str, array: np.ndarray, wanted: str) -> None:
-    kind, _, otherwise = wanted.partition(" or ")
-    lowest, highest = _RANGES[kind]
-    if otherwise:
-        array = array[~np.isnan(array) if otherwise == "NaN" else array != 0]
-    # NaN passes through min and max, and then no comparison holds.
-    if array.size and not (lowest <= np.min(array) and np.max(array) <= highest):
-        raise ValueError(f"{name} has numbers that are not {wanted}")
+def _axes(shape: str) -> str:
+    return f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"

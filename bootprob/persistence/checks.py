@@ -1,6 +1,6 @@
 """Whether the state of a fitted `BootstrapSVC` makes sense, so that predictions cannot fail.
 
-Shapes, types and ranges of single arrays are in `bootprob.ensemble.state`; here is what belongs
+`bootprob.ensemble.state` declares types, shapes and ranges of single arrays; here is what belongs
 together. A model from a file that passes both gives finite numbers for all rows within a million
 standard deviations of its training rows, whoever wrote the file.
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
-from bootprob.ensemble.state import PARTS, names_in
-from bootprob.preparation.standardization import LARGEST
+from bootprob.calibration.logistic import STEEPEST
+from bootprob.persistence.layout import TWO_CLASSES, names_in
+from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = ["check_classes", "check_parameters", "check_settings", "check_two_cla
 
 Arrays = Mapping[str, NDArray[Any]]
 
-_STEEPEST = 1e30  # of sigmoids; scores they are of have a spread near 1
 _LARGEST_GRAM = 1e15
 _LARGEST_FLOAT32 = 1e25  # of coefficients that are brought to float32
 _LEAST_RELIABLE = 0.1
@@ -122,8 +121,8 @@ def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
         if values.get("lack_of_fit_") is None:
             raise ValueError("lack_of_fit_ is missing")
         _check_calibrator(calibration, arrays)
-        of_votes = calibration in ("sigmoid-votes", "sigmoid-both")
-        if of_votes and not arrays["oob_counts_"].any():
+        chosen: Any = CALIBRATORS[calibration]
+        if chosen.needs_votes and not arrays["oob_counts_"].any():
             raise ValueError("there are no out-of-bag votes")
 
 
@@ -164,17 +163,17 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
     if len(sigmoid) != 2 or not all(isinstance(number, float) for number in sigmoid):
         raise TypeError("sigmoid_ is no slope and intercept")
     slope, intercept = sigmoid
-    if not (0 <= slope <= _STEEPEST and abs(intercept) <= _STEEPEST):
+    if not (0 <= slope <= STEEPEST and abs(intercept) <= STEEPEST):
         raise ValueError("sigmoid_ has numbers that are none of a sigmoid")
-    if not abs(threshold) <= _STEEPEST:
+    if not abs(threshold) <= STEEPEST:
         raise ValueError("score_threshold_ is too large")
-    if not np.abs(arrays["sigmoid_replicates_"]).max() <= _STEEPEST:
+    if not np.abs(arrays["sigmoid_replicates_"]).max() <= STEEPEST:
         raise ValueError("sigmoid_replicates_ has numbers that are none of sigmoids")
     _check_information(arrays["sigmoid_information_"])
     reliability, spread, _, degrees_of_freedom = arrays["true_logit_"]
     if not (_LEAST_RELIABLE <= reliability <= 1 and spread >= 0 and degrees_of_freedom >= 1):
         raise ValueError("true_logit_ has numbers that are out of range")
-    if not np.abs(arrays["true_logit_"]).max() <= _STEEPEST:
+    if not np.abs(arrays["true_logit_"]).max() <= STEEPEST:
         raise ValueError("true_logit_ has numbers that are too large")
     _check_kernel_posterior(arrays)
 
@@ -185,7 +184,7 @@ def _check_information(information: NDArray[np.float64]) -> None:
     least, most = np.linalg.eigvalsh(inverse)
     if not (
         np.allclose(information, information.T)
-        and -_ROUNDING * most <= least <= most <= _STEEPEST**2
+        and -_ROUNDING * most <= least <= most <= STEEPEST**2
         and np.isfinite(inverse).all()
     ):
         raise ValueError("sigmoid_information_ is no information on a sigmoid")
@@ -196,7 +195,7 @@ def _check_kernel_posterior(arrays: Arrays) -> None:
     parts = names_in("kernel_posterior_", arrays)
     if not parts and "oob_kernel_logits_" not in arrays:
         return
-    if parts != PARTS["kernel_posterior_"].keys() or "oob_kernel_logits_" not in arrays:
+    if parts != TWO_CLASSES.parts["kernel_posterior_"].keys() or "oob_kernel_logits_" not in arrays:
         raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
     of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
     if of["coefficients"].shape[1] != len(of["landmarks"]) + 1:
@@ -222,25 +221,14 @@ def _check_draws(arrays: Arrays, n: int) -> None:
 
 def _check_calibrator(kind: str, arrays: Arrays) -> None:
     """Check the fields of a calibrator, which are there (`bootprob.persistence.state`)."""
-    if kind == "sigmoid":
-        return
     calibrator: Any = CALIBRATORS[kind]
-    of = {field.name: arrays[f"calibrator_.{field.name}"] for field in fields(calibrator)}
-    lengths = {name: len(array) for name, array in of.items()}
-    if "scores" in of and not (lengths["scores"] and (np.diff(of["scores"]) > 0).all()):
-        raise ValueError("calibrator_.scores do not increase")
-    if kind == "isotonic" and not (np.diff(of["probabilities"]) >= 0).all():
-        raise ValueError("calibrator_.probabilities decrease")
-    if kind == "venn-abers":
-        if lengths["lower"] != 2 * lengths["scores"] + 1:
-            raise ValueError("calibrator_.lower has another length than calibrator_.scores")
-        if not (of["lower"] <= of["upper"] + 1e-9).all():
-            raise ValueError("calibrator_.lower is above calibrator_.upper")
-    for name in ("sigmoid", "coefficients"):
-        if name in of and not np.abs(of[name]).max() <= _STEEPEST:
-            raise ValueError(f"calibrator_.{name} has numbers that are too large")
-    if "coefficients" in of and not (of["coefficients"][:2] >= 0).all():
-        raise ValueError("calibrator_.coefficients fall")
+    if calibrator.stored:
+        try:
+            calibrator(
+                **{name: arrays[f"calibrator_.{name}"] for name in calibrator.stored}
+            ).check()
+        except ValueError as error:
+            raise ValueError(f"calibrator_.{error}") from error
 
 
 def _check_below(name: str, arrays: Arrays, limit: int) -> None:

@@ -6,7 +6,6 @@ Of several classes, each pair's ensemble is taken apart alike, under a name such
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,22 +14,19 @@ from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.pairs import shared_draws
-from bootprob.ensemble.state import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
+from bootprob.ensemble.state import State, declared
 from bootprob.persistence.checks import (
     check_classes,
     check_parameters,
     check_settings,
     check_two_classes,
 )
+from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
 
 __all__ = ["join_state", "split_state"]
 
 _PAIRS = "pair_ensembles_"
-# Attributes whose name in files is older: the machines', before the mean score's took it.
-_STORED = {f"bootstrap_{name}": name for name in ("coef_", "dual_coef_", "intercept_")}
-_ATTRIBUTES = {stored: attribute for attribute, stored in _STORED.items()}
-_OF_ROWS = ("X_fit_", "y_", "sample_weight_")  # of a pair: some rows of the whole table's
-_OF_PAIRS = ("classes_", *_OF_ROWS, "feature_names_in_")  # arrays that are not the whole model's
+_OF_SEVERAL = declared(State)
 
 
 def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -62,13 +58,13 @@ def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any
     values[_PAIRS] = []
     for number, pair in enumerate(svc.pair_ensembles_):
         of_pair, others = _split(pair, TWO_CLASSES)
-        for name in _shared(arrays) | {*_OF_PAIRS}:
-            of_pair.pop(name, None)
-        for name in names_in("shared_draws_", of_pair):
-            del of_pair[f"shared_draws_.{name}"]
-        arrays |= {f"{_PAIRS}.{number}.{name}": array for name, array in of_pair.items()}
-        shared = _shared_values(values)
-        values[_PAIRS].append({name: others[name] for name in sorted(others.keys() - shared)})
+        arrays |= {
+            f"{_PAIRS}.{number}.{name}": array
+            for name, array in of_pair.items()
+            if _of_pair(name) == "own"
+        }
+        own = [name for name in sorted(others) if _of_pair(name) == "own"]
+        values[_PAIRS].append({name: others[name] for name in own})
     return arrays, values
 
 
@@ -119,10 +115,12 @@ def join_state(
     for number, (i, j) in enumerate(pairs):
         of_pair = of_pairs[str(number)]
         rows = np.isin(codes, (i, j))
-        of_pair |= {name: own[name] for name in _shared(own)}
-        of_pair |= {name: own[name][rows] for name in _OF_ROWS if name in own}
+        for name, array in own.items():
+            if (kind := _of_pair(name)) in ("same", "rows"):
+                of_pair[name] = array if kind == "same" else array[rows]
         of_pair |= {"classes_": np.array([0, 1]), "y_": (codes[rows] == j).astype(np.int64)}
-        others = {name: values[name] for name in _shared_values(values)} | stored[number]
+        shared = {name: value for name, value in values.items() if _of_pair(name) == "same"}
+        others = shared | stored[number]
         pair = _join(params | {"verbose": 0}, of_pair, others, TWO_CLASSES)
         pair.shared_draws_ = shared_draws(codes, svc.sample_weight_, rows)
         svc.pair_ensembles_.append(pair)
@@ -131,35 +129,27 @@ def join_state(
     return svc
 
 
-def _shared(arrays: dict[str, np.ndarray]) -> set[str]:
-    """Arrays of several classes that are those of their pairs as well."""
-    known = SEVERAL_CLASSES.flat().keys() & TWO_CLASSES.flat().keys()
-    out_of_bag = {name for name in known if name.startswith("oob_")}
-    return (known - out_of_bag - {*_OF_PAIRS}) & arrays.keys()
-
-
-def _shared_values(values: dict[str, Any]) -> set[str]:
-    known = SEVERAL_CLASSES.values.keys() & TWO_CLASSES.values.keys()
-    return (known | {"feature_map_error_"}) & values.keys()
+def _of_pair(name: str) -> str:
+    """Whether an array or value of a pair is its own, as `Attribute.of_pair` says."""
+    attribute = _OF_SEVERAL.get(name.partition(".")[0])
+    return "own" if attribute is None else attribute.of_pair
 
 
 def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    fitted = {
-        _STORED.get(name, name): value for name, value in vars(svc).items() if name.endswith("_")
-    }
-    several = bool(fitted.pop(_PAIRS))
-    if several:
-        del fitted["shared_draws_"]  # it is the table that its pairs share their draws with
-    parts = {whole: fitted.pop(whole) or {} for whole in layout.parts}
-    arrays = {name: array for name, array in fitted.items() if name in layout.arrays}
-    values = {name: value for name, value in fitted.items() if name not in layout.arrays}
-    for whole, named in parts.items():
-        arrays |= {f"{whole}.{name}": array for name, array in named.items()}
-    arrays = {name: array for name, array in arrays.items() if array is not None}
-    for name in layout.optional_values:
-        if name in values and values[name] is None:
-            del values[name]
-    _check(arrays, values | ({_PAIRS: []} if several else {}), layout)
+    elsewhere = {name for name, attribute in declared().items() if attribute.only == "several"}
+    if layout is SEVERAL_CLASSES:
+        elsewhere |= {"shared_draws_"}
+    arrays: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name, found in vars(svc).items():
+        if not name.endswith("_") or name in elsewhere:
+            continue
+        if name in layout.parts:
+            arrays |= {f"{name}.{part}": array for part, array in (found or {}).items()}
+        elif found is not None:
+            stored = layout.stored(name)
+            (values if stored is None else arrays)[stored or name] = found
+    _check(arrays, values | ({_PAIRS: []} if layout is SEVERAL_CLASSES else {}), layout)
     check_parameters(svc, arrays, values)
     return arrays, values
 
@@ -172,19 +162,19 @@ def _join(
     svc._validate_params()
     check_parameters(svc, arrays, values)
     svc.pair_ensembles_, svc.shared_draws_ = [], None
-    for name, array in layout.arrays.items():
-        attribute = _ATTRIBUTES.get(name, name)
-        if name in arrays:
-            setattr(svc, attribute, arrays[name])
-        elif array.absent == "None":
-            setattr(svc, attribute, None)
-    for whole, parts in layout.parts.items():
-        found = {name: arrays[f"{whole}.{name}"] for name in parts if f"{whole}.{name}" in arrays}
-        empty: Any = None if whole in ("feature_map_", "shared_draws_") else {}
-        setattr(svc, whole, found or empty)
-    optional = {name: values.get(name) for name in layout.optional_values}
-    for name, value in (values | optional).items():
-        setattr(svc, name, value)
+    for name, attribute in layout.attributes.items():
+        found: Any = arrays.get(attribute.stored or name)
+        if attribute.parts is not None:
+            named = {part: f"{name}.{part}" for part in attribute.parts}
+            found = {part: arrays[each] for part, each in named.items() if each in arrays}
+            found = found or (None if attribute.absent == "None" else {})
+        elif attribute.kind is not None:
+            continue
+        if found is not None or attribute.absent == "None":
+            setattr(svc, name, found)
+    absent = {name: None for name in layout.values if name not in values}
+    for name, found in (values | absent).items():
+        setattr(svc, name, found)
     return svc
 
 
@@ -198,9 +188,9 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout
     stored = names_in("calibrator_", arrays)
     if kind not in CALIBRATORS:
         raise ValueError(f"{kind!r} is no calibration")
-    if stored != _fields_of(kind):
+    if stored != CALIBRATORS[kind].stored.keys():
         raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
-    if names_in("shared_draws_", arrays) not in (set(), set(layout.parts["shared_draws_"])):
+    if names_in("shared_draws_", arrays) not in (set(), layout.parts["shared_draws_"].keys()):
         raise TypeError("the arrays of shared_draws_ belong together")
     if ("coef_" in arrays) == ("dual_coef_" in arrays):
         raise ValueError("either coef_ or dual_coef_ must be there")
@@ -212,9 +202,3 @@ def _check(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
         raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
     check_two_classes(arrays, values)
-
-
-def _fields_of(kind: str) -> set[str]:
-    """Arrays of `calibrator_`; the sigmoid has attributes of its own."""
-    calibrator: Any = CALIBRATORS[kind]
-    return set() if kind == "sigmoid" else {field.name for field in fields(calibrator)}

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.exceptions import ConstantColumnWarning, DataError
+from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["LARGEST", "bootstrap_scale", "center_and_scale"]
 
-LARGEST = 1e100
 """What numbers of a model may be at most; the inverse is the least scale. Products of two of them,
 and of a row within a million standard deviations, are far from overflow."""
 
