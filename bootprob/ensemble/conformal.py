@@ -11,19 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bootprob.calibration.coupling import class_pairs, number_of_classes
+from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.scoring.rows import Rows, checked_rows
+from bootprob.ensemble.state import State, state_of
+from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.predictions import FittedEnsemble
 
 __all__ = ["conformal_p_values", "prediction_sets"]
 
@@ -33,7 +34,7 @@ _ROUNDING = {"float64": 1e-9, "float32": 1e-5}
 
 
 def prediction_sets(
-    model: FittedEnsemble,
+    model: Any,
     X: ArrayLike,
     level: float = 0.9,
     *,
@@ -106,7 +107,7 @@ def prediction_sets(
 
 
 def conformal_p_values(
-    model: FittedEnsemble,
+    model: Any,
     X: ArrayLike,
     *,
     class_conditional: bool = False,
@@ -133,13 +134,15 @@ def conformal_p_values(
         In the order of ``classes_``; multiples of ``1 / (n + 1)``, never 0. The true class has
         ``p ≤ α`` with probability ``2 α`` at most.
     """
-    outside = model.bootstrap_counts() == 0
-    mixtures = [_Mixture.of(member, weights) for member in model.pair_ensembles_ or [model]]
-    known = _TrainingRows.of(model, mixtures, outside)
+    ensemble, state = ensemble_of(model), state_of(model)
+    members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles
+    mixtures = [_Mixture.of(member, weights) for member in members]
+    known = _TrainingRows.of(state, mixtures)
+    rows = checked_rows(model, X)
     tolerance = _ROUNDING[model.dtype] * float(np.abs(known.fit).max(initial=0.0))
     no_better = [
         _no_better_rows(known, scores, class_conditional, tolerance)
-        for scores in zip(*(mixed.replicate_scores(X) for mixed in mixtures), strict=True)
+        for scores in zip(*(mixed.replicate_scores(rows) for mixed in mixtures), strict=True)
     ]
     n, ties = known.totals(class_conditional)
     return (1 + ties + np.concatenate(no_better)) / (n + 1)
@@ -149,22 +152,23 @@ def conformal_p_values(
 class _Mixture:
     """How scores of a row under the R × B models of two classes become one for each replicate."""
 
-    model: FittedEnsemble
+    ensemble: TwoClasses
     weights: Floats
     scale: Floats | float = 1.0
     offset: Floats | float = 0.0
     of_ensemble: bool = False
 
     @classmethod
-    def of(cls, model: FittedEnsemble, weights: str | ArrayLike) -> _Mixture:
-        R = len(model.weights_)
+    def of(cls, ensemble: TwoClasses, weights: str | ArrayLike) -> _Mixture:
+        state = ensemble.state
+        R = len(state.weights_)
         if isinstance(weights, str):
             if weights == "equal":
-                return cls(model, np.full(R, 1 / R))
+                return cls(ensemble, np.full(R, 1 / R))
             if weights == "ensemble":
                 # Control moves 0 to where it decides; the sets stay where labels are even.
-                offset = model.score_offset_ + model.score_threshold_
-                return cls(model, model.weights_, model.score_scale_, offset, of_ensemble=True)
+                offset = state.score_offset_ + state.score_threshold_
+                return cls(ensemble, state.weights_, state.score_scale_, offset, of_ensemble=True)
             raise DataError(f"weights is {weights!r}; give 'equal', 'ensemble' or {R} numbers.")
         given = np.asarray(weights, dtype=np.float64)
         if given.shape != (R,) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
@@ -172,18 +176,19 @@ class _Mixture:
                 f"weights must be {R} numbers of at least 0, not all 0, one for each model of "
                 f"the grid (C_); got {weights!r}."
             )
-        return cls(model, given / given.sum())
+        return cls(ensemble, given / given.sum())
 
-    def replicate_scores(self, X: ArrayLike) -> Iterator[Floats]:
+    def replicate_scores(self, X: Rows) -> Iterator[Floats]:
         """Scores of rows in chunks (rows, B)."""
-        for scores in self.model.bootstrap_scores(X):
+        for scores in self.ensemble.scores.of_models(X):
             yield (self.weights @ scores) / self.scale + self.offset
 
     def out_of_bag_scores(self) -> Floats:
         """Of the training rows, the mean over the replicates that left each out."""
+        state = self.ensemble.state
         if self.of_ensemble:
-            return self.model.oob_decision_function_ + self.model.score_threshold_
-        return self.model.oob_model_scores_ @ self.weights
+            return state.oob_decision_function_ + state.score_threshold_
+        return state.oob_model_scores_ @ self.weights
 
 
 @dataclass(frozen=True)
@@ -212,20 +217,18 @@ class _TrainingRows:
     never_out: NDArray[np.integer[Any]]
 
     @classmethod
-    def of(
-        cls, model: FittedEnsemble, mixtures: Sequence[_Mixture], outside: NDArray[np.bool_]
-    ) -> Self:
-        counted, left_out = model.sample_weight_ > 0, outside.any(axis=0)
+    def of(cls, state: State, mixtures: Sequence[_Mixture]) -> Self:
+        outside = state.bootstrap_counts() == 0
+        counted, left_out = state.sample_weight_ > 0, outside.any(axis=0)
         pairs = class_pairs(number_of_classes(len(mixtures)))
-        fit = np.full(len(model.y_), np.inf)
+        fit = np.full(len(state.y_), np.inf)
         for (first, second), mixed in zip(pairs, mixtures, strict=True):
-            of_pair = np.isin(model.y_, (first, second))
-            sign = np.where(model.y_[of_pair] == second, 1, -1)
+            of_pair = np.isin(state.y_, (first, second))
+            sign = np.where(state.y_[of_pair] == second, 1, -1)
             fit[of_pair] = np.minimum(fit[of_pair], sign * mixed.out_of_bag_scores())
         used = counted & left_out
-        return cls(
-            pairs, fit[used], model.y_[used], outside[:, used], model.y_[counted & ~left_out]
-        )
+        never_out = state.y_[counted & ~left_out]
+        return cls(pairs, fit[used], state.y_[used], outside[:, used], never_out)
 
     @property
     def n_classes(self) -> int:

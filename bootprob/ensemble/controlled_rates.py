@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.state import State, state_of
 from bootprob.metrics.decision_rates import ClassRate, decision_rates
 from bootprob.metrics.rates import RateFloor
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["ControlledRate", "rates_under_control"]
 
@@ -41,7 +39,7 @@ class ControlledRate:
     without_control: ClassRate | None
 
 
-def rates_under_control(model: BootstrapSVC, level: float = 0.95) -> list[ControlledRate]:
+def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]:
     """Both rates of a fitted model, the true positive rate first; empty without control.
 
     Parameters
@@ -53,10 +51,11 @@ def rates_under_control(model: BootstrapSVC, level: float = 0.95) -> list[Contro
     """
     if model.control is None:
         return []
-    found = {entry["rate"]: entry for entry in model.controlled_rates_}
-    reached = _rates(model, model.decision_threshold_, level)
+    state = state_of(model)
+    found = {entry["rate"]: entry for entry in state.controlled_rates_}
+    reached = _rates(state, model.decision_threshold_, level)
     known = model.control == "threshold" and model.calibration is not None
-    without = _rates(model, 0.5, level) if known else {}
+    without = _rates(state, 0.5, level) if known else {}
     return [
         ControlledRate(
             rate=rate,
@@ -74,7 +73,7 @@ def _floor(entry: dict[str, object]) -> RateFloor:
     return RateFloor(*(entry[name] for name in names))  # type: ignore[arg-type]
 
 
-def _rates(model: BootstrapSVC, threshold: float, level: float) -> dict[str, ClassRate]:
-    probability = model.oob_proba_[:, 1]
-    weight = np.where(np.isfinite(probability), model.sample_weight_, 0.0)
-    return decision_rates(model.y_ == 1, probability > threshold, weight, level)
+def _rates(state: State, threshold: float, level: float) -> dict[str, ClassRate]:
+    probability = state.oob_proba_[:, 1]
+    weight = np.where(np.isfinite(probability), state.sample_weight_, 0.0)
+    return decision_rates(state.y_ == 1, probability > threshold, weight, level)

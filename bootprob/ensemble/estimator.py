@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -10,26 +11,40 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.coupling import Coupling
+from bootprob.ensemble.conformal import prediction_sets
+from bootprob.ensemble.fitted import ensemble_of, two_classes_of
 from bootprob.ensemble.fitting import learn
-from bootprob.ensemble.predictions import FittedEnsemble
-from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.ensemble.mean_hyperplane import mean_hyperplane
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
-from bootprob.ensemble.state import documented
-from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
+from bootprob.ensemble.state import TwoClassState, documented, state_of
+from bootprob.ensemble.two_classes import TwoClasses
+from bootprob.ensemble.weighting import accuracy_weights
+from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, check_method
+from bootprob.metrics.intervals import Method, MetricInterval
+from bootprob.metrics.lack_of_fit import warn_of_lack_of_fit
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
 from bootprob.preparation.labels import usable_weight
-from bootprob.runtime.device_rows import on_host, take_rows
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.device_rows import (
+    DeviceRows,
+    answered_in_kind,
+    in_kind,
+    on_host,
+    take_rows,
+)
 from bootprob_gpu import Kernel
 
 __all__ = ["BootstrapSVC"]
 
 
-class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
+class BootstrapSVC(ClassifierMixin, BaseEstimator):
     """Class probabilities with intervals from support vector machines over bootstrap samples.
 
     Trains a support vector machine for every bootstrap sample and every value of C (and γ), all at
@@ -352,6 +367,41 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
 
+    @answered_in_kind
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
+
+        Of two classes, ``classes_[1]`` where its probability is above `decision_threshold_`: one
+        half, unless a rate is controlled.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        """
+        return ensemble_of(self).predict(checked_rows(self, X))
+
+    @answered_in_kind
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Class probabilities: calibrated, or vote shares with ``calibration=None``.
+
+        Control of a rate moves decisions (`decision_threshold_`) and not these. Vote shares it does
+        move: they are counted about `vote_thresholds_`, as in the thesis.
+
+        With several classes, those of the pairs, coupled (`coupling`).
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Returns
+        -------
+        ndarray, shape (m, K)
+            In the order of `classes_`.
+        """
+        return ensemble_of(self).predict_proba(checked_rows(self, X))
+
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
 
@@ -365,6 +415,335 @@ class BootstrapSVC(ClassifierMixin, FittedEnsemble, BaseEstimator):
             Their weights.
         """
         return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
+
+    @answered_in_kind
+    def vote_proba(self, X: ArrayLike) -> Floats:
+        """Weighted share of replicates that vote for each class, thesis (3.4).
+
+        A vote is for ``classes_[1]`` where the score is above `vote_thresholds_`, which are 0
+        unless a rate is controlled by them. This is the papers' estimate. It is a vote, not a
+        calibrated probability: it says how stable the classification is under resampling.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Returns
+        -------
+        ndarray, shape (m, K)
+            In the order of `classes_`; a score of exactly the threshold votes for
+            ``classes_[0]``. With several classes the shares of the pairs, coupled.
+        """
+        return ensemble_of(self).vote_proba(checked_rows(self, X))
+
+    @answered_in_kind
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Weighted mean score: over the models with `weights_`, then over the replicates.
+
+        With several classes the logarithm of each class's odds against all others, by
+        `predict_proba`.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Returns
+        -------
+        ndarray, shape (m,), or (m, K) with several classes
+            Larger means more likely ``classes_[1]``, or the class of the column.
+        """
+        return ensemble_of(self).decision_function(checked_rows(self, X))
+
+    @answered_in_kind
+    def proba_interval(
+        self,
+        X: ArrayLike,
+        level: float = 0.95,
+        method: str | None = None,
+        *,
+        clip: bool = False,
+    ) -> Floats:
+        """Intervals for the class probabilities.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        level : float, default 0.95
+            Nominal confidence level.
+        method : str, optional
+            Default: the parameter `interval`. What each covers was measured: docs/intervals.md.
+
+            - "corrected": meant to contain the true probability ``P(y | x)`` with the stated
+              confidence, also of rows where it is small or large. Linear kernels: normal on the
+              logit, corrected for what the noise of the scores does to logits
+              (`bootprob.ensemble.uncertainty.true_logit`). RBF kernels, which smooth more than
+              resampling shows: the posterior of a Gaussian process of the same kernel
+              (`bootprob.ensemble.uncertainty.kernel_posterior`).
+            - "normal": normal on the logit around `predict_proba`, with the variance of the
+              replicates plus that of the calibrator.
+            - "jackknife": the same with the infinitesimal jackknife's variance of the mean.
+            - "percentile", "basic" and "bca": of the calibrated replicates, on the logit; score
+              and calibrator are resampled together.
+            - "venn-abers": from ``p₀`` to ``p₁``, whatever the level. One of them is calibrated;
+              it is no confidence interval.
+            - "wald": thesis (3.5) around `vote_proba`. It measures the Monte-Carlo noise of B
+              draws and nothing else. Its width is the same for every row, also where all votes
+              fall on one side (it uses the largest variance, ¼), and its bounds pass 0 and 1.
+            - "wilson": Wilson's interval around `vote_proba`; measures the same noise.
+        clip : bool, default False
+            Cut the bounds of "wald" at 0 and 1; the others never pass them.
+
+        Returns
+        -------
+        ndarray, shape (m, K, 2)
+            Lower and upper bound for each class; of several classes each by itself, from those of
+            the pairs (`bootprob.ensemble.several_classes`).
+
+        Raises
+        ------
+        DataError
+            For an unknown method or level, or a method that needs a calibration without one. With
+            several classes, for methods that say nothing of errors which the pairs share:
+            "wald", "wilson" and "venn-abers".
+
+        Warns
+        -----
+        LackOfFitWarning
+            If out-of-bag residuals show that the truth is out of the kernel's reach.
+        """
+        ensemble = ensemble_of(self)
+        method = self._checked_method(method)
+        found = ensemble.proba_interval(checked_rows(self, X), level, method, clip=clip)
+        self._warn_of_doubts(method)
+        return found
+
+    @answered_in_kind
+    def summarize(
+        self,
+        X: ArrayLike,
+        level: float = 0.95,
+        method: str | None = None,
+        *,
+        score_interval: bool = True,
+    ) -> dict[str, NDArray[Any]]:
+        """Say everything about rows in one pass over the ensemble, or two where votes count.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        level, method
+            As for `proba_interval`.
+        score_interval : bool, default True
+            Without it linear kernels need no score of each replicate for "corrected", "normal"
+            and "jackknife", and are faster by far.
+
+        Returns
+        -------
+        dict
+            For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
+            (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
+            Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
+        """
+        ensemble = ensemble_of(self)
+        method = self._checked_method(method)
+        rows = checked_rows(self, X)
+        found = ensemble.summarize(rows, level, method, score_interval=score_interval)
+        self._warn_of_doubts(method)
+        return found
+
+    def oob_proba_interval(
+        self, level: float = 0.95, method: str | None = None, *, clip: bool = False
+    ) -> Floats:
+        """Intervals for the training rows, from the replicates that did not see them.
+
+        Parameters
+        ----------
+        level, method, clip
+            As for `proba_interval`; "percentile", "basic" and "bca" are not to be had here.
+
+        Returns
+        -------
+        ndarray, shape (n, 2, 2)
+            NaN for a row without enough out-of-bag replicates.
+
+        Raises
+        ------
+        DataError
+            As for `proba_interval`, and with several classes.
+        """
+        ensemble = two_classes_of(self, "out-of-bag intervals")
+        return ensemble.oob_proba_interval(level, method, clip=clip)
+
+    @answered_in_kind
+    def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
+        """Bootstrap intervals for the score.
+
+        They describe how the score moves under resampling. An interval that excludes 0 says that
+        the side of the margin is stable; it says nothing of probabilities.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        level : float, default 0.95
+            Nominal confidence level.
+        method : {"basic", "percentile", "bca", "studentised"}, default "basic"
+            "basic": thesis (3.6), ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))``. "percentile":
+            ``(f*_(α/2), f*_(1−α/2))``. "bca": percentiles moved for bias and skewness.
+            "studentised": as wide as the standard error of the *mean* score says, by the
+            jackknife-after-bootstrap; the others have the width of a single replicate.
+
+        Returns
+        -------
+        ndarray, shape (m, 2)
+
+        Raises
+        ------
+        DataError
+            For an unknown method or level, or with several classes.
+        """
+        scores = two_classes_of(self, "score intervals").scores
+        return scores.interval(checked_rows(self, X), level, method)
+
+    @answered_in_kind
+    def prediction_sets(
+        self,
+        X: ArrayLike,
+        level: float = 0.9,
+        *,
+        class_conditional: bool = False,
+        weights: str | ArrayLike = "equal",
+        allow_empty: bool = True,
+    ) -> NDArray[np.bool_]:
+        """Say which classes cannot be excluded: sets with a finite-sample guarantee.
+
+        By jackknife+-after-bootstrap; parameters and guarantee as for
+        `bootprob.ensemble.prediction_sets`.
+
+        Returns
+        -------
+        ndarray of bool, shape (m, K)
+            In the order of `classes_`.
+        """
+        return prediction_sets(
+            self,
+            X,
+            level,
+            class_conditional=class_conditional,
+            weights=weights,
+            allow_empty=allow_empty,
+        )
+
+    def metric_intervals(
+        self, level: float = 0.95, method: Method = "auto", *, seed: int = 0
+    ) -> dict[str, MetricInterval]:
+        """Out-of-bag metrics of this model with intervals for what they would be on new rows.
+
+        Parameters and result as for `bootprob.ensemble.out_of_bag_intervals`.
+        """
+        return out_of_bag_intervals(self, level, method, seed=seed)
+
+    def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
+        """Scores of rows under every model, some rows at a time.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        chunk_size : int, optional
+            Rows in a chunk; default what makes about 128 MiB.
+
+        Yields
+        ------
+        ndarray, shape (rows, R, B)
+            Raw scores: neither weighted nor scaled.
+
+        Raises
+        ------
+        DataError
+            With several classes.
+        """
+        scores = two_classes_of(self, "scores of each machine").scores
+        rows = checked_rows(self, X)
+        if rows is X or not isinstance(rows, DeviceRows):
+            yield from scores.of_models(rows, chunk_size)
+        else:
+            for each in scores.of_models_there(rows, chunk_size):
+                yield in_kind(each, X)
+
+    def bootstrap_counts(self) -> NDArray[np.uint16]:
+        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
+        return state_of(self).bootstrap_counts()
+
+    @property
+    def n_replicates_(self) -> int:
+        """Number of bootstrap samples trained, B."""
+        return state_of(self).n_replicates
+
+    @property
+    def decision_threshold_(self) -> float:
+        """Probability of ``classes_[1]`` above which `predict` says it.
+
+        One half, unless the rate of a calibrated model is controlled. Of several classes, which
+        `predict` orders by probability, there is none.
+        """
+        ensemble = ensemble_of(self)
+        if isinstance(ensemble, TwoClasses):
+            return ensemble.decision_threshold
+        raise AttributeError(
+            f"decision_threshold_ is of two classes, and the model has {len(self.classes_)}."
+        )
+
+    @property
+    def coef_(self) -> Floats:
+        """What a unit of each column adds to `decision_function`, shape (1, p); linear only.
+
+        ``decision_function(X) = (X @ coef_.T + intercept_)[:, 0]``, for columns as they are given.
+
+        Raises
+        ------
+        AttributeError
+            With the RBF kernel, a feature map or several classes.
+        """
+        return self._hyperplane("coef_")[0][None]
+
+    @property
+    def intercept_(self) -> Floats:
+        """What `decision_function` is for a row of zeros, shape (1,); errors as for `coef_`."""
+        return np.array([self._hyperplane("intercept_")[1]])
+
+    @property
+    def in_J_(self) -> NDArray[np.bool_]:  # noqa: N802
+        """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
+        check_is_fitted(self)
+        return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
+
+    def _checked_method(self, method: str | None) -> str:
+        method = self.interval if method is None else method
+        return check_method(method, calibrated=self.calibration is not None)
+
+    def _warn_of_doubts(self, method: str) -> None:
+        if method in OF_PROBABILITIES and method != "venn-abers":
+            warn_of_lack_of_fit(self.lack_of_fit_)
+
+    def _hyperplane(self, attribute: str) -> tuple[Floats, float]:
+        # hasattr is how others tell that there is none; NotFittedError is an AttributeError too.
+        state = state_of(self)
+        if not isinstance(state, TwoClassState):
+            raise AttributeError(
+                f"The model has {len(self.classes_)} classes, whose probabilities are coupled, and "
+                f"no {attribute}; those of pair_ensembles_ have one each."
+            )
+        if state.gamma_ is not None:
+            raise AttributeError(
+                f"Scores of the RBF kernel are not linear in the columns, so there is no "
+                f"{attribute}; permutation_importance needs none."
+            )
+        return mean_hyperplane(state)
 
     def _of_pair(self, learnt: dict[str, Any]) -> Self:
         """The estimator of a pair of classes."""

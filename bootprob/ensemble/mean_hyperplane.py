@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.ensemble.state import TwoClassState
 from bootprob.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.scores import FittedScores
 
 __all__ = ["mean_hyperplane", "replicate_coefficients"]
 
 
-def mean_hyperplane(fitted: FittedScores) -> tuple[Floats, float]:
+def mean_hyperplane(state: TwoClassState) -> tuple[Floats, float]:
     """Coefficients and intercept with ``decision_function(X) = X @ coef + intercept``.
 
     The score of replicate b is ``Σ_r ω_r (w_br · z + c_br) / s_b + o_b`` on the standardised row
@@ -25,8 +22,8 @@ def mean_hyperplane(fitted: FittedScores) -> tuple[Floats, float]:
 
     Parameters
     ----------
-    fitted : FittedScores
-        Of two classes and linear machines on the columns themselves.
+    state : TwoClassState
+        Of linear machines on the columns themselves.
 
     Returns
     -------
@@ -36,23 +33,23 @@ def mean_hyperplane(fitted: FittedScores) -> tuple[Floats, float]:
     intercept : float
         Mean score of the row of zeros.
     """
-    share = 1 / fitted.score_scale_ / fitted.n_replicates_
-    used = np.flatnonzero(fitted.weights_)
-    weights, coef = fitted.weights_[used], np.zeros(len(fitted.center_))
-    for each, of_replicate in zip(share, replicate_coefficients(fitted, used), strict=True):
+    share = 1 / state.score_scale_ / state.n_replicates
+    used = np.flatnonzero(state.weights_)
+    weights, coef = state.weights_[used], np.zeros(len(state.center_))
+    for each, of_replicate in zip(share, replicate_coefficients(state, used), strict=True):
         coef += each * (weights @ of_replicate)
-    coef /= fitted.scale_
-    at_center = share @ fitted.bootstrap_intercept_ @ fitted.weights_ + fitted.score_offset_.mean()
-    return coef, float(at_center - fitted.center_ @ coef)
+    coef /= state.scale_
+    at_center = share @ state.bootstrap_intercept_ @ state.weights_ + state.score_offset_.mean()
+    return coef, float(at_center - state.center_ @ coef)
 
 
-def replicate_coefficients(fitted: FittedScores, models: NDArray[np.intp]) -> Iterator[Floats]:
+def replicate_coefficients(state: TwoClassState, models: NDArray[np.intp]) -> Iterator[Floats]:
     """Coefficients of linear machines, replicate by replicate.
 
     Parameters
     ----------
-    fitted : FittedScores
-        Of two classes, linear in the columns or in those of a feature map.
+    state : TwoClassState
+        Linear in the columns or in those of a feature map.
     models : ndarray of int, shape (R',)
         Which of the R models.
 
@@ -62,14 +59,14 @@ def replicate_coefficients(fitted: FittedScores, models: NDArray[np.intp]) -> It
         On ``(X - center_) / scale_``, or on the feature map of it; those of machines that were
         trained through the Gram matrix from their dual coefficients.
     """
-    for b in range(fitted.n_replicates_):
-        if fitted.bootstrap_coef_ is not None:
-            yield fitted.bootstrap_coef_[b, models]
+    for b in range(state.n_replicates):
+        if state.bootstrap_coef_ is not None:
+            yield state.bootstrap_coef_[b, models]
             continue
-        assert fitted.bootstrap_dual_coef_ is not None
-        assert fitted.X_fit_ is not None
-        coef = fitted.bootstrap_dual_coef_[b, models] @ fitted.X_fit_
-        if fitted.feature_map_ is None:
-            scale = fitted.bootstrap_scale_
+        assert state.bootstrap_dual_coef_ is not None
+        assert state.X_fit_ is not None
+        coef = state.bootstrap_dual_coef_[b, models] @ state.X_fit_
+        if state.feature_map_ is None:
+            scale = state.bootstrap_scale_
             coef /= np.square(scale if scale.ndim == 1 else scale[b])
         yield coef

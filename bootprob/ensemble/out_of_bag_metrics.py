@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -11,18 +11,16 @@ from bootprob.ensemble.out_of_bag_proba import (
     cross_fitted_proba,
     out_of_bag_ranks,
 )
+from bootprob.ensemble.state import state_of, two_class_state
 from bootprob.exceptions import DataError
 from bootprob.metrics.classes import class_metrics
 from bootprob.metrics.intervals import Method, MetricInterval, metric_intervals
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.predictions import FittedEnsemble
 
 __all__ = ["out_of_bag_intervals", "out_of_bag_of_classes"]
 
 
 def out_of_bag_intervals(
-    model: FittedEnsemble, level: float = 0.95, method: Method = "auto", *, seed: int = 0
+    model: Any, level: float = 0.95, method: Method = "auto", *, seed: int = 0
 ) -> dict[str, MetricInterval]:
     """Intervals for the performance of a fitted model on new rows, from its out-of-bag rows.
 
@@ -59,11 +57,11 @@ def out_of_bag_intervals(
     >>> bool(0.97 < auc.lower < auc.value < auc.upper <= 1)
     True
     """
-    model._refuse_several("metrics with intervals")
+    state = two_class_state(model, "metrics with intervals")
     return metric_intervals(
-        model.y_,
+        state.y_,
         cross_fitted_proba(model),
-        model.sample_weight_,
+        state.sample_weight_,
         level,
         method,
         decided=controlled_decisions(model),
@@ -72,7 +70,7 @@ def out_of_bag_intervals(
     )
 
 
-def out_of_bag_of_classes(model: FittedEnsemble) -> dict[str, tuple[float, float]]:
+def out_of_bag_of_classes(model: Any) -> dict[str, tuple[float, float]]:
     """`class_metrics` of the training rows, by the replicates that did not see them.
 
     Parameters
@@ -85,7 +83,8 @@ def out_of_bag_of_classes(model: FittedEnsemble) -> dict[str, tuple[float, float
     DataError
         If no row was ever out of bag.
     """
-    known = np.isfinite(model.oob_proba_).all(axis=1) & (model.sample_weight_ > 0)
+    state = state_of(model)
+    known = np.isfinite(state.oob_proba_).all(axis=1) & (state.sample_weight_ > 0)
     if not known.any():
         raise DataError("No row was ever out of bag; raise n_bootstraps.")
-    return class_metrics(model.y_[known], model.oob_proba_[known], model.sample_weight_[known])
+    return class_metrics(state.y_[known], state.oob_proba_[known], state.sample_weight_[known])

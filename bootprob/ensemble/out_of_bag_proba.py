@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS, vote_logits
 from bootprob.calibration.cross_fitting import cross_fitted
+from bootprob.ensemble.state import two_class_state
 from bootprob.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.predictions import FittedEnsemble
 
 __all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
 
@@ -20,7 +18,7 @@ __all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
 _OF_STEPS = ("isotonic", "venn-abers")
 
 
-def cross_fitted_proba(model: FittedEnsemble) -> Floats:
+def cross_fitted_proba(model: Any) -> Floats:
     """Out-of-bag probabilities of the positive class by calibrators that did not see the row.
 
     The attribute `oob_proba_` comes from the model's own calibrator, which was fitted to all
@@ -44,23 +42,24 @@ def cross_fitted_proba(model: FittedEnsemble) -> Floats:
     which calibration ``calibration="auto"`` chose. docs/metric_intervals.md has what is left of
     the optimism.
     """
-    if model.calibration_ is None:
-        return model.oob_vote_proba_[:, 1].copy()
-    known, scores, positive, weight = model._taught()
+    state = two_class_state(model, "cross-fitted probabilities")
+    if state.calibration_ is None:
+        return state.oob_vote_proba_[:, 1].copy()
+    known, scores, positive, weight = state.calibration_rows()
     probability = np.full(len(known), np.nan)
     if np.count_nonzero(known) < 2:  # a row alone teaches nothing of itself
         return probability
     probability[known] = cross_fitted(
-        CALIBRATORS[model.calibration_],
+        CALIBRATORS[state.calibration_],
         scores,
-        vote_logits(model.oob_vote_proba_[known, 1], float(model.oob_counts_.mean())),
+        vote_logits(state.oob_vote_proba_[known, 1], float(state.oob_counts_.mean())),
         positive,
         weight,
     )
     return probability
 
 
-def controlled_decisions(model: FittedEnsemble) -> NDArray[np.bool_] | None:
+def controlled_decisions(model: Any) -> NDArray[np.bool_] | None:
     """Which training rows are decided positive under control of a rate, shape (n,).
 
     By the model's own calibrator: the threshold was chosen on these rows as it sees them. None
@@ -71,7 +70,7 @@ def controlled_decisions(model: FittedEnsemble) -> NDArray[np.bool_] | None:
     return model.oob_proba_[:, 1] > model.decision_threshold_
 
 
-def out_of_bag_ranks(model: FittedEnsemble) -> Floats:
+def out_of_bag_ranks(model: Any) -> Floats:
     """What orders the training rows for an out-of-bag AUC, shape (n,); NaN if never out of bag.
 
     Cross-fitting moves each probability away from the row's own label, and pairs of rows that are

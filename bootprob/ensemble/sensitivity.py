@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from bootprob.ensemble.fitted import two_classes_of
+from bootprob.ensemble.scoring.rows import Rows, checked_rows
+from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import weigh_classes
 from bootprob.preparation.standardization import center_and_scale
@@ -23,9 +26,6 @@ from bootprob_gpu import Certificate, FittedBatch
 from bootprob_gpu.derivatives.active_sets import SetStatus
 from bootprob_gpu.derivatives.kkt import solve_exactly
 from bootprob_gpu.hardware.memory import chunked, free_bytes
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["ProbabilitySensitivity", "probability_sensitivity"]
 
@@ -80,7 +80,7 @@ class ProbabilitySensitivity:
 
 
 def probability_sensitivity(
-    model: BootstrapSVC, X: ArrayLike, X_train: ArrayLike | None = None
+    model: Any, X: ArrayLike, X_train: ArrayLike | None = None
 ) -> ProbabilitySensitivity:
     """Differentiate the probabilities of rows through every machine of a fitted ensemble.
 
@@ -129,9 +129,9 @@ def probability_sensitivity(
     >>> found.row_weight.shape
     (2, 519)
     """
-    check_is_fitted(model)
-    model._refuse_several("sensitivities")
-    if model.shared_draws_ is not None:
+    ensemble = two_classes_of(model, "sensitivities")
+    state = ensemble.state
+    if state.shared_draws_ is not None:
         raise DataError(
             "The model is one pair of several classes, trained with the weights and centre of the "
             "whole table; fit it to its two classes alone."
@@ -147,17 +147,20 @@ def probability_sensitivity(
             "derivative knows nothing; fit it without, or with control='threshold'."
         )
     X, X_train = on_host(X), on_host(X_train)
-    rows = _training_rows(model, X_train)
-    score = model.decision_function(X)
-    probability = model.predict_proba(X)[:, 1]
-    calibrated = model._calibrated()
-    votes = model.vote_proba(X)[:, 1] if calibrated.needs_votes else None
+    rows = _training_rows(model, ensemble, X_train)
+    checked = checked_rows(model, X)
+    score = ensemble.decision_function(checked)
+    probability = ensemble.predict_proba(checked)[:, 1]
+    calibrated = ensemble.calibrated
+    votes = ensemble.vote_proba(checked)[:, 1] if calibrated.needs_votes else None
     slope = calibrated.derivative(score, votes)
-    by_row, by_gamma, again, status = _of_scores(model, rows, _seen(model, X))
+    weight = _training_weight(state, model.class_weight)
+    seen = _seen(ensemble, checked)
+    by_row, by_gamma, again, status = _of_scores(ensemble, weight, rows, seen)
     _warn_of_doubts(score, again, status)
     row_weight = by_row * slope[:, None]
-    positive = model.y_ == 1
-    has_gamma = model.gamma_ is not None and model.feature_map_ is None
+    positive = state.y_ == 1
+    has_gamma = state.gamma_ is not None and state.feature_map_ is None
     return ProbabilitySensitivity(
         probability=probability,
         score=score,
@@ -171,65 +174,66 @@ def probability_sensitivity(
     )
 
 
-def _training_rows(model: BootstrapSVC, X_train: ArrayLike | None) -> Floats:
+def _training_rows(model: Any, ensemble: TwoClasses, X_train: ArrayLike | None) -> Floats:
     """Training rows as the machines know them, shape (n, p) or (n, D)."""
+    state = ensemble.state
     if X_train is None:
-        if model.X_fit_ is None:
+        if state.X_fit_ is None:
             raise DataError(
                 "The model does not keep its training rows (X_fit_ is None); give them as X_train, "
                 "in the order in which it was fitted to them."
             )
-        return model.X_fit_
+        return state.X_fit_
     given = np.asarray(X_train, dtype=np.float64)
-    wanted = (len(model.y_), model.n_features_in_)
+    wanted = (len(state.y_), state.n_features_in_)
     if given.shape != wanted:
         raise DataError(
             f"X_train has shape {given.shape}; the model was fitted to {wanted}. Give the very "
             "rows that it was fitted to."
         )
-    center, scale = center_and_scale(given, model.sample_weight_)
-    off = np.abs(center - model.center_) / model.scale_
-    if not (off <= _SAME_ROWS).all() or not np.allclose(scale, model.scale_, rtol=_SAME_ROWS):
+    center, scale = center_and_scale(given, state.sample_weight_)
+    off = np.abs(center - state.center_) / state.scale_
+    if not (off <= _SAME_ROWS).all() or not np.allclose(scale, state.scale_, rtol=_SAME_ROWS):
         raise DataError(
             "X_train is not what the model was fitted to: its columns have other means or standard "
             "deviations than center_ and scale_. Give the very rows that it was fitted to."
         )
-    return _seen(model, X_train)
+    return _seen(ensemble, checked_rows(model, X_train))
 
 
-def _seen(model: BootstrapSVC, X: ArrayLike) -> Floats:
+def _seen(ensemble: TwoClasses, X: Rows) -> Floats:
     """Rows as the machines know them: standardised, and mapped if there is a feature map."""
-    rows = model._rows(X)
+    rows = ensemble.scores.rows(X)
     blocks = [np.asarray(block) for block in rows.blocks(max(1, len(rows.X)))]
     return rows.as_seen(torch.from_numpy(np.concatenate(blocks)), 0).to(torch.float64).numpy()
 
 
-def _training_weight(model: BootstrapSVC) -> Floats:
+def _training_weight(state: TwoClassState, class_weight: object) -> Floats:
     """What multiplies C row by row, shape (n,)."""
-    weight = model.sample_weight_
-    if model.class_weight == "balanced":
-        labels = model.classes_[model.y_]
-        _, weight = weigh_classes("balanced", model.classes_, labels, weight)
+    weight = state.sample_weight_
+    if class_weight == "balanced":
+        labels = state.classes_[state.y_]
+        _, weight = weigh_classes("balanced", state.classes_, labels, weight)
     return weight
 
 
 def _of_scores(
-    model: BootstrapSVC, rows: Floats, new: Floats
+    ensemble: TwoClasses, weight: Floats, rows: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
     """Derivatives of the mean score by log weights (m, n) and by log γ (m,); the score; status."""
-    models = model._models()
+    state, models = ensemble.state, ensemble.scores.models
     device = models.intercept.device
-    y = torch.from_numpy(np.where(model.y_ == 1, 1.0, -1.0)).to(device)
+    y = torch.from_numpy(np.where(state.y_ == 1, 1.0, -1.0)).to(device)
     train, scored = (torch.from_numpy(each).to(device) for each in (rows, new))
-    mass = model.bootstrap_counts() * _training_weight(model)
+    mass = state.bootstrap_counts() * weight
     m, n = len(new), len(rows)
-    weighed = model.weights_ > _NEGLIGIBLE
-    kernels = np.zeros(len(weighed)) if models.gamma is None else np.asarray(model.gamma_)
-    available = free_bytes(device, model.memory_limit)
+    weighed = state.weights_ > _NEGLIGIBLE
+    kernels = np.zeros(len(weighed)) if models.gamma is None else np.asarray(state.gamma_)
+    available = free_bytes(device, ensemble.spec.memory_limit)
     if device.type == "cpu":
         available = min(available, _AT_ONCE)
     by_row, by_gamma = np.zeros((m, n)), np.zeros(m)
-    score = np.full(m, model.score_offset_.mean())
+    score = np.full(m, state.score_offset_.mean())
     status = np.zeros(len(SetStatus), dtype=np.int64)
     for kernel in np.unique(kernels[weighed]):
         used = np.flatnonzero(weighed & (kernels == kernel))
@@ -245,9 +249,9 @@ def _of_scores(
             at_once: int = at_once,
         ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
             fitted = _part(models, items, torch.from_numpy(used), kernel)
-            upper = torch.from_numpy(model.C_[used][:, None] * mass[items, None]).to(device)
+            upper = torch.from_numpy(state.C_[used][:, None] * mass[items, None]).to(device)
             solved = solve_exactly(fitted, train, y, upper)
-            factor = model.weights_[used] / model.score_scale_[items, None] / len(mass)
+            factor = state.weights_[used] / state.score_scale_[items, None] / len(mass)
             share = torch.from_numpy(factor).to(device)
             of_rows, of_gamma, scores = np.zeros((m, n)), np.zeros(m), np.zeros(m)
             for part in row_blocks(m, 1, max(1, at_once // len(factor))):

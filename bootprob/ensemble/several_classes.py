@@ -22,12 +22,12 @@ Percentiles of probabilities that were coupled replicate by replicate contained 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from bootprob.calibration.calibrated import CLOSEST
@@ -41,7 +41,6 @@ from bootprob.calibration.coupling import (
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level, separated
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.device_rows import DeviceRows
 from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = [
@@ -50,7 +49,6 @@ __all__ = [
     "couple_known",
     "coupled_interval",
     "lack_of_fit_of_pairs",
-    "replicate_logits",
 ]
 
 
@@ -59,54 +57,27 @@ _AT_ONCE = 2**23  # numbers in the replicate logits of a block of rows
 
 
 class PairEnsemble(Protocol):
-    """The binary ensemble of a pair of classes; a fitted `BootstrapSVC` is one.
-
-    Its attributes are documented there.
-    """
-
-    interval: str
-    score_offset_: Floats
-    score_scale_: Floats
-    score_threshold_: float
-    sigmoid_replicates_: Floats
-    weights_: Floats
+    """The binary ensemble of a pair of classes; `TwoClasses` is one."""
 
     @property
-    def n_replicates_(self) -> int:
+    def interval(self) -> str:
+        """Default method of its intervals."""
+
+    @property
+    def n_replicates(self) -> int:
         """Bootstrap samples, B."""
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of both classes, shape (m, 2)."""
 
-    def vote_proba(self, X: ArrayLike) -> Floats:
+    def vote_proba(self, X: Any) -> Floats:
         """Shares of votes for both classes, shape (m, 2)."""
 
-    def proba_interval(
-        self, X: ArrayLike, level: float = 0.95, method: str | None = None
-    ) -> Floats:
+    def proba_interval(self, X: Any, level: float, method: str | None = None) -> Floats:
         """Their intervals, shape (m, 2, 2)."""
 
-    def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
-        """Raw scores under every model, some rows at a time, shape (rows, R, B)."""
-
-
-def replicate_logits(ensemble: PairEnsemble, X: ArrayLike) -> Floats:
-    """Logits of the second class in every replicate, scores and sigmoid resampled together.
-
-    Parameters
-    ----------
-    ensemble : PairEnsemble
-    X : array_like, shape (m, p)
-        Rows.
-
-    Returns
-    -------
-    ndarray, shape (m, B)
-    """
-    raw = [np.einsum("mrb,r->mb", s, ensemble.weights_) for s in ensemble.bootstrap_scores(X)]
-    scores = np.concatenate(raw) / ensemble.score_scale_ + ensemble.score_offset_
-    slope, intercept = ensemble.sigmoid_replicates_.T
-    return slope * (scores + ensemble.score_threshold_) + intercept
+    def replicate_logits(self, X: Any) -> Floats:
+        """Logits of the second class in every replicate, shape (m, B)."""
 
 
 def couple_known(second: Floats, method: Coupling = "wu-lin-weng") -> Floats:
@@ -208,9 +179,14 @@ def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, 
     }
 
 
+P = TypeVar("P", bound=PairEnsemble)
+
+
 @dataclass(frozen=True)
-class SeveralClasses:
+class SeveralClasses(Generic[P]):
     """K classes, said by the ensembles of all their pairs.
+
+    `BootstrapSVC` says what the methods give. Rows come checked.
 
     Parameters
     ----------
@@ -228,7 +204,7 @@ class SeveralClasses:
     """
 
     classes: NDArray[Any]
-    ensembles: Sequence[PairEnsemble]
+    ensembles: Sequence[P]
     coupling: Coupling = "wu-lin-weng"
 
     def __post_init__(self) -> None:
@@ -238,72 +214,40 @@ class SeveralClasses:
                 f"{K} classes and {len(self.ensembles)} ensembles were given; give at least two "
                 f"classes and one ensemble for each pair, here {wanted}."
             )
-        replicates = {each.n_replicates_ for each in self.ensembles}
+        replicates = {each.n_replicates for each in self.ensembles}
         if len(replicates) > 1:
             raise DataError(
                 f"The ensembles of the pairs have {sorted(replicates)} replicates; train them on "
                 "the same bootstrap draws."
             )
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Classes of the largest coupled probability, shape (m,); ties go to the first.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes of the largest coupled probability, shape (m,); ties go to the first."""
         return self.classes[self.predict_proba(X).argmax(axis=1)]
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Coupled probabilities of the classes, shape (m, K).
+    def decision_function(self, X: Any) -> Floats:
+        """Logarithms of the odds of each class against all others, shape (m, K)."""
+        return logit(self.predict_proba(X).clip(CLOSEST, 1 - CLOSEST))
 
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
+    def predict_proba(self, X: Any) -> Floats:
+        """Coupled probabilities of the classes, shape (m, K)."""
         second = [each.predict_proba(X)[:, 1] for each in self.ensembles]
         return couple(np.stack(second, axis=1), self.coupling)
 
-    def vote_proba(self, X: ArrayLike) -> Floats:
-        """Coupled shares of votes, (3.4), shape (m, K).
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
+    def vote_proba(self, X: Any) -> Floats:
+        """Coupled shares of votes, (3.4), shape (m, K)."""
         second = [each.vote_proba(X)[:, 1] for each in self.ensembles]
         return couple(np.stack(second, axis=1), self.coupling)
 
     def proba_interval(
-        self, X: ArrayLike, level: float = 0.95, method: str | None = None
+        self, X: Any, level: float = 0.95, method: str | None = None, *, clip: bool = False
     ) -> Floats:
         """Intervals for the probability of each class, around `predict_proba`.
 
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : str, optional
-            Of the pairs' intervals, as for `BootstrapSVC.proba_interval`; default theirs.
-
-        Returns
-        -------
-        ndarray, shape (m, K, 2)
-            Lower and upper bound for each class, see `coupled_interval`; each by itself, not all
-            at once. Those of a lower level lie within those of a higher one with "normal"; with
-            others, whose widths do not all grow alike, bounds of levels near by can cross: on iris
-            and wine in 1 % of the cases with "corrected", by up to .006.
-
-        Raises
-        ------
-        DataError
-            For a level that is none, or a method that tells nothing of errors which several pairs
-            could share: an interval of votes, or "venn-abers".
+        See `coupled_interval`; each by itself, not all at once. Those of a lower level lie within
+        those of a higher one with "normal"; with others, whose widths do not all grow alike,
+        bounds of levels near by can cross: on iris and wine in 1 % of the cases with "corrected",
+        by up to .006. Only intervals that are refused here could be clipped.
         """
         level = check_level(level)
         method = self.ensembles[0].interval if method is None else method
@@ -312,16 +256,26 @@ class SeveralClasses:
                 f"method={method!r} says nothing of how the errors of several pairs of classes go "
                 "together; give 'corrected' or 'normal'."
             )
-        X = X if isinstance(X, DeviceRows) else np.asarray(X)
         bounds = np.empty((len(X), len(self.classes), 2))
-        per_row = len(self.ensembles) * self.ensembles[0].n_replicates_
+        per_row = len(self.ensembles) * self.ensembles[0].n_replicates
         for rows in row_blocks(len(X), per_row, _AT_ONCE):
             bounds[rows] = self._intervals(X[rows], level, method)
         return bounds
+
+    def summarize(
+        self, X: Any, level: float, method: str, *, score_interval: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Probabilities, their intervals and labels; scores have none."""
+        probability = self.predict_proba(X)
+        return {
+            "probability": probability,
+            "probability_interval": self.proba_interval(X, level, method),
+            "label": self.classes[probability.argmax(axis=1)],
+        }
 
     def _intervals(self, X: Any, level: float, method: str) -> Floats:
         pairs = self.ensembles
         second = np.stack([each.predict_proba(X)[:, 1] for each in pairs], axis=1)
         bounds = np.stack([each.proba_interval(X, level, method)[:, 1] for each in pairs], axis=1)
-        replicates = np.stack([replicate_logits(each, X) for each in pairs], axis=2)
+        replicates = np.stack([each.replicate_logits(X) for each in pairs], axis=2)
         return separated(coupled_interval(second, bounds, replicates, self.coupling)).clip(0.0, 1.0)

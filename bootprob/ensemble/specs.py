@@ -1,6 +1,6 @@
-"""What each stage of a fit is told: those parameters of a `BootstrapSVC` that it reads.
+"""What each stage of a fit, and predictions, are told: the parameters that they read.
 
-`BootstrapSVC` documents them all.
+`BootstrapSVC` documents them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 from bootprob.calibration.coupling import Coupling
 from bootprob_gpu import Kernel
 
-__all__ = ["CalibrationSpec", "ControlSpec", "FitSpec", "PreparationSpec", "ScheduleSpec"]
+__all__ = [
+    "CalibrationSpec",
+    "ControlSpec",
+    "FitSpec",
+    "PredictionSpec",
+    "PreparationSpec",
+    "ScheduleSpec",
+]
 
 
 class _OfParameters:
@@ -97,3 +104,14 @@ class FitSpec:
             ScheduleSpec.of(parameters),
             parameters["class_weight"],
         )
+
+
+@dataclass(frozen=True)
+class PredictionSpec(_OfParameters):
+    """How a fitted model answers."""
+
+    calibration: str | None
+    interval: str
+    device: str
+    dtype: str
+    memory_limit: int | None

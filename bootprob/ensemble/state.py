@@ -396,6 +396,13 @@ class TwoClassState(State):
         """Number of bootstrap samples trained, B."""
         return len(self.bootstrap_intercept_)
 
+    def calibration_rows(self) -> tuple[NDArray[np.bool_], Floats, NDArray[np.bool_], Floats]:
+        """Which training rows the calibrator was fitted to; their scores, labels and weights."""
+        scores, used = self.oob_decision_function_ + self.score_threshold_, self.sample_weight_ > 0
+        taught = np.isfinite(scores) & used
+        weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
+        return taught, scores[taught], self.y_[taught] == 1, weight
+
 
 def state_of(model: Any) -> State:
     """Read a `BootstrapSVC`; an error of scikit-learn's says that it is not fitted."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitted import two_classes_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.runtime.version import __version__
@@ -89,9 +90,10 @@ def export_onnx(
     else:
         inputs = [("X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-    calibrated = svc._calibrated()
+    ensemble = two_classes_of(svc, "ONNX graphs")
+    calibrated = ensemble.calibrated
     votes = svc.calibration is None or calibrated.needs_votes
-    score, share = add_scores_and_votes(graph, svc, X, votes=votes)
+    score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
     if svc.calibration is None:
         assert share is not None
         positive = share
@@ -103,7 +105,7 @@ def export_onnx(
             "fewer bootstrap samples, a feature map or standardize='global'."
         )
     both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
-    above = graph.add("Greater", positive, np.float64(svc.decision_threshold_))
+    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
     index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
     made = graph.model(

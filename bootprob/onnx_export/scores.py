@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto
 
-from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.mean_hyperplane import replicate_coefficients
+from bootprob.ensemble.state import TwoClassState
 from bootprob.onnx_export.graph import Graph
 from bootprob.runtime.arrays import Floats
 
@@ -24,15 +24,14 @@ __all__ = ["add_scores_and_votes"]
 
 
 def add_scores_and_votes(
-    graph: Graph, svc: BootstrapSVC, X: str, *, votes: bool
+    graph: Graph, state: TwoClassState, X: str, *, votes: bool
 ) -> tuple[str, str | None]:
     """Add the mean score, and the vote share of the positive class.
 
     Parameters
     ----------
     graph : Graph
-    svc : BootstrapSVC
-        Fitted, of two classes.
+    state : TwoClassState
     X : str
         Rows, float64, shape (m, p).
     votes : bool
@@ -45,23 +44,23 @@ def add_scores_and_votes(
     votes : str or None
         Shape (m, 1), as `vote_proba`.
     """
-    rows = graph.add("Div", graph.add("Sub", X, svc.center_), svc.scale_)
-    if svc.gamma_ is not None and svc.feature_map_ is None:
-        found = _kernel_sums(graph, svc, rows, votes=votes)
+    rows = graph.add("Div", graph.add("Sub", X, state.center_), state.scale_)
+    if state.gamma_ is not None and state.feature_map_ is None:
+        found = _kernel_sums(graph, state, rows, votes=votes)
     else:
-        features, taken = _features(graph, svc, rows)
-        every = replicate_coefficients(svc, _used(svc))
+        features, taken = _features(graph, state, rows)
+        every = replicate_coefficients(state, _used(state))
         coefs = (coef @ taken if taken.ndim else coef * taken for coef in every)
-        machines = _Machines.of(svc, _used(svc), coefs, votes=votes)
+        machines = _Machines.of(state, _used(state), coefs, votes=votes)
         found = machines.side_by_side().add(graph, features)
-    score = graph.add("Add", found[0], np.array([svc.score_offset_.mean()]))
+    score = graph.add("Add", found[0], np.array([state.score_offset_.mean()]))
     if not votes:
         return score, None
     return score, graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0))
 
 
-def _used(svc: BootstrapSVC) -> NDArray[np.intp]:
-    return np.flatnonzero(svc.weights_)
+def _used(state: TwoClassState) -> NDArray[np.intp]:
+    return np.flatnonzero(state.weights_)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class _Machines:
     @classmethod
     def of(
         cls,
-        svc: BootstrapSVC,
+        state: TwoClassState,
         models: NDArray[np.intp],
         coefs: Iterable[Floats],
         *,
@@ -99,12 +98,12 @@ class _Machines:
 
         Without votes those of a replicate are put together, already weighted.
         """
-        weights, B = svc.weights_[models], svc.n_replicates_
-        scores = np.outer(1 / svc.score_scale_ / B, weights)[:, :, None]
-        intercept = svc.bootstrap_intercept_[:, models][:, None]
+        weights, B = state.weights_[models], state.n_replicates
+        scores = np.outer(1 / state.score_scale_ / B, weights)[:, :, None]
+        intercept = state.bootstrap_intercept_[:, models][:, None]
         if votes:
             coef = np.stack([each.T for each in coefs])
-            threshold = np.broadcast_to(svc.vote_thresholds_[models], intercept.shape)
+            threshold = np.broadcast_to(state.vote_thresholds_[models], intercept.shape)
             vote = np.broadcast_to(weights[:, None] / B, scores.shape)
             return cls(coef, intercept, scores, threshold, vote)
         coef = np.stack([each.T @ weight for each, weight in zip(coefs, scores, strict=True)])
@@ -150,16 +149,16 @@ def _add_sums(graph: Graph, features: str, width: int, of: Sequence[str]) -> lis
 # -- linear machines, on columns or on a feature map -----------------------------------------------
 
 
-def _features(graph: Graph, svc: BootstrapSVC, rows: str) -> tuple[str, Floats]:
+def _features(graph: Graph, state: TwoClassState, rows: str) -> tuple[str, Floats]:
     """What linear machines are given of rows, and what their coefficients are multiplied by."""
-    if svc.feature_map_ is None:
+    if state.feature_map_ is None:
         return rows, np.array(1.0)
-    assert svc.gamma_ is not None
-    seen, arrays = graph.add("Div", rows, svc.bootstrap_scale_), svc.feature_map_
+    assert state.gamma_ is not None
+    seen, arrays = graph.add("Div", rows, state.bootstrap_scale_), state.feature_map_
     if "landmarks" in arrays:
         landmarks = arrays["landmarks"]
         distances = _distances(graph, seen, graph.constant(landmarks), landmarks.shape[1])
-        return _kernel(graph, distances, svc.gamma_[0]), arrays["normalization"]
+        return _kernel(graph, distances, state.gamma_[0]), arrays["normalization"]
     frequencies = graph.constant(arrays["frequencies"])
     projected = graph.product(seen, frequencies, len(arrays["frequencies"]))
     cosines = graph.add("Cos", graph.add("Add", projected, arrays["phases"]))
@@ -169,18 +168,18 @@ def _features(graph: Graph, svc: BootstrapSVC, rows: str) -> tuple[str, Floats]:
 # -- kernels with the training rows ----------------------------------------------------------------
 
 
-def _kernel_sums(graph: Graph, svc: BootstrapSVC, rows: str, *, votes: bool) -> list[str]:
+def _kernel_sums(graph: Graph, state: TwoClassState, rows: str, *, votes: bool) -> list[str]:
     """Sums for all replicates at once, or for each where each has a scale of its own."""
-    assert svc.bootstrap_dual_coef_ is not None
-    assert svc.gamma_ is not None
-    assert svc.X_fit_ is not None
-    X, used = svc.X_fit_, _used(svc)
+    assert state.bootstrap_dual_coef_ is not None
+    assert state.gamma_ is not None
+    assert state.X_fit_ is not None
+    X, used = state.X_fit_, _used(state)
     others = graph.constant(X)
-    gammas, machines = np.unique(svc.gamma_[used]).tolist(), []
+    gammas, machines = np.unique(state.gamma_[used]).tolist(), []
     for gamma in gammas:
-        models = used[svc.gamma_[used] == gamma]
-        coefs = (dual[models] for dual in svc.bootstrap_dual_coef_)
-        machines.append(_Machines.of(svc, models, coefs, votes=votes))
+        models = used[state.gamma_[used] == gamma]
+        coefs = (dual[models] for dual in state.bootstrap_dual_coef_)
+        machines.append(_Machines.of(state, models, coefs, votes=votes))
 
     def sums(inner: Graph, scale: str, *names: str) -> list[str]:
         seen, theirs = (inner.add("Div", each, scale) for each in (rows, others))
@@ -191,12 +190,12 @@ def _kernel_sums(graph: Graph, svc: BootstrapSVC, rows: str, *, votes: bool) -> 
         ]
         return [inner.add("Sum", *part) for part in zip(*parts, strict=True)]
 
-    if svc.bootstrap_scale_.ndim == 1:
+    if state.bootstrap_scale_.ndim == 1:
         arrays = [array[0] for each in machines for array in each.side_by_side().arrays()]
-        return sums(graph, *map(graph.constant, (svc.bootstrap_scale_, *arrays)))
-    zeros = graph.add("MatMul", rows, np.zeros((len(svc.center_), 1)))
+        return sums(graph, *map(graph.constant, (state.bootstrap_scale_, *arrays)))
+    zeros = graph.add("MatMul", rows, np.zeros((len(state.center_), 1)))
     arrays = [array for each in machines for array in each.arrays()]
-    return graph.sum_over([svc.bootstrap_scale_, *arrays], [zeros] * (1 + votes), sums)
+    return graph.sum_over([state.bootstrap_scale_, *arrays], [zeros] * (1 + votes), sums)
 
 
 def _distances(graph: Graph, rows: str, others: str, width: int) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.calibration.coupling import class_pairs, couple
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
 from bootprob.ensemble.several_classes import SeveralClasses, lack_of_fit_of_pairs
 from bootprob.metrics import class_metrics
@@ -91,7 +92,7 @@ def test_out_of_bag_probabilities_by_brute_force(rng, kind):
         mean = (scores * outside).sum(axis=1) / outside.sum(axis=1)
         vote = np.einsum("mrb,r->mb", raw > 0, pair.weights_)
         votes.append(((vote * outside).sum(axis=1) / outside.sum(axis=1)).clip(0, 1))
-        second.append(pair._calibrated().predict(mean, votes[-1]))
+        second.append(ensemble_of(pair).calibrated.predict(mean, votes[-1]))
         own = pair.shared_draws_["rows"]
         np.testing.assert_allclose(pair.oob_proba_[:, 1], second[-1][own], atol=1e-9)
         np.testing.assert_allclose(pair.oob_decision_function_, mean[own], atol=1e-9)
@@ -250,7 +251,8 @@ def test_pairs_follow_the_parameters(rng):
     X, y, model = fitted(rng, "linear")
     wide = model.proba_interval(X, method="percentile")
     model.set_params(interval="percentile", coupling="hastie-tibshirani", memory_limit=2**28)
-    pairs = SeveralClasses(model.classes_, model.pair_ensembles_, "hastie-tibshirani")
+    of_pairs = [ensemble_of(pair) for pair in model.pair_ensembles_]
+    pairs = SeveralClasses(model.classes_, of_pairs, "hastie-tibshirani")
     np.testing.assert_array_equal(model.predict_proba(X), pairs.predict_proba(X))
     np.testing.assert_allclose(model.proba_interval(X), wide, atol=0.2)
     assert {pair.memory_limit for pair in model.pair_ensembles_} == {2**28}

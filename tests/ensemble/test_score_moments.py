@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bootprob import BootstrapSVC
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring.moments import ScoreMoments, average_models
 from bootprob.ensemble.scoring.rows import model_scores
 
@@ -33,9 +34,9 @@ def test_moments_are_those_of_the_replicate_scores(rng, table, name):
     model = BootstrapSVC(**{"C": [0.1, 1.0], "n_bootstraps": 35, "random_state": 0} | OPTIONS[name])
     model.fit(*table)
     new = table[0] * rng.uniform(0.5, 1.5, size=(120, 1))
-    scores = np.concatenate(list(model._replicate_scores(new)))
+    scores = np.concatenate(list(ensemble_of(model).scores.of_replicates(new)))
     expected = ScoreMoments.of(scores, model.counts_gram_)
-    found = list(model._moments(new))
+    found = list(ensemble_of(model).scores.moments(new))
     rtol, atol = (1e-5, 1e-3) if name == "float32" else (1e-7, 1e-10)
     for field in ("mean", "spread", "jackknife"):
         ours = np.concatenate([getattr(part, field) for part in found])
@@ -57,23 +58,23 @@ def test_average_models_say_the_mean_of_each_model(rng, table, name):
     model = BootstrapSVC(**{"C": [0.1, 1.0], "n_bootstraps": 9, "random_state": 0} | options)
     model.fit(*table)
     scale = rng.uniform(0.5, 2, size=9)
-    averaged = average_models(model._models(), scale)
-    rows = model._rows(table[0])
+    averaged = average_models(ensemble_of(model).scores.models, scale)
+    rows = ensemble_of(model).scores.rows(table[0])
     (found,) = model_scores(averaged, rows)
-    (each,) = model_scores(model._models(), rows)
+    (each,) = model_scores(ensemble_of(model).scores.models, rows)
     np.testing.assert_allclose(found[..., 0], (each / scale).mean(axis=2), atol=1e-9)
 
 
 def test_kernels_with_own_scales_have_no_average(table):
     model = BootstrapSVC(kernel="rbf", C=[1.0], gamma=0.3, n_bootstraps=9, random_state=0)
     model.fit(*table)
-    assert average_models(model._models(), np.ones(9)) is None
+    assert average_models(ensemble_of(model).scores.models, np.ones(9)) is None
 
 
 @pytest.mark.parametrize("n_bootstraps", [2, 3, 5, 6])  # fewer and more than p + 1
 def test_few_replicates(table, n_bootstraps):
     model = BootstrapSVC(C=[1.0], n_bootstraps=n_bootstraps, random_state=3).fit(*table)
-    scores = np.concatenate(list(model._replicate_scores(table[0])))
+    scores = np.concatenate(list(ensemble_of(model).scores.of_replicates(table[0])))
     expected = ScoreMoments.of(scores, model.counts_gram_)
-    spread = np.concatenate([part.spread for part in model._moments(table[0])])
+    spread = np.concatenate([part.spread for part in ensemble_of(model).scores.moments(table[0])])
     np.testing.assert_allclose(spread, expected.spread, rtol=1e-7, atol=1e-12)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from bootprob import BootstrapSVC
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring import rows as scoring
 from bootprob.ensemble.scoring.rows import NewRows, model_scores, replicate_scores, vote_shares
 from bootprob.exceptions import DataError
@@ -63,7 +64,8 @@ def assert_same(found, expected):
 
 
 def test_votes_and_scores_by_definition(model, X):
-    rows, models = model._rows(X), model._models()
+    said = ensemble_of(model).scores
+    rows, models = said.rows(X), said.models
     scores = np.concatenate(list(model_scores(models, rows)))
     weights = np.linspace(0, 1, scores.shape[1])
     shares = vote_shares(models, rows, weights)
@@ -74,8 +76,8 @@ def test_votes_and_scores_by_definition(model, X):
 
 
 def test_blocks_do_not_matter(model, X, small_blocks, monkeypatch):
-    in_blocks = outputs(model, X)
-    assert len(list(model_scores(model._models(), model._rows(X)))) == 14
+    in_blocks, said = outputs(model, X), ensemble_of(model).scores
+    assert len(list(model_scores(said.models, said.rows(X)))) == 14
     monkeypatch.undo()
     assert_same(in_blocks, outputs(model, X))
 
@@ -103,12 +105,13 @@ def test_rows_are_left_alone(model, X):
 
 
 def test_standardised_rows_are_taken_as_they_are(model, X):
-    models = model._models()
+    said = ensemble_of(model).scores
+    models = said.models
     if model.feature_map_ is not None:
         pytest.skip("its models know other columns")
     known = (X - model.center_) / model.scale_
     found = np.concatenate(list(replicate_scores(models, known, model.weights_)))
-    expected = np.concatenate(list(replicate_scores(models, model._rows(X), model.weights_)))
+    expected = np.concatenate(list(replicate_scores(models, said.rows(X), model.weights_)))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     shares = vote_shares(models, NewRows(known), model.weights_)
     np.testing.assert_allclose(shares, model.vote_proba(X)[:, 1], rtol=1e-12)  # never beyond 1

@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from bootprob import BootstrapSVC, CopiedRowsWarning, DataError
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob_gpu import Problem, fit
 from bootprob_gpu.derivatives.active_sets import SetStatus
@@ -107,7 +108,7 @@ def test_the_slope_is_that_of_the_calibrator(rng):
     for setting in ("linear", "isotonic", "threshold"):
         model, X, new = fitted(rng, setting)
         found = probability_sensitivity(model, new, X)
-        calibrated = model._calibrated()
+        calibrated = ensemble_of(model).calibrated
         step = 1e-6
         difference = calibrated.predict(found.score + step) - calibrated.predict(found.score - step)
         if setting == "isotonic":

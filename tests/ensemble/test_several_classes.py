@@ -10,11 +10,11 @@ from scipy.special import expit, logit, softmax
 
 from bootprob import BootstrapSVC
 from bootprob.calibration.coupling import class_pairs, couple
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.several_classes import (
     SeveralClasses,
     couple_known,
     coupled_interval,
-    replicate_logits,
 )
 from bootprob.exceptions import DataError
 
@@ -39,12 +39,8 @@ class LogisticPair:
         weights = counts[:, used].astype(float)
         steps = np.linalg.solve(information, ((weights * (t - p)) @ Z).T).T
         self.theta, self.thetas = theta, theta + steps - steps.mean(axis=0)
-        self.n_replicates_ = len(counts)
+        self.n_replicates = len(counts)
         self.covariance, self.interval = np.linalg.inv(information), "normal"
-        # A single model, whose score is the logit, and nothing to calibrate.
-        self.weights_, self.score_scale_, self.score_offset_ = np.ones(1), np.ones(1), np.zeros(1)
-        self.score_threshold_ = 0.0
-        self.sigmoid_replicates_ = np.tile([1.0, 0.0], (len(counts), 1))
 
     @staticmethod
     def _design(X: np.ndarray) -> np.ndarray:
@@ -61,8 +57,8 @@ class LogisticPair:
         second = expit(np.stack([Z @ self.theta - half, Z @ self.theta + half], axis=1))
         return np.stack([1 - second[:, ::-1], second], axis=1)
 
-    def bootstrap_scores(self, X: np.ndarray, chunk_size: int | None = None):
-        yield (self._design(X) @ self.thetas.T)[:, None]
+    def replicate_logits(self, X: np.ndarray) -> np.ndarray:
+        return self._design(X) @ self.thetas.T
 
 
 def draw(rng: np.random.Generator, K: int, n: int, coef: np.ndarray):
@@ -137,7 +133,7 @@ def test_of_two_classes_intervals_are_the_pairs_own(rng, method, calibration):
     X, _, y = draw(rng, 2, 120, rng.normal(size=(2, 3)))
     svc = BootstrapSVC(n_bootstraps=30, C=[0.1, 1.0], calibration=calibration, random_state=1)
     svc.fit(X, np.array(["no", "yes"])[y])
-    model = SeveralClasses(svc.classes_, [svc])
+    model = SeveralClasses(svc.classes_, [ensemble_of(svc)])
     np.testing.assert_allclose(model.predict_proba(X), svc.predict_proba(X), rtol=1e-12)
     assert (model.predict(X) == svc.predict(X)).all()
     for level in (0.8, 0.95):
@@ -152,7 +148,7 @@ def test_of_two_classes_intervals_are_the_pairs_own(rng, method, calibration):
 def test_replicates_move_with_the_sigmoid(iris):
     """Its slope and intercept taken back, they are the replicate scores."""
     X, _, (_, _, svc) = iris
-    logits = replicate_logits(svc, X)
+    logits = ensemble_of(svc).replicate_logits(X)
     assert logits.shape == (150, 20)
     slope, intercept = svc.sigmoid_replicates_.T
     scores = (logits - intercept) / slope
@@ -162,7 +158,7 @@ def test_replicates_move_with_the_sigmoid(iris):
 def test_iris(iris):
     X, y, fitted = iris
     names = np.array(["virginica", "setosa", "versicolor"])
-    model = SeveralClasses(names, fitted)
+    model = SeveralClasses(names, [ensemble_of(svc) for svc in fitted])
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert (model.predict(X) == names[p.argmax(axis=1)]).all()
@@ -180,7 +176,7 @@ def test_iris(iris):
 
 def test_blocks_of_rows_change_nothing(iris, monkeypatch):
     X, _, fitted = iris
-    model = SeveralClasses(np.arange(3), fitted)
+    model = SeveralClasses(np.arange(3), [ensemble_of(svc) for svc in fitted])
     whole = model.proba_interval(X)
     monkeypatch.setattr("bootprob.ensemble.several_classes._AT_ONCE", 60 * 40)
     np.testing.assert_allclose(model.proba_interval(X), whole, rtol=1e-9, atol=1e-12)
@@ -223,10 +219,10 @@ def test_what_does_not_go_together_is_refused(rng):
         SeveralClasses(np.arange(3), pairs[:2])
     with pytest.raises(DataError, match=r"1 classes and 0 ensembles"):
         SeveralClasses(np.arange(1), [])
-    pairs[1].n_replicates_ = 7
+    pairs[1].n_replicates = 7
     with pytest.raises(DataError, match=r"\[7, 100\] replicates.*same bootstrap draws"):
         SeveralClasses(np.arange(3), pairs)
-    pairs[1].n_replicates_ = 100
+    pairs[1].n_replicates = 100
     model = SeveralClasses(np.arange(3), pairs)
     for method in ("wald", "venn-abers"):
         with pytest.raises(DataError, match=rf"'{method}'.*several pairs.*'corrected'"):

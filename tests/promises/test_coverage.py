@@ -15,6 +15,7 @@ from scipy.special import expit, logit, ndtri
 from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapSVC, LackOfFitWarning
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, of_votes
 from docs.studies.coverage.known_truths import COVERED
 
@@ -125,9 +126,10 @@ def test_coverage(truth, n, record):
 
 def _bounds(model, new):
     """What `proba_interval` says by every method and at every level, in one pass."""
-    scores = np.concatenate(list(model._replicate_scores(new)))
-    made, votes = model._intervals(), model.vote_proba(new)[:, 1]
-    kernel_logits = model._kernel_logits(new)
+    ensemble = ensemble_of(model)
+    scores = np.concatenate(list(ensemble.scores.of_replicates(new)))
+    made, votes = ensemble.probability_intervals, model.vote_proba(new)[:, 1]
+    kernel_logits = ensemble.kernel_logits(new)
     p = model.predict_proba(new)[:, 1]
     found = {}
     for level in LEVELS:

@@ -11,6 +11,7 @@ import torch
 from sklearn.metrics import accuracy_score
 
 from bootprob import BootstrapSVC, CostMatrix, CostSensitiveClassifier, DataError
+from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.runtime.device_rows import on_host
 
@@ -118,8 +119,8 @@ def test_rows_are_read_where_they_lie(table):
     X, latent, new = table
     model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
     given = torch.from_numpy(new)
-    assert model._rows(given).X.data_ptr() == given.data_ptr()
-    assert model._rows(Foreign(given)).X.data_ptr() == given.data_ptr()
+    assert checked_rows(model, given).tensor.data_ptr() == given.data_ptr()
+    assert checked_rows(model, Foreign(given)).tensor.data_ptr() == given.data_ptr()
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool, torch.float16])

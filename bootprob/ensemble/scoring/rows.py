@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
 
 from bootprob.exceptions import DataError
-from bootprob.preparation.standardization import LARGEST
+from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.device_rows import DeviceRows, take_rows
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
@@ -25,6 +27,8 @@ from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
 __all__ = [
     "NewRows",
+    "Rows",
+    "checked_rows",
     "model_scores",
     "model_scores_there",
     "replicate_scores",
@@ -34,7 +38,17 @@ __all__ = [
 ]
 
 
+Rows = NDArray[np.floating[Any]] | DeviceRows
+"""Rows that were checked."""
+
 _NUMBERS_AT_ONCE = {"cpu": 2**20, "cuda": 2**24}  # of rows, or scores, in a block
+
+
+def checked_rows(model: Any, X: Any) -> Rows:
+    """Rows for a fitted model as an array of numpy, or as `DeviceRows`; errors of scikit-learn."""
+    if isinstance(rows := take_rows(model, X), DeviceRows):
+        return rows
+    return np.asarray(validate_data(model, X, dtype=[np.float64, np.float32], reset=False))
 
 
 def restore_models(

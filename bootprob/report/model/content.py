@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import log_loss
-from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
+from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.metrics.intervals import (
     log_loss_difference,
@@ -73,8 +73,7 @@ def report_content(
     if not models:
         raise DataError("A report needs at least one fitted model, got none.")
     for model in models.values():
-        check_is_fitted(model)
-        model._refuse_several("reports")
+        two_class_state(model, "reports")
     first = next(iter(models.values()))
     for label, model in models.items():
         if not (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted
 
+from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import wilson_interval
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
@@ -69,8 +69,7 @@ class ScoredModel:
 
         table = model if isinstance(model, TableModel) else None
         svc = model.svc if isinstance(model, TableModel) else model
-        check_is_fitted(svc)
-        svc._refuse_several("reports")
+        two_class_state(svc, "reports")
         labels = svc.classes_.tolist() if table is None else table.target.labels
         negative, positive = map(level_text, labels)
         return cls(svc, table, negative, positive, Reference.of_model(svc))

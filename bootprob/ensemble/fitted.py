@@ -1,0 +1,38 @@
+"""What a fitted model answers with: of two classes its machines, of several all its pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bootprob.ensemble.several_classes import SeveralClasses
+from bootprob.ensemble.specs import PredictionSpec
+from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
+from bootprob.ensemble.two_classes import TwoClasses
+
+__all__ = ["ensemble_of", "two_classes_of"]
+
+
+def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
+    """What answers for a `BootstrapSVC`, by its state and its parameters as they are now.
+
+    Pairs of several classes follow the parameters of the whole model.
+    """
+    state = state_of(model)
+    if isinstance(state, TwoClassState):
+        return TwoClasses(state, PredictionSpec.of(vars(model)))
+    parameters = model.get_params(deep=False) | {"verbose": 0}
+    pairs = [pair.set_params(**parameters) for pair in state.pair_ensembles_]
+    of_pairs = [two_classes_of(pair, "pairs") for pair in pairs]
+    return SeveralClasses(state.classes_, of_pairs, model.coupling)
+
+
+def two_classes_of(model: Any, what: str) -> TwoClasses:
+    """The same of what is of two classes alone; a DataError says so of several.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+    what : str
+        What is asked for, in the plural.
+    """
+    return TwoClasses(two_class_state(model, what), PredictionSpec.of(vars(model)))

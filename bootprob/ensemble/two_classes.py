@@ -1,0 +1,237 @@
+"""What a fitted ensemble of two classes says of rows: probabilities and their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bootprob import intervals
+from bootprob.calibration import Sigmoid, VennAbers
+from bootprob.calibration.calibrated import Calibrated, both, both_intervals
+from bootprob.ensemble.scores import Scores
+from bootprob.ensemble.scoring.moments import ScoreMoments
+from bootprob.ensemble.scoring.rows import Rows
+from bootprob.ensemble.specs import PredictionSpec
+from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.ensemble.uncertainty.probability_intervals import (
+    NEEDS_REPLICATES,
+    ProbabilityIntervals,
+)
+from bootprob.ensemble.uncertainty.true_logit import TrueLogit
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu import resolve_device
+
+__all__ = ["TwoClasses"]
+
+
+@dataclass(frozen=True)
+class TwoClasses:
+    """Probabilities; `BootstrapSVC` says what its methods give. Rows come checked."""
+
+    state: TwoClassState
+    spec: PredictionSpec
+
+    @cached_property
+    def scores(self) -> Scores:
+        """What its machines say."""
+        return Scores(self.state, self.spec)
+
+    @cached_property
+    def calibrated(self) -> Calibrated:
+        """What turns scores into probabilities."""
+        state = self.state
+        return Calibrated.restore(
+            state.calibration_ or "sigmoid",
+            state.calibrator_,
+            Sigmoid(*state.sigmoid_, state.sigmoid_information_),
+            state.score_threshold_,
+            float(state.oob_counts_.mean()),
+        )
+
+    @property
+    def interval(self) -> str:
+        """Default method of intervals."""
+        return self.spec.interval
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of bootstrap samples, B."""
+        return self.state.n_replicates
+
+    @property
+    def decision_threshold(self) -> float:
+        """Probability of the second class above which it is said."""
+        return 0.5 if self.spec.calibration is None else self.calibrated.decision_threshold
+
+    def predict(self, X: Rows) -> NDArray[Any]:
+        """Classes, shape (m,)."""
+        return self._labels(self.predict_proba(X)[:, 1])
+
+    def decision_function(self, X: Rows) -> Floats:
+        """Mean scores, shape (m,)."""
+        return self.scores.mean(X)
+
+    def vote_proba(self, X: Rows) -> Floats:
+        """Shares of votes, shape (m, 2)."""
+        return self.scores.votes(X)
+
+    def predict_proba(self, X: Rows) -> Floats:
+        """Probabilities, shape (m, 2)."""
+        if self.spec.calibration is None:
+            return self.vote_proba(X)
+        return both(self.calibrated.predict(self.scores.mean(X), self._votes(X)))
+
+    def proba_interval(
+        self, X: Rows, level: float, method: str | None = None, *, clip: bool = False
+    ) -> Floats:
+        """Intervals of the probabilities, shape (m, 2, 2)."""
+        level, method = intervals.check_level(level), self.checked_method(method)
+        if method in intervals.OF_VOTES:
+            vote = self.vote_proba(X)[:, 1]
+            bounds = intervals.of_votes(vote, self.n_replicates, level, method, clip=clip)
+            return both_intervals(bounds)
+        parts = self._parts(X, level, method, of_scores=False)
+        return both_intervals(np.concatenate([part[-1] for part in parts]))
+
+    def summarize(
+        self, X: Rows, level: float, method: str, *, score_interval: bool
+    ) -> dict[str, NDArray[Any]]:
+        """Everything in one pass over the ensemble, or two where votes count."""
+        level, of_votes = intervals.check_level(level), method in intervals.OF_VOTES
+        parts = self._parts(X, level, None if of_votes else method, of_scores=score_interval)
+        score, basic, probability, interval = (
+            np.concatenate(part) for part in zip(*parts, strict=True)
+        )
+        if of_votes:
+            vote = self.vote_proba(X)[:, 1]
+            interval = intervals.of_votes(vote, self.n_replicates, level, method)
+            probability = vote if self.spec.calibration is None else probability
+        found = {
+            "probability": probability,
+            "probability_interval": interval,
+            "score": score,
+            "score_interval": basic,
+            "label": self._labels(probability),
+        }
+        if not score_interval:
+            del found["score_interval"]
+        return found
+
+    def oob_proba_interval(self, level: float, method: str | None, *, clip: bool) -> Floats:
+        """Intervals for the training rows, shape (n, 2, 2)."""
+        level, method, state = intervals.check_level(level), self.checked_method(method), self.state
+        if method in NEEDS_REPLICATES:
+            raise DataError(
+                f"method={method!r} needs all replicate scores of the training rows, which are not "
+                "kept; use 'corrected' or 'normal', or proba_interval on new rows."
+            )
+        if method in intervals.OF_PROBABILITIES:
+            moments = ScoreMoments(
+                state.oob_decision_function_,
+                state.oob_score_variance_,
+                state.oob_jackknife_variance_,
+            )
+            known = state.oob_kernel_logits_, state.oob_proba_[:, 1]
+            return both_intervals(
+                self.probability_intervals.of_moments(moments, *known, level, method)
+            )
+        with np.errstate(divide="ignore"):
+            vote, n_votes = state.oob_vote_proba_[:, 1], state.oob_counts_
+            return both_intervals(intervals.of_votes(vote, n_votes, level, method, clip=clip))
+
+    def replicate_logits(self, X: Rows) -> Floats:
+        """Logits in every replicate, scores and sigmoid resampled together, shape (m, B)."""
+        state = self.state
+        raw = [np.einsum("mrb,r->mb", s, state.weights_) for s in self.scores.of_models(X)]
+        scores = np.concatenate(raw) / state.score_scale_ + state.score_offset_
+        slope, intercept = state.sigmoid_replicates_.T
+        return slope * (scores + state.score_threshold_) + intercept
+
+    def checked_method(self, method: str | None) -> str:
+        """The method of intervals asked for, or the default; a DataError for an unknown one."""
+        method = self.interval if method is None else method
+        return intervals.check_method(method, calibrated=self.spec.calibration is not None)
+
+    @cached_property
+    def probability_intervals(self) -> ProbabilityIntervals:
+        """What intervals of probabilities are made of."""
+        state = self.state
+        counts = cache(state.bootstrap_counts)  # drawn once for all rows, if at all
+
+        def accelerations(replicates: Floats) -> Floats:
+            return intervals.acceleration(replicates, counts(), state.sample_weight_ > 0)
+
+        return ProbabilityIntervals(
+            self.calibrated,
+            TrueLogit(self.calibrated.sigmoid, *state.true_logit_.tolist()),
+            state.kernel_posterior_.get("weight", np.empty(0)),
+            state.sigmoid_replicates_,
+            state.counts_gram_,
+            cache(lambda: VennAbers.fit(*state.calibration_rows()[1:])),
+            accelerations,
+        )
+
+    def kernel_logits(self, X: Rows) -> Floats | None:
+        """Moments of the kernel's posterior, shape (m, g, 2); None for the linear kernel."""
+        state = self.state
+        if not state.kernel_posterior_:
+            return None
+        posterior = KernelPosterior(**state.kernel_posterior_)
+        new = self.scores.unmapped(X)
+        device = resolve_device(self.spec.device)
+        scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
+        found = np.empty((len(new.X), len(posterior.gamma), 2))
+        for block in row_blocks(*new.X.shape):
+            seen = new.standardized(block)
+            found[block] = posterior.moments(
+                seen / torch.as_tensor(scale, device=seen.device), device
+            )
+        return found
+
+    def _votes(self, X: Rows) -> Floats | None:
+        """Shares for the second class, where the calibrator needs them."""
+        return self.vote_proba(X)[:, 1] if self.calibrated.needs_votes else None
+
+    def _labels(self, probability: Floats) -> NDArray[Any]:
+        return self.state.classes_[(probability > self.decision_threshold).astype(int)]
+
+    def _parts(
+        self, X: Rows, level: float, method: str | None, *, of_scores: bool
+    ) -> Iterator[tuple[Floats, ...]]:
+        """Score, its basic interval, probability and its interval, some rows at a time.
+
+        An interval that is not asked for has no rows: of the score without `of_scores`, of the
+        probability without a method.
+        """
+        made, votes = self.probability_intervals, self._votes(X)
+        kernel_logits = self.kernel_logits(X) if method == "corrected" else None
+        none, done = np.zeros((0, 2)), 0
+        parts: Iterator[ScoreMoments | Floats] = self.scores.moments(X)
+        if of_scores or method in NEEDS_REPLICATES:
+            parts = self.scores.of_replicates(X)
+        for part in parts:
+            mean = part.mean if isinstance(part, ScoreMoments) else part.mean(axis=1)
+            rows = slice(done, done + len(mean))
+            done = rows.stop
+            seen = None if votes is None else votes[rows]
+            known = None if kernel_logits is None else kernel_logits[rows]
+            probability = made.calibrated.predict(mean, seen)
+            basic = interval = none
+            if isinstance(part, ScoreMoments):
+                if method is not None:
+                    interval = made.of_moments(part, known, probability, level, method)
+            else:
+                if of_scores:
+                    basic = intervals.basic(part, level)
+                if method is not None:
+                    interval = made.of_replicates(part, known, probability, level, method)
+            yield mean, basic, probability, interval
