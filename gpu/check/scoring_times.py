@@ -11,11 +11,11 @@ import torch
 
 from bootprob_gpu import FittedBatch, fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 from gpu.check.floors import Work, beside_its_floor, replicate_scores, vote_shares
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.record import Record
 from gpu.check.timing import Stopwatch, peak_bytes, summary
-from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
 __all__ = ["by_twins", "run"]
 
