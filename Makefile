@@ -22,10 +22,11 @@ test-fresh: $(TESTABLE)  ## the quick tests on other random input, which a test 
 endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q -m endurance
 
-lint: $(TESTABLE)
+lint: $(TESTABLE)  ## ruff, types, and which folder imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md and tables of others
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --durations 0 tests/promises
