@@ -140,8 +140,7 @@ def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
         "bootstrap_dual_coef_": None if dual_coef is None else dual_coef.cpu().numpy(),
         "X_fit_": None if dual_coef is None else rows,
         "certificates_": {
-            name: getattr(models, name).cpu().numpy()
-            for name in ("primal", "dual", "gap", "n_iter", "status")
+            name: values.cpu().numpy() for name, values in vars(models.certificate).items()
         },
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 __all__ = ["row_blocks"]
 
@@ -20,10 +21,9 @@ def row_blocks(n: int, numbers_per_row: int, at_once: int = 2**19) -> Iterator[s
         Numbers that such an array may hold: by default 4 MiB of float64, which a CPU's caches
         like; every single row is a block at least.
 
-    Yields
-    ------
-    slice
+    Returns
+    -------
+    iterator of slice
     """
-    size = max(1, at_once // max(1, numbers_per_row))
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))
+    starts = range(0, n, max(1, at_once // max(1, numbers_per_row)))
+    return map(slice, starts, chain(starts[1:], [n]))
