@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from bootprob.intervals import check_level
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["conformal_p_values", "prediction_sets"]
+__all__ = ["Mixture", "conformal_p_values", "p_values", "prediction_sets", "sets_of"]
 
 
 # Differences, relative to the largest score, that rounding makes: closer scores are ties.
@@ -96,8 +96,14 @@ def prediction_sets(
     >>> bool(sets[range(69), y[:69]].mean() > 0.9)
     True
     """
-    alpha = 1 - check_level(level)
+    check_level(level)
     p_values = conformal_p_values(model, X, class_conditional=class_conditional, weights=weights)
+    return sets_of(p_values, level, allow_empty=allow_empty)
+
+
+def sets_of(p_values: Floats, level: float, *, allow_empty: bool = True) -> NDArray[np.bool_]:
+    """Sets (m, K) of p-values (m, K); parameters as for `prediction_sets`."""
+    alpha = 1 - check_level(level)
     # They are multiples of 1 / (n + 1); rounding must not decide between .1 and .1.
     sets = p_values > alpha + 1e-12
     if not allow_empty:
@@ -136,16 +142,42 @@ def conformal_p_values(
     """
     ensemble, state = ensemble_of(model), state_of(model)
     members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles
-    mixtures = [_Mixture.of(member, weights) for member in members]
+    return p_values(
+        state,
+        [_Mixture.of(member, weights) for member in members],
+        checked_rows(model, X),
+        class_conditional=class_conditional,
+        rounding=_ROUNDING[model.dtype],
+    )
+
+
+def p_values(
+    state: State,
+    mixtures: Sequence[Mixture],
+    X: Rows,
+    *,
+    class_conditional: bool,
+    rounding: float = _ROUNDING["float64"],
+) -> Floats:
+    """`conformal_p_values` of checked rows, by how scores of each pair of classes are mixed."""
     known = _TrainingRows.of(state, mixtures)
-    rows = checked_rows(model, X)
-    tolerance = _ROUNDING[model.dtype] * float(np.abs(known.fit).max(initial=0.0))
+    tolerance = rounding * float(np.abs(known.fit).max(initial=0.0))
     no_better = [
         _no_better_rows(known, scores, class_conditional, tolerance)
-        for scores in zip(*(mixed.replicate_scores(rows) for mixed in mixtures), strict=True)
+        for scores in zip(*(mixed.replicate_scores(X) for mixed in mixtures), strict=True)
     ]
     n, ties = known.totals(class_conditional)
     return (1 + ties + np.concatenate(no_better)) / (n + 1)
+
+
+class Mixture(Protocol):
+    """Scores of two classes, one for each replicate."""
+
+    def replicate_scores(self, X: Rows) -> Iterator[Floats]:
+        """Of rows, in chunks (rows, B)."""
+
+    def out_of_bag_scores(self) -> Floats:
+        """Of the training rows, the mean over the replicates that left each out."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +249,7 @@ class _TrainingRows:
     never_out: NDArray[np.integer[Any]]
 
     @classmethod
-    def of(cls, state: State, mixtures: Sequence[_Mixture]) -> Self:
+    def of(cls, state: State, mixtures: Sequence[Mixture]) -> Self:
         outside = state.bootstrap_counts() == 0
         counted, left_out = state.sample_weight_ > 0, outside.any(axis=0)
         pairs = class_pairs(number_of_classes(len(mixtures)))

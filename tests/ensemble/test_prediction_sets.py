@@ -9,35 +9,39 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from bootprob import BootstrapSVC
-from bootprob.ensemble.conformal import conformal_p_values, prediction_sets
+from bootprob.ensemble.conformal import (
+    conformal_p_values,
+    p_values,
+    prediction_sets,
+    sets_of,
+)
 from bootprob.exceptions import DataError
 from bootprob.runtime.row_blocks import row_blocks
 
 
 class Replicates:
-    """What prediction sets see of a fitted model, with scores that are given.
+    """What p-values are made of, state and mixture in one, with scores that are given.
 
-    `X` is a column of row numbers; the score of row number x under a model is ``scores[x]``. The
+    `X` is a column of row numbers; the score of row number x in a replicate is ``scores[x]``. The
     training rows have the numbers `rows`.
     """
 
-    dtype = "float64"
-    pair_ensembles_ = ()
-
     def __init__(self, scores, y, counts, rows):
-        self.scores = scores  # (rows, R, B)
+        self.scores = scores.mean(axis=1)  # of the models alike: (rows, B)
         self.y_ = np.asarray(y)
         self.counts = counts  # (B, n)
         self.sample_weight_ = np.ones(len(y))
-        self.weights_ = np.full(scores.shape[1], 1 / scores.shape[1])
-        outside = counts.T[:, None] == 0
-        times = np.maximum(outside.sum(axis=2), 1)
-        self.oob_model_scores_ = (scores[rows] * outside).sum(axis=2) / times
+        outside = counts.T == 0
+        times = np.maximum(outside.sum(axis=1), 1)
+        self.left_out = (self.scores[rows] * outside).sum(axis=1) / times
 
     def bootstrap_counts(self):
         return self.counts
 
-    def bootstrap_scores(self, X):
+    def out_of_bag_scores(self):
+        return self.left_out
+
+    def replicate_scores(self, X):
         rows = np.asarray(X)[:, 0].astype(int)
         for start in range(0, len(rows), 7):
             yield self.scores[rows[start : start + 7]]
@@ -219,9 +223,8 @@ class TestGuarantee:
                 model = Replicates(
                     scores[:, :, without], y[others], counts[np.ix_(without, others)], others
                 )
-                p = conformal_p_values(model, numbers([new]), class_conditional=class_conditional)[
-                    0, y[new]
-                ]
+                [p] = p_values(model, [model], numbers([new]), class_conditional=class_conditional)
+                p = p[y[new]]
                 for rate in rates:
                     missed[rate][y[new]] += p <= rate + 1e-12
             for rate in rates:
@@ -239,8 +242,9 @@ class TestGuarantee:
         for constant in (0.0, 0.7, -0.7):
             model = Replicates(np.full((n + 400, 1, B), constant), y[:n], counts, np.arange(n))
             new = numbers(range(n, n + 400))
-            assert prediction_sets(model, new, 0.9, class_conditional=True).all()
-            sets = prediction_sets(model, new, 0.9)
+            of_classes = p_values(model, [model], new, class_conditional=True)
+            assert sets_of(of_classes, 0.9).all()
+            sets = sets_of(p_values(model, [model], new, class_conditional=False), 0.9)
             assert (sets == sets[0]).all()
             # The class on the wrong side is left out only where it is rare enough.
             share = (y[:n] == (constant < 0)).mean()
