@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import conformal_p_values
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import BootprobError
-from bootprob.intervals.levels import OF_PROBABILITIES, OF_SCORES, OF_VOTES
+from bootprob.intervals import OF_SCORES, OF_VOTES
 from bootprob.tables.model import TableModel
 from bootprob_gpu import InputError
 from mixed_tables import credit_table

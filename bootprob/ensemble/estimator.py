@@ -22,10 +22,15 @@ from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
-from bootprob.ensemble.state import TwoClassState, documented, state_of
+from bootprob.ensemble.state import TwoClassState, documented, filled, state_of
 from bootprob.ensemble.two_classes import TwoClasses
+from bootprob.ensemble.uncertainty.probability_intervals import (
+    METHODS,
+    OF_PROBABILITIES,
+    check_method,
+)
 from bootprob.ensemble.weighting import accuracy_weights
-from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, check_method
+from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
 from bootprob.metrics.lack_of_fit import warn_of_lack_of_fit
 from bootprob.preparation.feature_map import warn_of_coarse_map
@@ -476,23 +481,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         method : str, optional
             Default: the parameter `interval`. What each covers was measured: docs/intervals.md.
 
-            - "corrected": meant to contain the true probability ``P(y | x)`` with the stated
-              confidence, also of rows where it is small or large. Linear kernels: normal on the
-              logit, corrected for what the noise of the scores does to logits
-              (`bootprob.ensemble.uncertainty.true_logit`). RBF kernels, which smooth more than
-              resampling shows: the posterior of a Gaussian process of the same kernel
-              (`bootprob.ensemble.uncertainty.kernel_posterior`).
-            - "normal": normal on the logit around `predict_proba`, with the variance of the
-              replicates plus that of the calibrator.
-            - "jackknife": the same with the infinitesimal jackknife's variance of the mean.
-            - "percentile", "basic" and "bca": of the calibrated replicates, on the logit; score
-              and calibrator are resampled together.
-            - "venn-abers": from ``p₀`` to ``p₁``, whatever the level. One of them is calibrated;
-              it is no confidence interval.
-            - "wald": thesis (3.5) around `vote_proba`. It measures the Monte-Carlo noise of B
-              draws and nothing else. Its width is the same for every row, also where all votes
-              fall on one side (it uses the largest variance, ¼), and its bounds pass 0 and 1.
-            - "wilson": Wilson's interval around `vote_proba`; measures the same noise.
+            (methods)
         clip : bool, default False
             Cut the bounds of "wald" at 0 and 1; the others never pass them.
 
@@ -727,7 +716,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         return check_method(method, calibrated=self.calibration is not None)
 
     def _warn_of_doubts(self, method: str) -> None:
-        if method in OF_PROBABILITIES and method != "venn-abers":
+        if method in METHODS and METHODS[method].of_confidence:
             warn_of_lack_of_fit(self.lack_of_fit_)
 
     def _hyperplane(self, attribute: str) -> tuple[Floats, float]:
@@ -771,3 +760,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
 if BootstrapSVC.__doc__ is not None:  # python -OO has none
     BootstrapSVC.__doc__ = documented(BootstrapSVC.__doc__)
+    _answer: Any = BootstrapSVC.proba_interval
+    _answer.__doc__ = filled(
+        _answer.__doc__,
+        "(methods)",
+        [
+            f'- "{name}": {" ".join(each.doc.split())}'
+            for name, each in (METHODS | VOTE_INTERVALS).items()
+        ],
+    )

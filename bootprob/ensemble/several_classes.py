@@ -38,6 +38,7 @@ from bootprob.calibration.coupling import (
     coupling_derivative,
     number_of_classes,
 )
+from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES, check_level, separated
 from bootprob.runtime.arrays import Floats
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 
-_NOT_COUPLED = (*OF_VOTES, "venn-abers")
+_NOT_COUPLED = {*OF_VOTES, *(name for name, each in METHODS.items() if not each.of_confidence)}
 _AT_ONCE = 2**23  # numbers in the replicate logits of a block of rows
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ __all__ = [
     "TwoClassState",
     "declared",
     "documented",
+    "filled",
     "state_of",
     "two_class_state",
 ]
@@ -442,15 +443,38 @@ def documented(text: str) -> str:
     text : str
         With a line of its own, ``(fitted state)``, for the attributes declared here.
     """
-    line = next(line for line in text.splitlines() if line.strip() == "(fitted state)")
-    entries = "\n".join(_entry(name, each) for name, each in declared().items())
-    return text.replace(line, textwrap.indent(entries, line[: -len(line.lstrip())]))
+    entries = [f"{name} : {_shown(each)}\n{each.doc}" for name, each in declared().items()]
+    return filled(text, "(fitted state)", entries)
 
 
-def _entry(name: str, attribute: Attribute) -> str:
-    whole = re.sub("``.*?``", lambda code: code[0].replace(" ", "\xa0"), attribute.doc)
-    lines = [line.replace("\xa0", " ") for line in textwrap.wrap(whole, 92, break_on_hyphens=False)]
-    return "\n    ".join([f"{name} : {_shown(attribute)}", *lines])
+def filled(text: str, place: str, entries: Iterable[str]) -> str:
+    """Put entries where a docstring has a line for them.
+
+    Parameters
+    ----------
+    text : str
+    place : str
+        The line.
+    entries : iterable of str
+        Lines, the last of which is wrapped; all but the first are indented.
+    """
+    line = next(line for line in text.splitlines() if line.strip() == place)
+    indent = line[: -len(line.lstrip())]
+    return text.replace(line, "\n".join(_wrapped(each, indent) for each in entries))
+
+
+def _wrapped(entry: str, indent: str) -> str:
+    *first, last = entry.split("\n", 1)
+    inner = indent + ("    " if first else "  ")
+    whole = re.sub("``.*?``", lambda code: code[0].replace(" ", "\xa0"), " ".join(last.split()))
+    lines = textwrap.wrap(
+        whole,
+        100,
+        initial_indent=inner if first else indent,
+        subsequent_indent=inner,
+        break_on_hyphens=False,
+    )
+    return "\n".join([*(indent + each for each in first), *lines]).replace("\xa0", " ")
 
 
 def _shown(attribute: Attribute) -> str:

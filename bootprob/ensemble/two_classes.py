@@ -22,7 +22,9 @@ from bootprob.ensemble.state import TwoClassState
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.ensemble.uncertainty.probability_intervals import (
     NEEDS_REPLICATES,
+    OF_PROBABILITIES,
     ProbabilityIntervals,
+    check_method,
 )
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
 from bootprob.exceptions import DataError
@@ -134,7 +136,7 @@ class TwoClasses:
                 f"method={method!r} needs all replicate scores of the training rows, which are not "
                 "kept; use 'corrected' or 'normal', or proba_interval on new rows."
             )
-        if method in intervals.OF_PROBABILITIES:
+        if method in OF_PROBABILITIES:
             moments = ScoreMoments(
                 state.oob_decision_function_,
                 state.oob_score_variance_,
@@ -159,7 +161,7 @@ class TwoClasses:
     def checked_method(self, method: str | None) -> str:
         """The method of intervals asked for, or the default; a DataError for an unknown one."""
         method = self.interval if method is None else method
-        return intervals.check_method(method, calibrated=self.spec.calibration is not None)
+        return check_method(method, calibrated=self.spec.calibration is not None)
 
     @cached_property
     def probability_intervals(self) -> ProbabilityIntervals:

@@ -8,11 +8,8 @@ from bootprob.intervals.jackknife import (
     jackknife_variance,
 )
 from bootprob.intervals.levels import (
-    OF_PROBABILITIES,
     OF_SCORES,
-    OF_VOTES,
     check_level,
-    check_method,
     check_score_method,
     normal_quantile,
     separated,
@@ -20,10 +17,9 @@ from bootprob.intervals.levels import (
 )
 from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import basic, bca, percentile, studentised
-from bootprob.intervals.votes import of_votes, wald, wilson
+from bootprob.intervals.votes import OF_VOTES, of_votes, wald, wilson
 
 __all__ = [
-    "OF_PROBABILITIES",
     "OF_SCORES",
     "OF_VOTES",
     "acceleration",
@@ -32,7 +28,6 @@ __all__ = [
     "basic",
     "bca",
     "check_level",
-    "check_method",
     "check_score_method",
     "counts_gram",
     "jackknife_variance",

@@ -12,22 +12,16 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
 __all__ = [
-    "OF_PROBABILITIES",
     "OF_SCORES",
-    "OF_VOTES",
     "check_level",
-    "check_method",
     "check_score_method",
+    "listed",
     "normal_quantile",
     "separated",
     "student_quantile",
 ]
 
 
-OF_PROBABILITIES = (
-    "corrected", "normal", "jackknife", "percentile", "basic", "bca", "venn-abers",
-)  # fmt: skip
-OF_VOTES = ("wald", "wilson")
 OF_SCORES = ("basic", "percentile", "bca", "studentised")
 
 
@@ -38,29 +32,10 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-def check_method(method: str, *, calibrated: bool) -> str:
-    """Check the name of an interval for probabilities.
-
-    Parameters
-    ----------
-    method : str
-    calibrated : bool
-        Whether the probabilities are calibrated; intervals of such need that.
-    """
-    if method not in OF_PROBABILITIES + OF_VOTES:
-        raise DataError(f"method is {method!r}; give {_listed(OF_PROBABILITIES + OF_VOTES)}.")
-    if method in OF_PROBABILITIES and not calibrated:
-        raise DataError(
-            f"method={method!r} describes calibrated probabilities, and this model has "
-            "calibration=None; use 'wald' or 'wilson', or fit with calibration='sigmoid'."
-        )
-    return method
-
-
 def check_score_method(method: str) -> str:
     """Check the name of an interval for scores."""
     if method not in OF_SCORES:
-        raise DataError(f"method is {method!r}; give {_listed(OF_SCORES)}.")
+        raise DataError(f"method is {method!r}; give {listed(OF_SCORES)}.")
     return method
 
 
@@ -87,6 +62,7 @@ def separated(bounds: Floats) -> Floats:
     )
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """Names for a message, the last after "or"."""
     *first, last = [repr(name) for name in names]
     return f"{', '.join(first)} or {last}"

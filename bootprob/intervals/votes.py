@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.intervals.levels import normal_quantile
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["of_votes", "wald", "wilson"]
+__all__ = ["OF_VOTES", "VOTE_INTERVALS", "of_votes", "wald", "wilson"]
 
 Votes = NDArray[np.floating] | NDArray[np.integer] | int
 
@@ -16,10 +19,8 @@ Votes = NDArray[np.floating] | NDArray[np.integer] | int
 def of_votes(
     vote: Floats, n_votes: Votes, level: float, method: str, *, clip: bool = False
 ) -> Floats:
-    """Interval of a vote share by "wald" or "wilson", shape (n, 2)."""
-    if method == "wald":
-        return wald(vote, n_votes, level, clip=clip)
-    return wilson(vote, n_votes, level)
+    """Interval of a vote share by one of `VOTE_INTERVALS`, shape (n, 2)."""
+    return VOTE_INTERVALS[method].bounds(vote, n_votes, level, clip=clip)
 
 
 def wald(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) -> Floats:
@@ -48,8 +49,10 @@ def wald(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) -> F
     return np.clip(bounds, 0.0, 1.0) if clip else bounds
 
 
-def wilson(vote: Floats, n_votes: Votes, level: float) -> Floats:
+def wilson(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) -> Floats:
     """Wilson's score interval of a vote share, shape (n, 2); parameters as for `wald`.
+
+    There is nothing to clip.
 
     E. B. Wilson, J. American Statistical Association 22 (1927) 209–212.
     """
@@ -58,3 +61,25 @@ def wilson(vote: Floats, n_votes: Votes, level: float) -> Floats:
     spread = np.sqrt(vote * (1 - vote) / n_votes + z2 / (4 * np.square(n_votes)))
     half = np.sqrt(z2) * spread / (1 + z2 / n_votes)
     return np.stack([center - half, center + half], axis=-1)
+
+
+@dataclass(frozen=True)
+class VoteInterval:
+    """A formula, and what the documentation of `BootstrapSVC` says of it."""
+
+    bounds: Callable[..., Floats]
+    doc: str
+
+
+VOTE_INTERVALS = {
+    "wald": VoteInterval(
+        wald,
+        """thesis (3.5) around `vote_proba`. It measures the Monte-Carlo noise of B draws and
+        nothing else. Its width is the same for every row, also where all votes fall on one side
+        (it uses the largest variance, ¼), and its bounds pass 0 and 1.""",
+    ),
+    "wilson": VoteInterval(
+        wilson, "Wilson's interval around `vote_proba`; measures the same noise."
+    ),
+}
+OF_VOTES = tuple(VOTE_INTERVALS)

@@ -14,8 +14,8 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import DataError
-from bootprob.intervals import OF_PROBABILITIES
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
 from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from bootprob import BootstrapSVC, DataError
 from bootprob.calibration import CALIBRATORS, VennAbers, choose_calibration, vote_logits
-from bootprob.intervals import OF_PROBABILITIES
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.persistence.save_load import load, save
 
 QUICK = {"C": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}

@@ -13,7 +13,7 @@ from bootprob.ensemble.control.thresholds import (
     score_threshold,
 )
 from bootprob.ensemble.control.vote_thresholds import _majority
-from bootprob.intervals import OF_PROBABILITIES
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.rates import RateFloor, rate_floors
 

@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 from bootprob import BootstrapSVC, DataError
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring.out_of_bag import _alignment
-from bootprob.intervals import OF_PROBABILITIES, OF_VOTES
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
+from bootprob.intervals import OF_VOTES
 from bootprob_gpu import Status
 
 

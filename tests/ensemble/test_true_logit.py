@@ -7,8 +7,8 @@ from scipy.special import expit
 
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.calibration import Sigmoid
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
-from bootprob.intervals import OF_PROBABILITIES
 from bootprob.metrics.lack_of_fit import lack_of_fit, warn_of_lack_of_fit
 
 

@@ -16,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapSVC, LackOfFitWarning
 from bootprob.ensemble.fitted import ensemble_of
-from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, of_votes
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
+from bootprob.intervals import OF_VOTES, of_votes
 from docs.studies.coverage.known_truths import COVERED
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVELS = 200, 200, 100, (0.8, 0.9, 0.95)

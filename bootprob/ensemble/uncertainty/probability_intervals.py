@@ -13,13 +13,19 @@ from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.calibration.calibrated import CLOSEST, Calibrated
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
+from bootprob.exceptions import DataError
+from bootprob.intervals.levels import listed
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["NEEDS_REPLICATES", "ProbabilityIntervals", "logit_normal", "mean_variance"]
-
-
-NEEDS_REPLICATES = ("percentile", "basic", "bca")
-"""Methods for which the moments of the replicate scores are not enough."""
+__all__ = [
+    "METHODS",
+    "NEEDS_REPLICATES",
+    "OF_PROBABILITIES",
+    "ProbabilityIntervals",
+    "check_method",
+    "logit_normal",
+    "mean_variance",
+]
 
 _ROUNDING = 1e-9  # of a logit whose sums were taken in another order
 
@@ -94,20 +100,14 @@ class ProbabilityIntervals:
         level, method
             See `BootstrapSVC.proba_interval`.
         """
-        if method not in NEEDS_REPLICATES:
+        made = METHODS[method].of_replicates
+        if made is None:
             moments = ScoreMoments.of(scores, self.gram)
             return self.of_moments(moments, kernel_logits, probability, level, method)
         mean = scores.mean(axis=1)
         slopes, intercepts = self.sigmoid_replicates.T
         replicates = slopes * (scores + self.calibrated.threshold) + intercepts
-        center = self._sigmoid_logit(mean)
-        if method == "percentile":
-            bounds = intervals.percentile(replicates, level)
-        elif method == "basic":
-            bounds = intervals.basic(replicates, level, center)
-        else:
-            accelerations = self.accelerations(replicates)
-            bounds = intervals.bca(replicates, level, accelerations, center)
+        bounds = made(self, replicates, self._sigmoid_logit(mean), level)
         return self._probabilities(bounds, mean, probability)
 
     def of_moments(
@@ -127,25 +127,36 @@ class ProbabilityIntervals:
         kernel_logits, probability, level, method
             As for `of_replicates`.
         """
+        made = METHODS[method].of_moments
+        assert made is not None
+        return made(self, moments, kernel_logits, probability, level)
+
+    def _corrected(
+        self, moments: ScoreMoments, kernel_logits: Floats | None, probability: Floats, level: float
+    ) -> Floats:
         mean = moments.mean
-        before = mean + self.calibrated.threshold
-        if method == "venn-abers":
-            return self._opened(_logit(self.venn_abers().bounds(before)))
-        if method == "corrected" and kernel_logits is not None:
+        if kernel_logits is not None:
             bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
             sigmoid = self.calibrated.calibrator is self.calibrated.sigmoid
             reported = self._sigmoid_logit(mean) if sigmoid else _logit(probability)
             return self._opened(_around(reported, bounds))
-        if method == "corrected":
-            variance = mean_variance(moments.spread, moments.jackknife)
-            center = self.true_logit.logit(before)
-            half = self.true_logit.half_width(before, variance, level)
-            bounds = np.stack([center - half, center + half], axis=-1)
-            bounds = _around(self._sigmoid_logit(mean), bounds)
-        else:
-            variance = moments.jackknife if method == "jackknife" else moments.spread
-            bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
+        before = mean + self.calibrated.threshold
+        center = self.true_logit.logit(before)
+        variance = mean_variance(moments.spread, moments.jackknife)
+        half = self.true_logit.half_width(before, variance, level)
+        bounds = np.stack([center - half, center + half], axis=-1)
+        return self._probabilities(_around(self._sigmoid_logit(mean), bounds), mean, probability)
+
+    def _logit_normal(
+        self, mean: Floats, variance: Floats, probability: Floats, level: float
+    ) -> Floats:
+        before = mean + self.calibrated.threshold
+        bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
         return self._probabilities(bounds, mean, probability)
+
+    def _venn_abers(self, moments: ScoreMoments) -> Floats:
+        bounds = self.venn_abers().bounds(moments.mean + self.calibrated.threshold)
+        return self._opened(_logit(bounds))
 
     def _sigmoid_logit(self, mean: Floats) -> Floats:
         return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)
@@ -197,3 +208,99 @@ def logit_normal(scores: Floats, variance: Floats, sigmoid: Sigmoid, level: floa
     center = sigmoid.logit(scores)
     half = intervals.normal_quantile(level) * np.sqrt(total)
     return np.stack([center - half, center + half], axis=-1)
+
+
+@dataclass(frozen=True)
+class IntervalMethod:
+    """A method of intervals, made of the moments of the replicate scores or of themselves.
+
+    Attributes
+    ----------
+    doc : str
+        What the documentation of `BootstrapSVC` says of it.
+    of_moments : callable, optional
+        Takes `ProbabilityIntervals`, moments, kernel logits, probability and level; gives
+        probabilities.
+    of_replicates : callable, optional
+        Takes `ProbabilityIntervals`, the logits of the replicates (m, B), the logit (m,) and
+        level; gives logits.
+    of_confidence : bool
+        Whether the level moves it: others say nothing of errors, and doubts of the model do not
+        concern them.
+    """
+
+    doc: str
+    of_moments: Callable[..., Floats] | None = None
+    of_replicates: Callable[..., Floats] | None = None
+    of_confidence: bool = True
+
+
+METHODS = {
+    "corrected": IntervalMethod(
+        """meant to contain the true probability ``P(y | x)`` with the stated confidence, also of
+        rows where it is small or large. Linear kernels: normal on the logit, corrected for what
+        the noise of the scores does to logits (`bootprob.ensemble.uncertainty.true_logit`). RBF
+        kernels, which smooth more than resampling shows: the posterior of a Gaussian process of
+        the same kernel (`bootprob.ensemble.uncertainty.kernel_posterior`).""",
+        of_moments=ProbabilityIntervals._corrected,
+    ),
+    "normal": IntervalMethod(
+        """normal on the logit around `predict_proba`, with the variance of the replicates plus
+        that of the calibrator.""",
+        of_moments=lambda made, moments, _, probability, level: made._logit_normal(
+            moments.mean, moments.spread, probability, level
+        ),
+    ),
+    "jackknife": IntervalMethod(
+        "the same with the infinitesimal jackknife's variance of the mean.",
+        of_moments=lambda made, moments, _, probability, level: made._logit_normal(
+            moments.mean, moments.jackknife, probability, level
+        ),
+    ),
+    "percentile": IntervalMethod(
+        """percentiles of the calibrated replicates, on the logit; score and calibrator are
+        resampled together.""",
+        of_replicates=lambda _, replicates, center, level: intervals.percentile(replicates, level),
+    ),
+    "basic": IntervalMethod(
+        "the same, reflected at `predict_proba`.",
+        of_replicates=lambda _, replicates, center, level: intervals.basic(
+            replicates, level, center
+        ),
+    ),
+    "bca": IntervalMethod(
+        "the same, moved for bias and skewness.",
+        of_replicates=lambda made, replicates, center, level: intervals.bca(
+            replicates, level, made.accelerations(replicates), center
+        ),
+    ),
+    "venn-abers": IntervalMethod(
+        """from ``p₀`` to ``p₁``, whatever the level. One of them is calibrated; it is no confidence
+        interval.""",
+        of_moments=lambda made, moments, *_: made._venn_abers(moments),
+        of_confidence=False,
+    ),
+}
+OF_PROBABILITIES = tuple(METHODS)
+NEEDS_REPLICATES = tuple(name for name, each in METHODS.items() if each.of_replicates)
+"""Methods for which the moments of the replicate scores are not enough."""
+
+
+def check_method(method: str, *, calibrated: bool) -> str:
+    """Check the name of an interval for probabilities.
+
+    Parameters
+    ----------
+    method : str
+    calibrated : bool
+        Whether the probabilities are calibrated; intervals of such need that.
+    """
+    known = OF_PROBABILITIES + intervals.OF_VOTES
+    if method not in known:
+        raise DataError(f"method is {method!r}; give {listed(known)}.")
+    if method in OF_PROBABILITIES and not calibrated:
+        raise DataError(
+            f"method={method!r} describes calibrated probabilities, and this model has "
+            "calibration=None; use 'wald' or 'wilson', or fit with calibration='sigmoid'."
+        )
+    return method

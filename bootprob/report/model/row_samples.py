@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.ensemble.uncertainty.probability_intervals import NEEDS_REPLICATES
-from bootprob.intervals import OF_PROBABILITIES, OF_VOTES, basic
+from bootprob.ensemble.uncertainty.probability_intervals import (
+    NEEDS_REPLICATES,
+    OF_PROBABILITIES,
+)
+from bootprob.intervals import OF_VOTES, basic
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
