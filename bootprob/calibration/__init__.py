@@ -1,17 +1,22 @@
 """From out-of-bag scores and votes to probabilities."""
 
-from bootprob.calibration.beta import Beta
-from bootprob.calibration.choice import (
-    CALIBRATORS,
-    Calibrator,
-    choose_calibration,
-    held_out_losses,
-)
-from bootprob.calibration.isotonic import Isotonic
-from bootprob.calibration.replicates import sigmoid_replicates
-from bootprob.calibration.sigmoid import Sigmoid
-from bootprob.calibration.venn_abers import VennAbers
-from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid, vote_logits
+from typing import TYPE_CHECKING
+
+from bootprob.runtime.late_names import late_names
+
+if TYPE_CHECKING:
+    from bootprob.calibration.beta import Beta
+    from bootprob.calibration.choice import (
+        CALIBRATORS,
+        Calibrator,
+        choose_calibration,
+        held_out_losses,
+    )
+    from bootprob.calibration.isotonic import Isotonic
+    from bootprob.calibration.replicates import sigmoid_replicates
+    from bootprob.calibration.sigmoid import Sigmoid
+    from bootprob.calibration.venn_abers import VennAbers
+    from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid, vote_logits
 
 __all__ = [
     "CALIBRATORS",
@@ -27,3 +32,21 @@ __all__ = [
     "sigmoid_replicates",
     "vote_logits",
 ]
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "CALIBRATORS": "choice",
+        "Beta": "beta",
+        "Calibrator": "choice",
+        "Isotonic": "isotonic",
+        "ScoreAndVoteSigmoid": "votes",
+        "Sigmoid": "sigmoid",
+        "VennAbers": "venn_abers",
+        "VoteSigmoid": "votes",
+        "choose_calibration": "choice",
+        "held_out_losses": "choice",
+        "sigmoid_replicates": "replicates",
+        "vote_logits": "votes",
+    },
+)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration.beta import Beta
-from bootprob.calibration.isotonic import Isotonic
-from bootprob.calibration.sigmoid import Sigmoid
-from bootprob.calibration.venn_abers import VennAbers
-from bootprob.calibration.votes import ScoreAndVoteSigmoid, VoteSigmoid
+from bootprob.calibration.names import HOMES
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
@@ -19,12 +16,8 @@ __all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
 
 
 CALIBRATORS: dict[str, type[Calibrator]] = {
-    "sigmoid": Sigmoid,
-    "sigmoid-votes": VoteSigmoid,
-    "sigmoid-both": ScoreAndVoteSigmoid,
-    "isotonic": Isotonic,
-    "beta": Beta,
-    "venn-abers": VennAbers,
+    name: getattr(import_module(f"bootprob.calibration.{module}"), calibrator)
+    for name, (module, calibrator) in HOMES.items()
 }
 
 _FOLDS = 10

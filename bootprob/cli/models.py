@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bootprob.cli.console import metrics_table, note, rates_table
-from bootprob.cli.options import Calibration, build_estimator
+from bootprob.cli.options import build_estimator
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ def load_table_model(path: Path) -> TableModel:
     raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
 
 
-def check_all_classes(positive: str | None, calibration: Calibration | None, paper: bool) -> None:
+def check_all_classes(positive: str | None, calibration: str | None, paper: bool) -> None:
     """Refuse options that are of two classes, before anything is read."""
     if positive is not None:
         raise typer.BadParameter(
             "--all-classes and --positive contradict each other; leave one of the two out."
         )
-    if paper or calibration is Calibration.none:
+    if paper or calibration == "none":
         raise typer.BadParameter(
             "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
             "out."

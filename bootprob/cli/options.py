@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bootprob.calibration.names import CALIBRATIONS
 from bootprob.cli.control import Bound, Control, control_parameters
 
 if TYPE_CHECKING:
@@ -53,17 +54,12 @@ class FeatureMap(StrEnum):
     random_features = "random-features"
 
 
-class Calibration(StrEnum):
-    """Ways from scores to probabilities."""
-
-    sigmoid = "sigmoid"
-    sigmoid_votes = "sigmoid-votes"
-    sigmoid_both = "sigmoid-both"
-    isotonic = "isotonic"
-    beta = "beta"
-    venn_abers = "venn-abers"
-    auto = "auto"
-    none = "none"
+if TYPE_CHECKING:
+    Calibration = str
+else:
+    Calibration = StrEnum(
+        "Calibration", [(name.replace("-", "_"), name) for name in (*CALIBRATIONS, "none")]
+    )
 
 
 def _parse_gamma(text: str | None) -> str | list[float] | None:
@@ -168,7 +164,7 @@ CheckpointFolder = Annotated[
 CalibrationName = Annotated[
     Calibration | None,
     typer.Option(
-        help="How scores become probabilities. Default: sigmoid; none leaves the share of votes."
+        help="How scores become probabilities. Default: sigmoid; none leaves the share of votes.",
     ),
 ]
 Paper = Annotated[
@@ -241,19 +237,19 @@ def build_estimator(
         raise typer.BadParameter("--feature-map takes one --gamma, not a grid.")
     if n_components is not None and feature_map is None:
         raise typer.BadParameter("--n-components needs --feature-map.")
-    if paper and calibration not in (None, Calibration.none):
+    if paper and calibration not in (None, "none"):
         raise typer.BadParameter(
             f"--paper and --calibration {calibration} contradict each other: the thesis does not "
             "calibrate, its probability is the share of votes. Leave one of the two out."
         )
     steering = control_parameters(control, tpr, tnr, confidence, bound)
-    movable = (None, Calibration.sigmoid, Calibration.auto, Calibration.none)
+    movable = (None, "sigmoid", "auto", "none")
     if steering and calibration not in movable:
         raise typer.BadParameter(
             f"--calibration {calibration} lets several scores share a probability, and no "
             "threshold on it need keep a rate; use sigmoid, or none to control votes."
         )
-    votes = calibration is Calibration.none
+    votes = calibration == "none"
     given: dict[str, Any] = {
         "kernel": kernel and kernel.value,
         "n_bootstraps": n_bootstraps,
@@ -264,7 +260,7 @@ def build_estimator(
         "device": device,
         "n_jobs": jobs,
         "checkpoint": checkpoint and str(checkpoint),
-        "calibration": None if votes else calibration and calibration.value,
+        "calibration": None if votes else calibration and str(calibration),
     }
     params = {name: value for name, value in given.items() if value is not None} | steering
     if votes and not paper:  # which is made of votes as it is, with the thesis's own interval

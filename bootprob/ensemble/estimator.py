@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.coupling import Coupling
+from bootprob.calibration.names import CALIBRATIONS
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of
 from bootprob.ensemble.fitting import learn
@@ -204,7 +204,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         "weighting": [StrOptions({"accuracy", "log_loss"})],
         "standardize": [StrOptions({"bootstrap", "global"}), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "calibration": [StrOptions({*CALIBRATORS, "auto"}), None],
+        "calibration": [StrOptions(set(CALIBRATIONS)), None],
         "interval": [StrOptions({*OF_PROBABILITIES, *OF_VOTES})],
         "coupling": [StrOptions(set(get_args(Coupling)))],
         "control": [StrOptions({"threshold", "constrained"}), None],

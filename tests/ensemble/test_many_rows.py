@@ -14,7 +14,7 @@ from bootprob import BootstrapSVC
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring import out_of_bag
 from bootprob.ensemble.scoring.out_of_bag import WeighedMachines, score_out_of_bag
-from bootprob.ensemble.training import trained_ensemble
+from bootprob.ensemble.training import train
 from bootprob.preparation import standardization
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob.runtime.row_blocks import row_blocks
@@ -45,7 +45,7 @@ def small_blocks(monkeypatch):
     for module in (out_of_bag, standardization):
         monkeypatch.setattr(module, "row_blocks", partial(row_blocks, at_once=200))
     monkeypatch.setattr(standardization, "_NUMBERS_IN_CACHE", 200)
-    monkeypatch.setitem(trained_ensemble._AT_ONCE, "cpu", 200)
+    monkeypatch.setitem(train._AT_ONCE, "cpu", 200)
     for kind in out_of_bag._HELD_SCORES:
         monkeypatch.setitem(out_of_bag._HELD_SCORES, kind, 0)
 

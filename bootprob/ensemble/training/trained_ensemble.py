@@ -1,8 +1,4 @@
-"""A trained ensemble, and what the bootstrap leaves for free: sums over rows left out.
-
-Nothing of size rows × replicates × models outlives a block of replicates, and of what a block
-brings nothing of that size is made anew: it is reduced a block of rows at a time.
-"""
+"""A trained ensemble, put together from its shards."""
 
 from __future__ import annotations
 
@@ -13,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from bootprob.ensemble.training.shards import ShardResult
 from bootprob.exceptions import DataError
@@ -21,12 +16,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagSums", "TrainedEnsemble"]
-
-
-# Scores reduced at a time: below what torch splits over a CPU's threads (which would make the last
-# bits depend on their number), within its caches; enough to make launches on a GPU worth while.
-_AT_ONCE = {"cpu": 2**15 - 1, "cuda": 2**24}
+__all__ = ["TrainedEnsemble"]
 
 
 @dataclass(frozen=True)
@@ -108,53 +98,3 @@ class TrainedEnsemble:
         scores = self.score_sums[rows]
         scores /= self.n_out_of_bag[rows, None]
         return scores
-
-
-class OutOfBagSums:
-    """Votes and scores of every row under every model, summed where the row is out of bag.
-
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-        Labels, −1 or +1.
-    weight : ndarray, shape (n,)
-        Row weights for the accuracies; rows of weight 0 count nowhere.
-    n_models : int
-        R.
-    device : torch.device
-
-    Attributes
-    ----------
-    votes : Tensor of int32, shape (R, n)
-    scores : Tensor, shape (R, n)
-    """
-
-    def __init__(
-        self, y: NDArray[Any], weight: Floats, n_models: int, device: torch.device
-    ) -> None:
-        self._positive = torch.from_numpy(y > 0).to(device)
-        self._weight = torch.from_numpy(weight).to(device)
-        self.votes = torch.zeros(n_models, len(y), dtype=torch.int32, device=device)
-        self.scores = torch.zeros(n_models, len(y), dtype=torch.float64, device=device)
-
-    def add(self, scores: Tensor, outside: NDArray[np.bool_]) -> Tensor:
-        """Add some replicates, scores (b, R, n); returns their accuracies, shape (b, R)."""
-        b, R, n = scores.shape
-        correct = scores.new_zeros(b, R)
-        total = scores.new_zeros(b, 1)
-        at_once = _AT_ONCE[scores.device.type]
-        step = max(1, at_once // (R * n))
-        for start in range(0, b, step):
-            items = slice(start, min(start + step, b))
-            for rows in row_blocks(n, (items.stop - start) * R, at_once):
-                part = scores[items, :, rows]
-                inside = torch.from_numpy(outside[items, rows]).to(scores.device)
-                mass = inside * self._weight[rows]
-                above = part > 0
-                self.votes[:, rows] += (above & inside[:, None]).sum(0, dtype=torch.int32)
-                # One by one, or the last bits would depend on where blocks of replicates end.
-                for of_replicate in part * inside[:, None]:
-                    self.scores[:, rows] += of_replicate
-                correct[items] += ((above == self._positive[rows]) * mass[:, None]).sum(2)
-                total[items] += mass.sum(1, keepdim=True)
-        return correct / total
