@@ -16,8 +16,8 @@ __all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
 
 
 CALIBRATORS: dict[str, type[Calibrator]] = {
-    name: getattr(import_module(f"bootprob.calibration.{module}"), calibrator)
-    for name, (module, calibrator) in HOMES.items()
+    name: getattr(import_module(f"bootprob.calibration.{home.module}"), home.calibrator)
+    for name, home in HOMES.items()
 }
 
 _FOLDS = 10

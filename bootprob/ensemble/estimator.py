@@ -14,15 +14,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bootprob.calibration.coupling import Coupling
-from bootprob.calibration.names import CALIBRATIONS
+from bootprob.calibration.names import CALIBRATIONS, HOMES
 from bootprob.ensemble.conformal import prediction_sets
+from bootprob.ensemble.documentation import attributes, filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of
 from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
-from bootprob.ensemble.state import TwoClassState, documented, filled, state_of
+from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import (
     METHODS,
@@ -97,11 +98,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         rows of a class, as `sample_weight` does: the probabilities are those of a population in
         which the classes occur that much more often.
     calibration : str or None, default "sigmoid"
-        How `predict_proba` turns out-of-bag scores into probabilities: "sigmoid" (of the
-        mean score), "sigmoid-votes" (of the logit of the vote share), "sigmoid-both", "isotonic",
-        "beta" or "venn-abers"; "auto" chooses by out-of-bag log-loss, and takes another than the
-        sigmoid only if it is better by more than chance (see `calibration_`). None reports the
-        vote share, (3.4).
+        How `predict_proba` turns out-of-bag scores into probabilities; None reports the vote share,
+        (3.4).
+
+        (calibrations)
+        - "auto": chosen by out-of-bag log-loss; another than the sigmoid only if it is better by
+          more than chance (see `calibration_`).
     interval : str, default "corrected"
         Default method of `proba_interval`, which lists them.
     coupling : {"wu-lin-weng", "hastie-tibshirani"}, default "wu-lin-weng"
@@ -759,13 +761,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
 
 if BootstrapSVC.__doc__ is not None:  # python -OO has none
-    BootstrapSVC.__doc__ = documented(BootstrapSVC.__doc__)
+    BootstrapSVC.__doc__ = filled(BootstrapSVC.__doc__, "(fitted state)", attributes())
+    BootstrapSVC.__doc__ = filled(BootstrapSVC.__doc__, "(calibrations)", listed(HOMES))
     _answer: Any = BootstrapSVC.proba_interval
-    _answer.__doc__ = filled(
-        _answer.__doc__,
-        "(methods)",
-        [
-            f'- "{name}": {" ".join(each.doc.split())}'
-            for name, each in (METHODS | VOTE_INTERVALS).items()
-        ],
-    )
+    _answer.__doc__ = filled(_answer.__doc__, "(methods)", listed(METHODS | VOTE_INTERVALS))

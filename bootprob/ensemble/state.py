@@ -1,15 +1,14 @@
 """The fitted state of a `BootstrapSVC`: every attribute is declared here, and nowhere else.
 
-From the declarations follow what a model file holds and how it is checked (`Layout`), which
-attributes have an entry for each training row, and the section "Attributes" of the documentation
-(`documented`). `bootprob.ensemble.fitting` makes them, and `state_of` reads them of a fitted model.
+From the declarations follow what a model file holds and how it is checked
+(`bootprob.persistence.layout`), which attributes have an entry for each training row, and the
+section "Attributes" of the documentation. `bootprob.ensemble.fitting` makes the attributes, and
+`state_of` reads them of a fitted model.
 """
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,8 +28,6 @@ __all__ = [
     "State",
     "TwoClassState",
     "declared",
-    "documented",
-    "filled",
     "state_of",
     "two_class_state",
 ]
@@ -433,66 +430,3 @@ def declared(state: type[State] = TwoClassState) -> dict[str, Attribute]:
     """All attributes of models of two classes, or of several (`State`), by name."""
     found = {} if state is State else declared(State)
     return found | {name: each for name, each in vars(state).items() if isinstance(each, Attribute)}
-
-
-def documented(text: str) -> str:
-    """Put what is declared into the documentation of the estimator.
-
-    Parameters
-    ----------
-    text : str
-        With a line of its own, ``(fitted state)``, for the attributes declared here.
-    """
-    entries = [f"{name} : {_shown(each)}\n{each.doc}" for name, each in declared().items()]
-    return filled(text, "(fitted state)", entries)
-
-
-def filled(text: str, place: str, entries: Iterable[str]) -> str:
-    """Put entries where a docstring has a line for them.
-
-    Parameters
-    ----------
-    text : str
-    place : str
-        The line.
-    entries : iterable of str
-        Lines, the last of which is wrapped; all but the first are indented.
-    """
-    line = next(line for line in text.splitlines() if line.strip() == place)
-    indent = line[: -len(line.lstrip())]
-    return text.replace(line, "\n".join(_wrapped(each, indent) for each in entries))
-
-
-def _wrapped(entry: str, indent: str) -> str:
-    *first, last = entry.split("\n", 1)
-    inner = indent + ("    " if first else "  ")
-    whole = re.sub("``.*?``", lambda code: code[0].replace(" ", "\xa0"), " ".join(last.split()))
-    lines = textwrap.wrap(
-        whole,
-        100,
-        initial_indent=inner if first else indent,
-        subsequent_indent=inner,
-        break_on_hyphens=False,
-    )
-    return "\n".join([*(indent + each for each in first), *lines]).replace("\xa0", " ")
-
-
-def _shown(attribute: Attribute) -> str:
-    """The type of an attribute, as numpydoc has it."""
-    if attribute.shown:
-        return attribute.shown
-    if attribute.form is not None:
-        kind = " of int" if attribute.form.kinds == "i" else ""
-        shown = f"ndarray{kind}, shape {' or '.join(map(_axes, attribute.form.shapes))}"
-        if attribute.of_several is not None:
-            shown += f", or {_axes(attribute.of_several.shapes[0])} of several classes"
-    elif attribute.parts is not None:
-        shown = "dict of ndarray"
-    else:
-        assert attribute.kind is not None
-        shown = attribute.kind.__name__
-    return shown + (" or None" if attribute.absent == "None" else "")
-
-
-def _axes(shape: str) -> str:
-    return f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"

@@ -9,14 +9,17 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from bootprob import BootstrapSVC, DataError
+from bootprob.calibration.names import CALIBRATIONS
+from bootprob.ensemble.documentation import filled
 from bootprob.ensemble.state import (
     State,
     TwoClassState,
     declared,
-    documented,
     state_of,
     two_class_state,
 )
+from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
+from bootprob.intervals import OF_VOTES
 
 QUICK = {"n_bootstraps": 8, "C": [0.1, 1.0], "random_state": 0}
 KINDS = {
@@ -98,7 +101,18 @@ def test_parameters_are_all_documented():
 
 def test_documentation_is_as_wide_as_code():
     assert max(map(len, BootstrapSVC.__doc__.splitlines())) <= 100
-    assert documented("x\n  (fitted state)\n").count("\n  ") > 50
+    assert (
+        filled("x\n  (here)\ny", "(here)", ["a : int\nOf ``b c``."])
+        == "x\n  a : int\n      Of ``b c``.\ny"
+    )
+
+
+def test_calibrations_and_intervals_are_listed():
+    parameters = section("Parameters")
+    for name in CALIBRATIONS:
+        assert f'\n        - "{name}": ' in parameters["calibration"]
+    for name in OF_PROBABILITIES + OF_VOTES:
+        assert f'\n            - "{name}": ' in BootstrapSVC.proba_interval.__doc__
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
