@@ -18,8 +18,12 @@ from bootprob.batch_scoring.fragments import Block, Fragment, blocks_of, cut
 from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.part_files import check_schema, safe_batch, safe_schema
-from bootprob.batch_scoring.prepared_rows import PreparedRows
-from bootprob.batch_scoring.row_scoring import RowScorer, check_columns, rows_at_once
+from bootprob.batch_scoring.row_scoring import (
+    PreparedRows,
+    RowScorer,
+    check_columns,
+    rows_at_once,
+)
 from bootprob.batch_scoring.run_input import (
     append_partition,
     checked_output,

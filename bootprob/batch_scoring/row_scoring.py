@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from bootprob.batch_scoring.options import ScoringOptions
-from bootprob.batch_scoring.prepared_rows import Preparation, PreparedRows, numbers_and_bad
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import level_text
+from bootprob.runtime.arrays import Bools, Floats
+from bootprob.tables.columns import level_text, numbers_and_bad
+from bootprob.tables.encoder import EncodedRows
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
 
-__all__ = ["RowScorer", "check_columns", "result_schema", "rows_at_once", "score_batches"]
+__all__ = [
+    "PreparedRows",
+    "RowScorer",
+    "check_columns",
+    "result_schema",
+    "rows_at_once",
+    "score_batches",
+]
 
 _NO_COST = "no cost, which is a number above 0"
 _LINEAR_AT_ONCE, _OTHER_AT_ONCE = 2**16, 2**12  # rows; a block should not take more than seconds
@@ -100,6 +109,40 @@ def result_schema(
     return pa.schema([*_kept_fields(model, options, given), *_result_fields(model, options)])
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedRows:
+    """Rows as the machines take them, and those that cannot be used.
+
+    Attributes
+    ----------
+    X : ndarray, shape (m, features)
+        What `TablePreprocessor.transform` makes of them; bad cells count as missing.
+    bad : dict of str to (dict of str to ndarray of bool, shape (m,))
+        By column and by reason, the rows that cannot be used.
+    thresholds : ndarray, shape (m,), or None
+        Probability above which each row is decided positive; None for several classes.
+    """
+
+    X: Floats
+    bad: dict[str, dict[str, Bools]]
+    thresholds: Floats | None = None
+
+    @property
+    def bad_rows(self) -> Bools | None:
+        """Rows with a bad cell, shape (m,); None if there are none."""
+        masks = [mask for reasons in self.bad.values() for mask in reasons.values()]
+        return np.logical_or.reduce(masks) if masks else None
+
+    def what_is_bad(self, row: int) -> dict[str, str]:
+        """By column, what is wrong with a row."""
+        return {
+            name: reason
+            for name, reasons in self.bad.items()
+            for reason, mask in reasons.items()
+            if mask[row]
+        }
+
+
 class RowScorer:
     """A model made ready for batches of one schema.
 
@@ -121,8 +164,9 @@ class RowScorer:
         if options.costs is not None:
             options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
-        self._preparation = Preparation(model.preprocessor, model.svc.center_, model.svc.scale_)
-        needed = tuple(dict.fromkeys((*self._preparation.columns, *options.beside)))
+        svc, learnt = model.svc, model.preprocessor.encoder_
+        self._encoder = replace(learnt, center=svc.center_, scale=svc.scale_)
+        needed = tuple(dict.fromkeys((*learnt.kinds, *options.beside)))
         check_columns(needed, given.names, "The table")
         self.schema = result_schema(model, options, given)
 
@@ -130,9 +174,12 @@ class RowScorer:
         self, batch: pa.RecordBatch, tally: Tally, *, file: str | None, first: int
     ) -> PreparedRows:
         """Turn a batch into a matrix; `first` rows of its file came before."""
-        prepared = self._with_thresholds(self._preparation.of(batch), batch)
+        kinds = self._encoder.kinds
+        columns = {name: _as_series(batch[name], kind != "number") for name, kind in kinds.items()}
+        encoded = self._encoder.encode(columns, batch.num_rows, mark_bad=True)
+        prepared = self._with_thresholds(encoded, batch)
         tally.n_rows += batch.num_rows
-        tally.add_unknown(prepared.unknown)
+        tally.add_unknown(encoded.unknown)
         mask = prepared.bad_rows
         if mask is not None:
             rows = [
@@ -158,8 +205,9 @@ class RowScorer:
             ]
         return pa.RecordBatch.from_arrays([*kept, *results], schema=self.schema)
 
-    def _with_thresholds(self, prepared: PreparedRows, batch: pa.RecordBatch) -> PreparedRows:
+    def _with_thresholds(self, encoded: EncodedRows, batch: pa.RecordBatch) -> PreparedRows:
         """Add what costs say, of two classes; a row whose cost is none is a bad one."""
+        prepared = PreparedRows(encoded.X, encoded.bad)
         if len(self._names) > 2:
             return prepared
         costs, m = self._options.costs, batch.num_rows
@@ -167,9 +215,10 @@ class RowScorer:
             return replace(prepared, thresholds=np.full(m, self._svc.decision_threshold_))
         values, bad = {}, dict(prepared.bad)
         for name in costs.columns:
-            numbers, masks = numbers_and_bad(batch[name].to_pandas(), name)
+            numbers, cells = numbers_and_bad(batch[name].to_pandas(), name)
             unusable = costs.unusable(numbers)
-            known = np.logical_or.reduce([*masks.values(), np.zeros(m, dtype=bool)])
+            known = np.logical_or.reduce([*(each.rows for each in cells), np.zeros(m, dtype=bool)])
+            masks = {each.reason: each.rows for each in cells}
             if (unusable & ~known).any():
                 masks[_NO_COST] = unusable & ~known
             if masks:
@@ -211,6 +260,16 @@ def check_columns(wanted: Sequence[str], given: Sequence[str], what: str) -> Non
     twice = [repr(name) for name in wanted if list(given).count(name) > 1]
     if twice:
         raise DataError(f"{what} has several columns named {', '.join(twice)}; rename them.")
+
+
+def _as_series(column: pa.Array, is_category: bool) -> pd.Series:
+    """A column as the encoder takes it, with text as codes: levels are looked up once each."""
+    kind = column.type
+    if is_category and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        column = column.dictionary_encode()
+    elif is_category and pa.types.is_dictionary(kind) and column.dictionary.null_count:
+        column = column.dictionary_decode().dictionary_encode()
+    return column.to_pandas()
 
 
 def _kept_fields(

@@ -135,7 +135,7 @@ class Answering:
     def _records(self, body: bytes) -> tuple[Floats, _Wanted]:
         """Rows of a request with records, and what it wants to know of them."""
         request, values = self._record_form.read(parse_json(body, self.limits))
-        X = self.served.columns.encode(values, len(request.records))
+        X = self.served.columns.encoder.encode(values, len(request.records)).X
         thresholds = self.served.thresholds(values, len(X))
         return self._checked(X), _Wanted(request.level, thresholds)
 

@@ -38,5 +38,5 @@ def infer_example(columns: Columns) -> dict[str, Any]:
 def _value(columns: Columns, name: str) -> float | str | bool:
     if name in columns.costs:
         return 1.0
-    fill = columns.fills.get(name, 0.0)
+    fill = columns.encoder.fills.get(name, 0.0)
     return fill == "True" if columns.kinds[name] == "boolean" else fill

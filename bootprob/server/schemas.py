@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from bootprob.server.columns import Columns
-from bootprob.tables.columns import LARGEST
+from bootprob.tables.columns import LARGEST_CELL
 
 __all__ = [
     "UNKNOWN_KEY",
@@ -44,8 +44,10 @@ UNKNOWN_KEY = "extra_forbidden"  # pydantic's own name of this error
 Level = Annotated[
     float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")
 ]
-Cost = Annotated[float, Field(strict=True, gt=0, le=LARGEST, allow_inf_nan=False)]
-Number = Annotated[float, Field(strict=True, ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
+Cost = Annotated[float, Field(strict=True, gt=0, le=LARGEST_CELL, allow_inf_nan=False)]
+Number = Annotated[
+    float, Field(strict=True, ge=-LARGEST_CELL, le=LARGEST_CELL, allow_inf_nan=False)
+]
 Size = Annotated[int, Field(ge=0, le=2**31)]
 Category = (
     Annotated[str, Field(strict=True)]

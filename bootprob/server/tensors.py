@@ -18,7 +18,7 @@ from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
 from bootprob.server.schemas import InferInput
 from bootprob.server.served_model import Scores, ServedModel
-from bootprob.tables.columns import LARGEST
+from bootprob.tables.columns import LARGEST_CELL
 
 __all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]
 
@@ -86,7 +86,7 @@ def rows_of(
             raise RequestError(422, f"The input {name!r} must hold costs: numbers above 0.")
     if not columns.is_table:
         return _matrix(given["X"], n_rows, columns.n_features), values
-    return columns.encode(values, n_rows), values
+    return columns.encoder.encode(values, n_rows).X, values
 
 
 def _matrix(tensor: InferInput, n_rows: int, p: int) -> Floats:
@@ -146,7 +146,7 @@ def _checked(tensor: InferInput, data: list[Any], is_number: bool) -> list[Any]:
         if tensor.datatype == "FP32":
             with np.errstate(over="ignore"):  # becomes infinite and is refused
                 values = [None if value is None else float(np.float32(value)) for value in values]
-        bound = LARGEST if is_number else np.finfo(np.float64).max
+        bound = LARGEST_CELL if is_number else np.finfo(np.float64).max
         if not all(abs(value) <= bound for value in values if value is not None):
             raise RequestError(422, f"The input {tensor.name!r} has numbers that are too large.")
     return values

@@ -8,21 +8,42 @@ came from.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Bools, Floats
 
-__all__ = ["LARGEST", "Kind", "as_levels", "as_numbers", "column_kind", "level_text", "name_rows"]
+__all__ = [
+    "LARGEST_CELL",
+    "BadCells",
+    "Kind",
+    "as_levels",
+    "as_numbers",
+    "category_text",
+    "codes_and_levels",
+    "column_kind",
+    "level_text",
+    "name_rows",
+    "numbers_and_bad",
+]
 
 Kind = Literal["number", "boolean", "text"]
 
 _TIMES = {"datetime64", "datetime", "date", "time", "timedelta64", "timedelta", "period"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
-LARGEST = 1e150
+_YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
+
+LARGEST_CELL = 1e150
 """Largest number that a table may hold: sums of squares of larger ones overflow."""
+
+UNREADABLE, INFINITE, TOO_LARGE = "not a number", "infinite", "too large"
+"""Reasons for which a cell of a column of numbers cannot be used."""
 
 
 def name_rows(mask: np.ndarray, at_most: int = 5) -> str:
@@ -95,7 +116,7 @@ def _no_times(name: str) -> DataError:
     )
 
 
-def as_numbers(column: pd.Series, name: str) -> np.ndarray:
+def as_numbers(column: pd.Series, name: str) -> Floats:
     """Bring a column to float64, NaN where a value is missing.
 
     Parameters
@@ -114,35 +135,77 @@ def as_numbers(column: pd.Series, name: str) -> np.ndarray:
     DataError
         A value is infinite, beyond ±1e150 or text that is not a number.
     """
-    if column_kind(column, name) == "text":
-        texts = pd.Series(as_levels(column, "text"), dtype=object)
-        parsed = pd.to_numeric(texts, errors="coerce")
-        unreadable = (parsed.isna() & texts.notna()).to_numpy()
-        if unreadable.any():
-            example = texts[unreadable].iloc[0]
-            raise DataError(
-                f"Column {name!r} holds numbers in this model, but {example!r} is not a number "
-                f"({name_rows(unreadable)})."
-            )
-        values = parsed.to_numpy(dtype=np.float64)
-    else:
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    infinite = np.isinf(values)
-    if infinite.any():
-        raise DataError(
-            f"Column {name!r} is infinite in {name_rows(infinite)}; correct these values or "
-            "leave them empty."
-        )
-    too_large = np.abs(values) > LARGEST
-    if too_large.any():
-        raise DataError(
-            f"Column {name!r} holds {values[too_large][0]:.3g} in {name_rows(too_large)}, too "
-            "large to reckon with; give it in another unit or correct it."
-        )
+    values, bad = numbers_and_bad(column, name)
+    if bad:
+        raise bad[0].refusal(name)
     return values
 
 
-def as_levels(column: pd.Series, kind: Kind) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class BadCells:
+    """Cells of a column of numbers that cannot be used.
+
+    Attributes
+    ----------
+    reason : str
+        What is wrong with them, in a few words.
+    rows : ndarray of bool, shape (n,)
+        Where they are.
+    example : float or str
+        The first of them.
+    """
+
+    reason: str
+    rows: Bools
+    example: float | str
+
+    def refusal(self, name: str) -> DataError:
+        """The error that names the column and these rows."""
+        rows = name_rows(self.rows)
+        if self.reason == UNREADABLE:
+            return DataError(
+                f"Column {name!r} holds numbers in this model, but {self.example!r} is not a "
+                f"number ({rows})."
+            )
+        if self.reason == INFINITE:
+            return DataError(
+                f"Column {name!r} is infinite in {rows}; correct these values or leave them empty."
+            )
+        return DataError(
+            f"Column {name!r} holds {self.example:.3g} in {rows}, {self.reason} to reckon with; "
+            "give it in another unit or correct it."
+        )
+
+
+def numbers_and_bad(column: pd.Series, name: str) -> tuple[Floats, list[BadCells]]:
+    """The same as `as_numbers`, but what it refuses is NaN and told.
+
+    Raises
+    ------
+    DataError
+        The column holds dates, complex or nested values.
+    """
+    if column_kind(column, name) == "text":
+        texts = pd.Series(as_levels(column, "text"), dtype=object)
+        parsed = pd.to_numeric(texts, errors="coerce")
+        values = parsed.to_numpy(dtype=np.float64)
+        unreadable = (parsed.isna() & texts.notna()).to_numpy()
+        found = [(UNREADABLE, unreadable, texts.to_numpy())]
+    else:
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        found = []
+    size = np.abs(values)
+    if np.fmax.reduce(size, initial=0.0) > LARGEST_CELL:
+        infinite = np.isinf(values)
+        found.append((INFINITE, infinite, values))
+        found.append((TOO_LARGE, (size > LARGEST_CELL) & ~infinite, values))
+    bad = [BadCells(reason, rows, given[rows][0]) for reason, rows, given in found if rows.any()]
+    for each in bad:
+        values = np.where(each.rows, np.nan, values)
+    return values, bad
+
+
+def as_levels(column: pd.Series, kind: Kind) -> NDArray[np.object_]:
     """Bring a column of categories to text, NaN where a value is missing or blank.
 
     Parameters
@@ -157,14 +220,50 @@ def as_levels(column: pd.Series, kind: Kind) -> np.ndarray:
     ndarray (n,) of object
         str, or NaN.
     """
-    codes, found = pd.factorize(column.astype(object))
-    texts = [level_text(value) for value in found]
-    if kind == "boolean":
-        spelled = {"true": "True", "1": "True", "false": "False", "0": "False"}
-        texts = [spelled.get(text.casefold(), text) for text in texts]
+    codes, texts = codes_and_levels(column, kind)
     # The missing values have the code -1, which picks the NaN at the end.
     levels = np.array([text or np.nan for text in texts] + [np.nan], dtype=object)
     return levels[codes]
+
+
+def codes_and_levels(
+    column: pd.Series, kind: Kind
+) -> tuple[NDArray[np.integer[Any]], Sequence[str]]:
+    """The same as `as_levels`, each text once.
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n,)
+        The position of each row's text, -1 where a value is missing.
+    texts : sequence of str
+        Of the distinct values, which may have the same text; empty for a blank one.
+    """
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, found = column.cat.codes.to_numpy(), column.cat.categories
+    elif isinstance(column.dtype, pd.StringDtype):
+        codes, found = pd.factorize(column)
+    else:
+        codes, found = pd.factorize(column.astype(object))
+        if _may_equal_booleans(column, found):  # True would stand for 1, or 1 for True
+            texts = ["" if pd.isna(value) else category_text(value, kind) for value in column]
+            return np.arange(len(texts)), texts
+    return codes, [category_text(value, kind) for value in found]
+
+
+def _may_equal_booleans(column: pd.Series, found: Iterable[Any]) -> bool:
+    if not any(not isinstance(value, str) and value in (0, 1) for value in found):
+        return False
+    return bool(pd.api.types.infer_dtype(column, skipna=True).startswith("mixed"))
+
+
+def category_text(value: Any, kind: Kind) -> str:
+    """Text of a category in a column of a kind; empty for a blank one.
+
+    >>> [category_text(value, "boolean") for value in (1, "true", " FALSE", False, "maybe")]
+    ['True', 'True', 'False', 'False', 'maybe']
+    """
+    text = level_text(value)
+    return _YES_NO.get(text.casefold(), text) if kind == "boolean" else text
 
 
 def level_text(value: Any) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bootprob.costs.matrix import CostMatrix
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.tables.columns import LARGEST
+from bootprob.tables.columns import LARGEST_CELL
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -43,7 +43,7 @@ class MistakeCosts:
 
     def __post_init__(self) -> None:
         for what, cost in (("positive", self.false_positive), ("negative", self.false_negative)):
-            usable = bool(cost) if isinstance(cost, str) else 0 < cost <= LARGEST
+            usable = bool(cost) if isinstance(cost, str) else 0 < cost <= LARGEST_CELL
             if not usable:
                 raise DataError(
                     f"The cost of a false {what} is {cost!r}; give a number above 0 in any unit, "
@@ -82,7 +82,7 @@ class MistakeCosts:
     @staticmethod
     def unusable(values: Floats) -> NDArray[np.bool_]:
         """Which values of a column are no costs: missing, too large, or not above 0."""
-        return ~((values > 0) & (values <= LARGEST))
+        return ~((values > 0) & (values <= LARGEST_CELL))
 
     @staticmethod
     def check_model(model: BootstrapSVC) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.exceptions import DataError
 from bootprob.preparation.standardization import LARGEST
-from bootprob.tables.columns import Kind, as_levels, as_numbers, column_kind, name_rows
+from bootprob.tables.columns import (
+    Kind,
+    as_levels,
+    as_numbers,
+    column_kind,
+    name_rows,
+)
+from bootprob.tables.encoder import EncodedRows, TableEncoder
 from bootprob.tables.files import check_columns
 
 __all__ = ["TablePreprocessor"]
@@ -49,8 +52,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         The columns left out, each with the reason.
     notes_ : list of str
         Sentences on what a person should know about the table.
-    transformer_ : ColumnTransformer
-        scikit-learn's transformers at work: numbers first, then the dummies.
+    encoder_ : TableEncoder
+        What turns rows into rows of the matrix, for files and requests too.
     feature_names_in_ : ndarray of str
         All columns of the table fitted on.
     n_features_in_ : int
@@ -101,8 +104,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.notes_.append(f"Column {name!r} is left out: {reason}.")
         if not self.kinds_:
             raise DataError("No usable column is left. " + " ".join(self.notes_))
-        plain = self._plain(frame)
-        self.transformer_ = self._build("auto").fit(plain)
+        plain = self.plain(frame)
+        fills: dict[str, float | str] = {}
+        levels = {}
+        for name, kind in self.kinds_.items():
+            known = plain[name].dropna()
+            if kind == "number":
+                fills[name] = float(known.median())
+            else:
+                fills[name] = str(known.mode().iloc[0])  # of several the first in order
+                levels[name] = sorted(known.unique())
+        self.encoder_ = TableEncoder(self.kinds_, fills, levels)
         self._note_oddities(plain)
         return self
 
@@ -125,7 +137,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             Columns are missing, the table has no rows, or a number is beyond ±1e150 or unreadable.
         """
         check_is_fitted(self)
-        return np.asarray(self.transformer_.transform(self._plain(_as_frame(X))), dtype=np.float64)
+        return self._encoded(X).X
 
     def unknown_levels(self, X: pd.DataFrame) -> dict[str, dict[str, int]]:
         """Count the categories that were not there when fitting.
@@ -141,14 +153,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             For each column with unknown levels, the levels and their numbers of rows.
         """
         check_is_fitted(self)
-        plain = self._plain(_as_frame(X))
-        found = {}
-        for name, levels in self.levels_.items():
-            counts = plain[name].value_counts()
-            unknown = counts[~counts.index.isin(levels)]
-            if len(unknown):
-                found[name] = {str(level): int(count) for level, count in unknown.items()}
-        return found
+        return {
+            name: dict(sorted(found.items(), key=lambda each: -each[1]))
+            for name, found in self._encoded(X).unknown.items()
+        }
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns that `transform` returns.
@@ -171,24 +179,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     def levels_(self) -> dict[str, list[str]]:
         """The levels of every column of categories."""
         check_is_fitted(self)
-        names = self._of("boolean", "text")
-        if not names:
-            return {}
-        encoder = self.transformer_.named_transformers_["categories"][-1]
-        return {name: list(found) for name, found in zip(names, encoder.categories_, strict=True)}
+        return self.encoder_.levels
 
     @property
     def fills_(self) -> dict[str, float | str]:
         """What a missing value of every column becomes."""
         check_is_fitted(self)
-        fills: dict[str, float | str] = {}
-        if numbers := self._of("number"):
-            imputer = self.transformer_.named_transformers_["numbers"]
-            fills |= zip(numbers, map(float, imputer.statistics_), strict=True)
-        if categories := self._of("boolean", "text"):
-            imputer = self.transformer_.named_transformers_["categories"][0]
-            fills |= zip(categories, map(str, imputer.statistics_), strict=True)
-        return fills
+        return self.encoder_.fills
 
     def to_dict(self) -> dict[str, Any]:
         """Everything learnt, as plain values that JSON can hold.
@@ -244,43 +241,26 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             preprocessor.n_features_in_ = len(preprocessor.feature_names_in_)
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"The stored preprocessing is damaged: {error}.") from error
-        # One row of the fills has exactly these medians and modes, so scikit-learn's own fit
-        # restores its transformers; the levels are given.
-        row = pd.DataFrame({name: [column["fill"]] for name, column in columns.items()})
-        levels = [
-            np.array(columns[name]["levels"], dtype=object)
-            for name in preprocessor._of("boolean", "text")
-        ]
-        preprocessor.transformer_ = preprocessor._build(levels).fit(preprocessor._plain(row))
+        fills = {name: column["fill"] for name, column in columns.items()}
+        levels = {
+            name: column["levels"] for name, column in columns.items() if column["kind"] != "number"
+        }
+        preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels)
+        preprocessor.plain(pd.DataFrame([fills]))  # refuses what could not be in a table
         return preprocessor
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "transformer_")
+        return hasattr(self, "encoder_")
 
     def _of(self, *kinds: Kind) -> list[str]:
         return [name for name, kind in self.kinds_.items() if kind in kinds]
 
-    def _build(self, levels: Literal["auto"] | list[np.ndarray]) -> ColumnTransformer:
-        """Unfitted transformers, which learn the levels or are given them."""
-        numbers, categories = self._of("number"), self._of("boolean", "text")
-        steps: list[tuple[str, Any, list[str]]] = []
-        if numbers:
-            steps.append(("numbers", SimpleImputer(strategy="median"), numbers))
-        if categories:
-            modes = SimpleImputer(strategy="most_frequent")
-            dummies = OneHotEncoder(categories=levels, handle_unknown="ignore", sparse_output=False)
-            steps.append(("categories", make_pipeline(modes, dummies), categories))
-        return ColumnTransformer(steps).set_output(transform="default")
+    def plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The columns in use in canonical form: float64, or text as object, NaN where missing.
 
-    def _plain(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Keep the columns in use, in canonical form: float64, or text as object."""
-        missing = [name for name in self.kinds_ if name not in frame.columns]
-        if missing:
-            one = len(missing) == 1
-            raise DataError(
-                f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
-                f"{_listed(missing)} that the model was fitted on."
-            )
+        What is wrong with them is refused as by `transform`.
+        """
+        self._check_has_columns(frame)
         plain: dict[str, np.ndarray] = {}
         for name, kind in self.kinds_.items():
             if kind == "number":
@@ -291,6 +271,20 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return pd.DataFrame(
             {name: pd.Series(values, dtype=values.dtype) for name, values in plain.items()}
         )
+
+    def _encoded(self, X: Any) -> EncodedRows:
+        frame = _as_frame(X)
+        self._check_has_columns(frame)
+        return self.encoder_.encode({name: frame[name] for name in self.kinds_}, len(frame))
+
+    def _check_has_columns(self, frame: pd.DataFrame) -> None:
+        missing = [name for name in self.kinds_ if name not in frame.columns]
+        if missing:
+            one = len(missing) == 1
+            raise DataError(
+                f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
+                f"{_listed(missing)} that the model was fitted on."
+            )
 
     @staticmethod
     def _reason_to_drop(column: pd.Series, name: str) -> str | None:

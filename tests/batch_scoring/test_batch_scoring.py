@@ -23,7 +23,7 @@ from bootprob.batch_scoring import (
 from bootprob.batch_scoring.ahead import one_ahead
 from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
 from bootprob.batch_scoring.fragments import Fragment, blocks_of, cut
-from bootprob.batch_scoring.prepared_rows import Preparation
+from bootprob.batch_scoring.row_scoring import PreparedRows, RowScorer
 from bootprob.batch_scoring.sources import ArrowSource, ParquetSource
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, MOST_LEVELS
 from bootprob.exceptions import DataError
@@ -56,8 +56,10 @@ def _scored(model: TableModel, *batches: pa.RecordBatch, **options: object) -> p
 # -- the matrix ------------------------------------------------------------------------------------
 
 
-def _preparation(model: TableModel) -> Preparation:
-    return Preparation(model.preprocessor, model.svc.center_, model.svc.scale_)
+def _prepared(model: TableModel, batch: pa.RecordBatch) -> tuple[PreparedRows, Tally]:
+    tally = Tally()
+    scorer = RowScorer(model, ScoringOptions(bad_rows="null"), batch.schema)
+    return scorer.prepare(batch, tally, file=None, first=0), tally
 
 
 def test_the_matrix_is_that_of_transform(model: TableModel, rng: np.random.Generator) -> None:
@@ -65,9 +67,9 @@ def test_the_matrix_is_that_of_transform(model: TableModel, rng: np.random.Gener
     frame.loc[rng.random(200) < 0.1, "purpose"] = "boat"
     frame["foreign"] = frame["foreign"].map({True: "TRUE", False: " 0 "})
     frame["persons"] = frame["persons"].astype(str)
-    prepared = _preparation(model).of(_batch(frame))
+    prepared, tally = _prepared(model, _batch(frame))
     np.testing.assert_array_equal(prepared.X, model.preprocessor.transform(frame))
-    assert prepared.unknown == model.preprocessor.unknown_levels(frame)
+    assert tally.unknown_levels == model.preprocessor.unknown_levels(frame)
     assert prepared.bad == {}
     assert prepared.bad_rows is None
 
@@ -92,9 +94,9 @@ def test_every_type_becomes_the_same_matrix(
     model: TableModel, rng: np.random.Generator, change: object
 ) -> None:
     frame = change(_new_rows(rng))  # type: ignore[operator]
-    prepared = _preparation(model).of(_batch(frame))
+    prepared, tally = _prepared(model, _batch(frame))
     np.testing.assert_array_equal(prepared.X, model.preprocessor.transform(frame))
-    assert prepared.unknown == model.preprocessor.unknown_levels(frame)
+    assert tally.unknown_levels == model.preprocessor.unknown_levels(frame)
 
 
 def test_dictionaries_of_any_make(model: TableModel, rng: np.random.Generator) -> None:
@@ -103,7 +105,7 @@ def test_dictionaries_of_any_make(model: TableModel, rng: np.random.Generator) -
     made = pa.DictionaryArray.from_arrays(codes, pa.array(["A14", None, " A14"]))
     batch = _batch(frame.drop(columns="status")).append_column("status", made)
     expected = frame.assign(status=["A14", None, "A14", None, "A14", "A14"])
-    prepared = _preparation(model).of(batch)
+    prepared, _ = _prepared(model, batch)
     np.testing.assert_array_equal(prepared.X, model.preprocessor.transform(expected))
 
 

@@ -12,7 +12,6 @@ from server_clients import post, records_of
 from sklearn.datasets import load_iris
 
 from bootprob.server import Limits, create_app
-from bootprob.server.columns import Columns
 from mixed_tables import credit_table
 
 GOOD = {
@@ -57,15 +56,15 @@ def test_rows_are_encoded_as_a_data_frame_is(table_model, rng):
     ]
     for record in [*records, *odd]:
         values = {name: [value] for name, value in record.items()}
-        found = Columns.of(table_model).encode(values, 1)
+        found = table_model.preprocessor.encoder_.encode(values, 1).X
         frame = pd.DataFrame(
             {name: pd.Series(value, dtype=object) for name, value in values.items()}
         )
         np.testing.assert_array_equal(found, table_model.preprocessor.transform(frame))
-    together = Columns.of(table_model).encode(
+    together = table_model.preprocessor.encoder_.encode(
         {name: [record[name] for record in records] for name in GOOD}, len(records)
     )
-    np.testing.assert_array_equal(together, table_model.preprocessor.transform(table))
+    np.testing.assert_array_equal(together.X, table_model.preprocessor.transform(table))
 
 
 def test_columns_may_come_in_any_order_and_others_are_ignored(client):

@@ -141,7 +141,7 @@ class _Counts:
         self.rows_of: dict[str, pd.Series[Any]] = {}
 
     def add(self, frame: pd.DataFrame) -> None:
-        plain = self.preprocessor._plain(frame.rename(columns=str))
+        plain = self.preprocessor.plain(frame.rename(columns=str))
         self.n_rows += len(plain)
         for name, kind in self.preprocessor.kinds_.items():
             self.n_missing[name] += int(plain[name].isna().sum())

@@ -1,0 +1,197 @@
+"""From rows of a table to rows of the matrix: the one way for `predict`, `score` and `serve`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bootprob.preparation.standardization import LARGEST
+from bootprob.runtime.arrays import Bools, Floats
+from bootprob.tables.columns import (
+    BadCells,
+    Kind,
+    category_text,
+    codes_and_levels,
+    column_kind,
+    numbers_and_bad,
+)
+
+__all__ = ["EncodedRows", "TableEncoder"]
+
+_TOO_FAR = "too far from the training rows"
+
+Column = pd.Series | list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Rows as the machines take them.
+
+    Attributes
+    ----------
+    X : ndarray, shape (m, features)
+        A missing or bad cell counts as what fills its column's gaps, a level that the model does
+        not know is zero in all columns of its category.
+    bad : dict of str to (dict of str to ndarray of bool, shape (m,))
+        By column and by reason, the rows that cannot be used; empty where they are refused.
+    unknown : dict of str to dict of str to int
+        By column, the levels that the model does not know and their numbers of rows.
+    """
+
+    X: Floats
+    bad: dict[str, dict[str, Bools]]
+    unknown: dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoder:
+    """What was learnt of a table: kinds, what fills gaps, and levels.
+
+    Attributes
+    ----------
+    kinds : dict of str to {"number", "boolean", "text"}
+        The columns in use. In the matrix numbers come first, then a column of 0 and 1 for each
+        level of each category.
+    fills : dict of str to (float or str)
+        What a missing value becomes; a column without may have none missing.
+    levels : dict of str to list of str
+        Of the categories.
+    center, scale : ndarray, shape (features,), optional
+        What standardises the matrix. With them a number further than 1e100 scales from the centre
+        is a bad cell; without them, the machines themselves refuse it, as its square overflows.
+    """
+
+    kinds: dict[str, Kind]
+    fills: dict[str, float | str]
+    levels: dict[str, list[str]]
+    center: Floats | None = None
+    scale: Floats | None = None
+
+    @cached_property
+    def n_features(self) -> int:
+        """Columns of the matrix."""
+        return len(self.kinds) - len(self.levels) + sum(map(len, self.levels.values()))
+
+    @cached_property
+    def _first(self) -> dict[str, int]:
+        """The first feature of each column."""
+        names = [name for name in self.kinds if name not in self.levels]
+        widths = [1] * len(names) + [len(found) for found in self.levels.values()]
+        starts = np.cumsum([0, *widths]).tolist()
+        return dict(zip([*names, *self.levels], starts[:-1], strict=True))
+
+    @cached_property
+    def _fills(self) -> Floats:
+        """What a gap of each number becomes."""
+        names = [name for name in self.kinds if name not in self.levels]
+        return np.array([self.fills.get(name, np.nan) for name in names], dtype=np.float64)
+
+    @cached_property
+    def _features(self) -> dict[str, dict[str, int]]:
+        """The feature of each level of each category; of "" that of the level for gaps."""
+        found = {}
+        for name, levels in self.levels.items():
+            at = {level: self._first[name] + k for k, level in enumerate(levels)}
+            found[name] = at | {"": at[str(self.fills[name])]}
+        return found
+
+    def encode(
+        self,
+        columns: Mapping[str, Column],
+        n_rows: int,
+        *,
+        mark_bad: bool = False,
+    ) -> EncodedRows:
+        """Make the matrix.
+
+        Parameters
+        ----------
+        columns : mapping of str to Series or list, shape (m,)
+            Has all columns in use. A list holds values as JSON has them, None where one is
+            missing, and numbers of a column of numbers were checked as they were read.
+        n_rows : int
+            m.
+        mark_bad : bool, default False
+            Whether bad cells, which are text or infinity where a number belongs and numbers beyond
+            ±1e150, are marked in the result instead of refused.
+
+        Raises
+        ------
+        DataError
+            A column holds dates, complex or nested values, or bad cells are refused.
+        """
+        X = np.zeros((n_rows, self.n_features))
+        bad: dict[str, dict[str, Bools]] = {}
+        unknown: dict[str, dict[str, int]] = {}
+        rows, first = np.arange(n_rows), self._first
+        for name, kind in self.kinds.items():
+            column = columns[name]
+            if kind != "number":
+                where, texts, codes = self._places(column, name, kind)
+                known = where >= 0
+                if known.all():
+                    X[rows, where] = 1.0
+                else:
+                    X[rows[known], where[known]] = 1.0
+                    unknown[name] = _counted(texts, codes[~known])
+                continue
+            at = first[name]
+            if isinstance(column, list):
+                X[:, at] = np.array(column, dtype=np.float64)  # None becomes NaN
+                continue
+            X[:, at], cells = self._numbers(column, name, at)
+            if cells and not mark_bad:
+                raise cells[0].refusal(name)
+            if cells:
+                bad[name] = {each.reason: each.rows for each in cells}
+        numbers = X[:, : len(self._fills)]
+        gaps = np.isnan(numbers)
+        if gaps.any():
+            numbers[gaps] = self._fills[np.nonzero(gaps)[1]]
+        return EncodedRows(X, bad, unknown)
+
+    def _numbers(self, column: pd.Series, name: str, at: int) -> tuple[Floats, list[BadCells]]:
+        """Values of a column, NaN where they are missing or bad."""
+        values, bad = numbers_and_bad(column, name)
+        if self.center is None or self.scale is None:
+            return values, bad
+        center, scale = self.center[at], self.scale[at]
+        lowest = np.fmin.reduce(values, initial=np.inf)
+        highest = np.fmax.reduce(values, initial=-np.inf)
+        if max(center - lowest, highest - center) / scale > LARGEST:
+            far = np.abs(values - center) / scale > LARGEST
+            bad.append(BadCells(_TOO_FAR, far, values[far][0]))
+            values = np.where(far, np.nan, values)
+        return values, bad
+
+    def _places(
+        self, column: Column, name: str, kind: Kind
+    ) -> tuple[NDArray[np.intp], Sequence[str], NDArray[np.integer[Any]]]:
+        """The feature of each row, −1 for an unknown level; distinct texts, and that of each row.
+
+        A missing value has the code −1, which picks the level that fills gaps, at the end.
+        """
+        features = self._features[name]
+        if isinstance(column, list):
+            texts = ["" if value is None else category_text(value, kind) for value in column]
+            where = np.array([features.get(text, -1) for text in texts], dtype=np.intp)
+            return where, texts, np.arange(len(texts))
+        column_kind(column, name)  # refuses dates and nested values
+        codes, found = codes_and_levels(column, kind)
+        where = np.array([*(features.get(text, -1) for text in found), features[""]])[codes]
+        return where, found, codes
+
+
+def _counted(texts: Sequence[str], codes: NDArray[np.integer[Any]]) -> dict[str, int]:
+    """Rows of each unknown level; values that differ only by blanks are one level."""
+    found: dict[str, int] = {}
+    counts = np.bincount(codes, minlength=len(texts))
+    for at in np.flatnonzero(counts).tolist():
+        found[texts[at]] = found.get(texts[at], 0) + int(counts[at])
+    return found
