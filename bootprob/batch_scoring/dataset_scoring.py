@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bootprob.batch_scoring.ahead import one_ahead
-from bootprob.batch_scoring.csv_source import column_names
 from bootprob.batch_scoring.fragments import Block, Fragment, blocks_of, cut
 from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.options import ScoringOptions
@@ -37,6 +36,8 @@ from bootprob.batch_scoring.tally import BadRow, Tally
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
+from bootprob.tables.csv_files import separator_and_names
+from bootprob.tables.readable import readable
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -138,7 +139,9 @@ def score_dataset(
     needed = (*fitted.preprocessor.kinds_, *options.beside)
     for each in files:
         if each.path.suffix.lower() == ".csv":
-            check_columns(needed, [*column_names(each.path), *each.partition], str(each.path))
+            with readable(each.path):
+                names = [name.strip() for name in separator_and_names(each.path)[1]]
+            check_columns(needed, [*names, *each.partition], str(each.path))
     try:
         with WorkFolder.locked(target) as work:
             identity = InputIdentity(files, progress)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import torch
 
-from bootprob.batch_scoring.sources import InputFile, readable
+from bootprob.batch_scoring.sources import InputFile
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
+from bootprob.tables.readable import readable
 
 __all__ = ["InputIdentity"]
 

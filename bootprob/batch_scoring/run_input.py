@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from bootprob.batch_scoring.checked_files import checksum_of_file
-from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
+from bootprob.batch_scoring.csv_source import CsvSource
 from bootprob.batch_scoring.sources import SUFFIXES, ArrowSource, InputFile, ParquetSource, Source
 from bootprob.batch_scoring.work_folder import WorkFolder, folder_of, summary_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 from bootprob.runtime.progress import progress_bar
+from bootprob.tables.csv_pieces import CsvLayout
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel

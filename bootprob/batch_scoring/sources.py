@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bootprob.exceptions import DataError
+from bootprob.tables.readable import readable
 
 __all__ = [
     "SUFFIXES",
@@ -23,7 +23,6 @@ __all__ = [
     "ParquetSource",
     "Source",
     "find_files",
-    "readable",
 ]
 
 SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
@@ -124,24 +123,6 @@ def _partition(inside: Path) -> dict[str, str | None]:
     return {
         unquote(name): None if value == _NULL_PARTITION else unquote(value) for name, value in pairs
     }
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Turn what a damaged or foreign file raises into a `DataError` that names it."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except PermissionError:
-        raise DataError(f"{path} cannot be read: permission denied.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text; save it as CSV (UTF-8).") from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path} is empty.") from None
-    except (pa.ArrowException, pd.errors.ParserError, OSError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise DataError(f"{path} cannot be read: {reason}.") from error
 
 
 class ParquetSource:

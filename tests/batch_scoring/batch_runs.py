@@ -25,7 +25,7 @@ def saved_model(folder: Path) -> Path:
 def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 20 rows and fragments of 320."""
     monkeypatch.setattr(row_scoring, "_LINEAR_AT_ONCE", 20)
-    monkeypatch.setattr("bootprob.batch_scoring.csv_source._PIECE", 2000)
+    monkeypatch.setattr("bootprob.tables.csv_pieces._PIECE", 2000)
 
 
 def rows_of(rng: np.random.Generator, n: int) -> pd.DataFrame:

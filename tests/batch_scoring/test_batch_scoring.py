@@ -21,12 +21,13 @@ from bootprob.batch_scoring import (
     score_batches,
 )
 from bootprob.batch_scoring.ahead import one_ahead
-from bootprob.batch_scoring.csv_source import CsvLayout, CsvSource
+from bootprob.batch_scoring.csv_source import CsvSource
 from bootprob.batch_scoring.fragments import Fragment, blocks_of, cut
 from bootprob.batch_scoring.row_scoring import PreparedRows, RowScorer
 from bootprob.batch_scoring.sources import ArrowSource, ParquetSource
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, MOST_LEVELS
 from bootprob.exceptions import DataError
+from bootprob.tables.csv_pieces import CsvLayout
 from bootprob.tables.files import read_table
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -296,7 +297,7 @@ def test_fragments_cover_a_file(rng: np.random.Generator) -> None:
 def test_any_fragments_are_read_alone(
     tmp_path: Path, rng: np.random.Generator, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bootprob.batch_scoring.csv_source._PIECE", 700)
+    monkeypatch.setattr("bootprob.tables.csv_pieces._PIECE", 700)
     n = 1000
     frame = pd.DataFrame({"at": np.arange(n), "text": rng.choice(["a", "b,\n", 'c"'], n)})
     path = tmp_path / f"table{suffix}"
@@ -380,7 +381,7 @@ AWKWARD_CSV = {
 def test_csv_is_read_as_read_table_reads_it(
     tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    monkeypatch.setattr("bootprob.batch_scoring.csv_source._PIECE", int(rng.integers(40, 600)))
+    monkeypatch.setattr("bootprob.tables.csv_pieces._PIECE", int(rng.integers(40, 600)))
     path = tmp_path / "t.csv"
     text = "\n".join(AWKWARD_CSV[case]) + ("" if "no last" in case else "\n")
     path.write_bytes(("\ufeff" if rng.random() < 0.5 else "").encode() + text.encode())

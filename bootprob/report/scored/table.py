@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.tables.columns import level_text
-from bootprob.tables.files import separator_and_names
+from bootprob.tables.csv_files import csv_batches, separator_and_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -258,7 +258,8 @@ def _read(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
 
     columns = list(raw.values())
     if file.suffix.lower() == ".csv":
-        batches: Iterator[pa.RecordBatch] = _read_csv(file, raw)
+        types = {raw[key]: pa.float64() if key in _NUMBERS else pa.string() for key in raw}
+        batches: Iterator[pa.RecordBatch] = csv_batches(file, types, raw["probability"])
     elif file.suffix.lower() == ".parquet":
         # Buffered ahead, the columns would be held until the whole file is read.
         source = pq.ParquetFile(file, pre_buffer=False)
@@ -268,36 +269,6 @@ def _read(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
         batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
     for batch in batches:
         yield batch.select(columns).rename_columns(list(raw))
-
-
-def _read_csv(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """A CSV file with fixed types: no block of rows may decide that a column is another kind."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    separator, _ = separator_and_names(file)
-    decimal = "," if separator != "," and _decimal_commas(file, separator, raw) else "."
-    types = {name: pa.float64() if key in _NUMBERS else pa.string() for key, name in raw.items()}
-    yield from csv.open_csv(
-        file,
-        read_options=csv.ReadOptions(block_size=2**23),
-        parse_options=csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(
-            column_types=types,
-            include_columns=list(types),
-            strings_can_be_null=True,
-            null_values=["", "?", "NA", "NaN", "nan", "null", "NULL"],
-            decimal_point=decimal,
-        ),
-    )
-
-
-def _decimal_commas(path: Path, separator: str, raw: dict[str, str]) -> bool:
-    """Whether the first rows write 0,5 for one half."""
-    import pandas as pd
-
-    shown = pd.read_csv(path, sep=separator, usecols=[raw["probability"]], nrows=1000, dtype=str)
-    return bool(shown.iloc[:, 0].str.contains(",", regex=False, na=False).any())
 
 
 @contextmanager

@@ -1,0 +1,196 @@
+"""What a CSV file is: names, separators, decimal marks, missing values; read whole or as batches.
+
+`bootprob.tables.csv_pieces` reads files of any size by the same rules.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+import pandas as pd
+
+from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "CsvForm",
+    "TooManyCellsError",
+    "checked_names",
+    "csv_batches",
+    "read_csv",
+    "refuse_duplicates",
+    "separator_and_names",
+]
+
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_MISSING = "?"  # beside the empty cell and the marks that pandas knows
+
+
+class TooManyCellsError(ValueError):
+    """A row has more cells than the first line has names."""
+
+    def __init__(self) -> None:
+        super().__init__("rows with more cells than its first line has names")
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How the cells of a file are read.
+
+    Attributes
+    ----------
+    separator, decimal : str
+        Marks between cells and within numbers.
+    dtypes : mapping of str to type
+        Columns whose type is not found from their values, by the name as it is written.
+    columns : list of str, optional
+        Columns wanted; default all.
+    """
+
+    separator: str
+    decimal: str
+    dtypes: Mapping[str, type]
+    columns: list[str] | None = None
+
+    def read(self, source: str | os.PathLike[str] | BinaryIO) -> pd.DataFrame:
+        """Read a file, or a part of one with its line of names in front.
+
+        Raises
+        ------
+        TooManyCellsError
+            Instead of cutting cells off.
+        """
+        with warnings.catch_warnings():
+            # pandas only warns when it cuts off cells that have no column.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            try:
+                return pd.read_csv(
+                    source,
+                    sep=self.separator,
+                    decimal=self.decimal,
+                    na_values=[_MISSING],
+                    skipinitialspace=True,
+                    index_col=False,
+                    low_memory=False,  # in pieces, one column could get two kinds of values
+                    dtype=self.dtypes,
+                    usecols=self.columns,
+                )
+            except pd.errors.ParserWarning:
+                raise TooManyCellsError from None
+
+
+def read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd.DataFrame:
+    """Read a whole file; for what it may be, see `bootprob.tables.files.read_table`."""
+    separator, raw_names = checked_names(path)
+    texts = {name: str for name in raw_names if name.strip() in text_columns}
+    try:
+        frame = CsvForm(separator, ".", texts).read(path)
+        if separator != "," and _n_numeric(frame) < frame.shape[1]:
+            # "1,5" is a number where commas separate nothing, unless that costs a "1.5".
+            frame = max(frame, CsvForm(separator, ",", texts).read(path), key=_n_numeric)
+    except TooManyCellsError as error:
+        raise DataError(f"{path} has {error}.") from None
+    return frame
+
+
+def _n_numeric(frame: pd.DataFrame) -> int:
+    return sum(map(pd.api.types.is_numeric_dtype, frame.dtypes))
+
+
+def checked_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+    """`separator_and_names` of a file in which no two columns share a name.
+
+    pandas would quietly rename the second "a" to "a.1", so the line of names is looked at first.
+    """
+    separator, raw_names = separator_and_names(path)
+    refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
+    return separator, raw_names
+
+
+def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+    """Find what separates the cells of a CSV file, and the names in its first line.
+
+    `csv.Sniffer` takes any comma for the separator, also that of ``height, cm;weight, kg;sex``.
+    So the line is read with each mark, and the mark that finds most names is taken.
+
+    Raises
+    ------
+    DataError
+        It is not clear which mark separates.
+    """
+    found: dict[str, list[str]] = {}
+    for mark in _SEPARATORS:
+        header = pd.read_csv(
+            path,
+            sep=mark,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+        found[mark] = header.iloc[0].tolist()
+    # A mark that only occurs inside a quoted name leaves the quotes in the pieces.
+    whole = {mark: names for mark, names in found.items() if '"' not in "".join(names)}
+    found = whole or found
+    most = max(len(names) for names in found.values())
+    best = [mark for mark, names in found.items() if len(names) == most]
+    if most == 1:
+        if "|" in found[best[0]][0]:
+            raise DataError(f"{path} is separated by bars; save it with commas.")
+    elif len(best) > 1:
+        marks = " or ".join(_SEPARATORS[mark] for mark in best)
+        raise DataError(
+            f"{path}: whether {marks} separate the cells is not clear from the first line; "
+            "rename the columns that have such marks in their names."
+        )
+    return best[0], found[best[0]]
+
+
+def csv_batches(
+    path: str | os.PathLike[str], types: Mapping[str, pa.DataType], number: str
+) -> Iterator[pa.RecordBatch]:
+    """Read columns of known types, batch by batch: no rows may decide that one is another kind.
+
+    Parameters
+    ----------
+    path : path-like
+    types : mapping of str to pyarrow.DataType
+        By the name as it is written.
+    number : str
+        The column whose first rows tell the decimal mark.
+    """
+    import pyarrow.csv as pa_csv
+
+    separator, _ = separator_and_names(path)
+    decimal = "."
+    if separator != ",":
+        shown = pd.read_csv(path, sep=separator, usecols=[number], nrows=1000, dtype=str)
+        if shown.iloc[:, 0].str.contains(",", regex=False, na=False).any():
+            decimal = ","
+    yield from pa_csv.open_csv(
+        path,
+        read_options=pa_csv.ReadOptions(block_size=2**23),
+        parse_options=pa_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=types,
+            include_columns=list(types),
+            strings_can_be_null=True,
+            null_values=["", _MISSING, "NA", "NaN", "nan", "null", "NULL"],
+            decimal_point=decimal,
+        ),
+    )
+
+
+def refuse_duplicates(names: list[str], what: str) -> None:
+    """Raise a DataError that says of `what`, such as a file, which names it has twice."""
+    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise DataError(f"{what} has several columns named {', '.join(repeated)}; rename them.")
