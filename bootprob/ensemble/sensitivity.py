@@ -291,7 +291,7 @@ def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> Fitt
         coef=taken(models.coef),
         dual_coef=taken(models.dual_coef),
         scale=models.scale if models.scale.ndim == 1 else models.scale[items],
-        gamma=None if models.gamma is None else models.gamma.new_tensor([gamma]),
+        kernel=models.kernel.with_gamma(gamma),
         certificate=Certificate(**certificate),  # type: ignore[arg-type]
         replicates=items,
     )

@@ -21,6 +21,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from bootprob_gpu import Certificate, FittedBatch
+from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 from gpu.benchmarks.our_timing import PeakMemory
 
@@ -96,7 +97,7 @@ def _models(rng: np.random.Generator, p: int, dtype: torch.dtype) -> FittedBatch
         X=None,
         center=torch.zeros(p, dtype=torch.float64),
         scale=torch.ones(p, dtype=torch.float64),
-        gamma=None,
+        kernel=Linear(),
         certificate=Certificate(*[nothing] * 5),
         replicates=slice(0, _B),
         dtype=dtype,

@@ -5,11 +5,14 @@ labels, multiplicities and a grid, and returns coefficients with a certificate f
 """
 
 from bootprob_gpu.certificate import Certificate, Status
-from bootprob_gpu.kernels import median_gamma, scale_gamma
+from bootprob_gpu.inputs import InputError
+from bootprob_gpu.kernels.named import Kernel
+from bootprob_gpu.kernels.rbf import median_gamma, scale_gamma
 from bootprob_gpu.models import FittedBatch
-from bootprob_gpu.problem import InputError, Kernel, Problem
+from bootprob_gpu.problem import Problem
 from bootprob_gpu.scoring.model_scores import model_scores, replicate_scores, vote_shares, votes
-from bootprob_gpu.training import Solver, choose_solver, fit, iter_fit, resolve_device
+from bootprob_gpu.solvers import Solver
+from bootprob_gpu.training import choose_solver, fit, iter_fit, resolve_device
 
 __all__ = [
     "Certificate",

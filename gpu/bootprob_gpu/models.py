@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate
-from bootprob_gpu.problem import InputError
+from bootprob_gpu.inputs import InputError
+from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["FittedBatch"]
 
@@ -34,8 +35,8 @@ class FittedBatch:
         to a large offset.
     scale : Tensor, shape (p,) or (B, p)
         Scale that each replicate divides the features by.
-    gamma : Tensor, shape (G,) or None
-        Grid of γ; the models are laid out as ``r = index_of_gamma · n_C + index_of_C``.
+    kernel : KernelFunction
+        With its grid of γ; the models are laid out as ``r = index_of_gamma · n_C + index_of_C``.
     certificate : Certificate
         Objectives, gap, iterations and status of each model.
     train_scores : Tensor of float64, shape (B, R, n) or None
@@ -54,12 +55,22 @@ class FittedBatch:
     X: Tensor | None
     center: Tensor
     scale: Tensor
-    gamma: Tensor | None
+    kernel: KernelFunction
     certificate: Certificate
     replicates: slice
     train_scores: Tensor | None = None
     dtype: torch.dtype = torch.float64
     memory_limit: int | None = None
+
+    @property
+    def gamma(self) -> Tensor | None:
+        """Grid of γ, shape (G,), or None for a kernel without γ."""
+        return self.kernel.gamma
+
+    @property
+    def shares_columns(self) -> bool:
+        """Whether all replicates see a row in the same way: as linear models, or in one scale."""
+        return self.kernel.is_linear or self.scale.ndim == 1
 
     @property
     def primal(self) -> Tensor:
@@ -104,7 +115,7 @@ class FittedBatch:
             scale=first.scale
             if first.scale.ndim == 1
             else torch.cat([block.scale for block in blocks]),
-            gamma=first.gamma,
+            kernel=first.kernel,
             certificate=Certificate.concatenate([block.certificate for block in blocks]),
             replicates=slice(first.replicates.start, blocks[-1].replicates.stop),
             dtype=first.dtype,

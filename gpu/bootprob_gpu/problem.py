@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["InputError", "Kernel", "Problem"]
+from bootprob_gpu.inputs import LARGEST, InputError, finite_floats, positive_grid
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.named import Kernel, kernel_function
 
-Kernel = Literal["linear", "rbf"]
+__all__ = ["Problem"]
+
 Floats = NDArray[np.float64]
-
-LARGEST = 1e100  # numbers beyond this overflow when they are squared and summed
-
-
-class InputError(ValueError):
-    """The engine was given something that it cannot train; the message says what and why."""
 
 
 @dataclass(frozen=True, init=False)
@@ -45,23 +42,32 @@ class Problem:
         narrow one saves memory.
     C : array_like, shape (n_C,)
         The grid of C, positive.
-    kernel : {"linear", "rbf"}, default "linear"
-        ``x·z`` or ``exp(−γ ‖x − z‖²)``.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or KernelFunction, default "linear"
+        ``x·z``, ``exp(−γ ‖x − z‖²)``, ``(γ x·z + coef0)^degree``, or values that are made already:
+        then X is their (n, n) matrix for the training rows, symmetric and positive semidefinite,
+        and rows to score are their values with the training rows, (m, n).
     gamma : array_like, shape (n_gamma,), optional
-        The grid of γ, positive; required for "rbf", refused for "linear".
+        The grid of γ, positive; required for "rbf" and "poly", refused for the others.
+    degree : int, optional
+        Of "poly"; default 3.
+    coef0 : float, optional
+        Of "poly", ≥ 0; default 0.
     row_weight : array_like, shape (n,), optional
         Class weight × sample weight of each row, ≥ 0; default 1.
     upper : array_like, shape (B, R, n), optional
         Box bounds in place of the rule, ≥ 0. May be a memory map: it is read block by block.
     scale : array_like, shape (p,) or (B, p), optional
-        Replicate b sees ``x / scale_b``; default 1. A centre would change nothing: the linear
-        kernel has a free intercept and the RBF kernel sees differences only.
+        Replicate b sees ``x / scale_b``; default 1, and nothing else with "precomputed". A centre
+        would change nothing for the linear kernel, which has a free intercept, and for RBF, which
+        sees differences only; the rows of "poly" should come centred.
 
     Attributes
     ----------
+    kernel_function : KernelFunction
+        The kernel with its parameters; `kernel` is its name, and `gamma` its grid, or None.
     C_per_model, gamma_per_model : ndarray of shape (R,)
         The grid laid out model by model: ``r = index_of_gamma · n_C + index_of_C``;
-        `gamma_per_model` is None for the linear kernel.
+        `gamma_per_model` is None for a kernel without γ.
 
     Raises
     ------
@@ -73,8 +79,7 @@ class Problem:
     y: NDArray[Any]
     counts: NDArray[np.integer]
     C: Floats
-    kernel: Kernel
-    gamma: Floats | None
+    kernel_function: KernelFunction
     row_weight: Floats
     upper: NDArray[np.floating] | None
     scale: Floats
@@ -86,34 +91,32 @@ class Problem:
         counts: ArrayLike,
         C: ArrayLike,
         *,
-        kernel: Kernel = "linear",
+        kernel: Kernel | KernelFunction = "linear",
         gamma: ArrayLike | None = None,
+        degree: int | None = None,
+        coef0: float | None = None,
         row_weight: ArrayLike | None = None,
         upper: ArrayLike | None = None,
         scale: ArrayLike | None = None,
     ) -> None:
-        X = _floats(X, "X", ndim=2)
+        X = finite_floats(X, "X", ndim=2)
         n, p = X.shape
         if n == 0 or p == 0:
             raise InputError(f"X has shape {X.shape}; give at least one row and one column.")
         counts = _counts(counts, n)
         y = _labels(y, counts.shape)
-        if kernel not in ("linear", "rbf"):
-            raise InputError(f"kernel is {kernel!r}; give 'linear' or 'rbf'.")
-        C = _grid(C, "C")
-        if kernel == "linear" and gamma is not None:
-            raise InputError(
-                "gamma was given with the linear kernel, which has none; leave it out."
-            )
-        if kernel == "rbf" and gamma is None:
-            raise InputError("The RBF kernel needs gamma: give one positive number or a grid.")
-        gammas = None if gamma is None else _grid(gamma, "gamma")
-        weight = np.ones(n) if row_weight is None else _floats(row_weight, "row_weight", shape=(n,))
+        C = positive_grid(C, "C")
+        function = kernel_function(kernel, gamma, degree=degree, coef0=coef0)
+        weight = (
+            np.ones(n)
+            if row_weight is None
+            else finite_floats(row_weight, "row_weight", shape=(n,))
+        )
         if (weight < 0).any():
             raise InputError(
                 f"row_weight has a negative entry ({weight.min():g}); give weights ≥ 0."
             )
-        B, R = len(counts), len(C) * (1 if gammas is None else len(gammas))
+        B, R = len(counts), len(C) * function.n_values
         if upper is not None:
             upper = np.asanyarray(upper)
             if upper.shape != (B, R, n):
@@ -129,7 +132,12 @@ class Problem:
                     )
         if scale is None:
             scale = np.ones(p)
-        scale = _floats(scale, "scale")
+        elif not function.takes_scale:
+            raise InputError(
+                f"scale was given with the {function.name} kernel, whose columns are no features; "
+                "leave it out."
+            )
+        scale = finite_floats(scale, "scale")
         if scale.shape not in ((p,), (B, p)):
             raise InputError(
                 f"scale has shape {scale.shape}; give (p,) = {(p,)} or (B, p) = {(B, p)}."
@@ -149,11 +157,26 @@ class Problem:
             raise InputError(f"C is as small as {C.min():.1e}; give larger numbers.")
         if bound > LARGEST:
             raise InputError(f"C · counts · row_weight reaches {bound:.1e}; give smaller numbers.")
-        for name, value in (
-            ("X", X), ("y", y), ("counts", counts), ("C", C), ("kernel", kernel),
-            ("gamma", gammas), ("row_weight", weight), ("upper", upper), ("scale", scale),
-        ):  # fmt: skip
+        function.check(X, scale)
+        self._set(
+            X=X, y=y, counts=counts, C=C, kernel_function=function, row_weight=weight, upper=upper,
+            scale=scale,
+        )  # fmt: skip
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        return self.kernel_function.name
+
+    @property
+    def gamma(self) -> Floats | None:
+        """Grid of γ, shape (n_gamma,), or None for a kernel without γ."""
+        gamma = self.kernel_function.gamma
+        return None if gamma is None else gamma.numpy()
 
     @property
     def n_replicates(self) -> int:
@@ -168,11 +191,11 @@ class Problem:
     @property
     def C_per_model(self) -> Floats:  # noqa: N802
         """C of each of the R models, shape (R,)."""
-        return np.tile(self.C, 1 if self.gamma is None else len(self.gamma))
+        return np.tile(self.C, self.kernel_function.n_values)
 
     @property
     def gamma_per_model(self) -> Floats | None:
-        """γ of each of the R models, shape (R,), or None for the linear kernel."""
+        """γ of each of the R models, shape (R,), or None for a kernel without γ."""
         return None if self.gamma is None else np.repeat(self.gamma, len(self.C))
 
     @property
@@ -184,17 +207,17 @@ class Problem:
         """Some replicates as a batch of their own; all of them are this very object."""
         if replicates == slice(0, self.n_replicates):
             return self
-        return Problem(
-            self.X,
-            self.y if self.shares_labels else self.y[replicates],
-            self.counts[replicates],
-            self.C,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            row_weight=self.row_weight,
-            upper=None if self.upper is None else self.upper[replicates],
-            scale=self.scale if self.shares_scale else self.scale[replicates],
+        taken = object.__new__(Problem)  # what is checked is not checked again
+        taken._set(
+            **{field.name: getattr(self, field.name) for field in fields(self)}
+            | {
+                "y": self.y if self.shares_labels else self.y[replicates],
+                "counts": self.counts[replicates],
+                "upper": None if self.upper is None else self.upper[replicates],
+                "scale": self.scale if self.shares_scale else self.scale[replicates],
+            }
         )
+        return taken
 
     def scale_of(self, replicates: slice) -> Floats:
         """Scale of some replicates, shape (b, p)."""
@@ -220,40 +243,11 @@ class Problem:
         return self.C_per_model[None, :, None] * mass[:, None, :]
 
 
-def _floats(
-    values: ArrayLike, name: str, *, ndim: int | None = None, shape: tuple[int, ...] | None = None
-) -> Floats:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"dtype {array.dtype}")
-        array = np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not an array of real numbers ({error}).") from None
-    if ndim is not None and array.ndim != ndim:
-        raise InputError(f"{name} has shape {array.shape}; it must have {ndim} dimensions.")
-    if shape is not None and array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}; it must be {shape}.")
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = array.sum()  # needs no array of answers, unlike a look at every number
-    if not np.isfinite(total) and not np.isfinite(array).all():
-        where = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise InputError(f"{name} has NaN or infinity, first at {where}; impute or drop such rows.")
-    return array
-
-
-def _grid(values: ArrayLike, name: str) -> Floats:
-    grid = np.atleast_1d(_floats(values, name))
-    if grid.ndim != 1 or grid.size == 0 or not (grid > 0).all():
-        raise InputError(f"{name} is {grid!r}; give one or more positive numbers.")
-    return grid
-
-
 def _labels(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
     """−1 or +1, for `shape` = (B, n): float64 (n,), or in 8 bits (B, n)."""
     labels = np.asarray(values)
     if labels.dtype.kind not in "iu":
-        labels = _floats(labels, "y")
+        labels = finite_floats(labels, "y")
     if labels.shape not in (shape, shape[1:]):
         raise InputError(
             f"y has shape {labels.shape}; it must be (n,) = {shape[1:]}, or (B, n) = {shape} for "
@@ -270,7 +264,7 @@ def _counts(values: ArrayLike, n: int) -> NDArray[np.integer]:
     """Integers ≥ 0, as they come: nothing of the size of counts is made of them to check them."""
     counts = np.asarray(values)
     if counts.dtype.kind not in "iu":
-        counts = _floats(counts, "counts")
+        counts = finite_floats(counts, "counts")
     if counts.ndim != 2 or counts.shape[1] != n or len(counts) == 0:
         raise InputError(
             f"counts has shape {counts.shape}; it must be (B, n) with n = {n} and B ≥ 1."

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
-import numpy as np
 import torch
 
-from bootprob_gpu.hardware.numba_choice import numba_error, numba_loads
+from bootprob_gpu.hardware.numba_choice import numba_loads
 from bootprob_gpu.hardware.triton_choice import use_triton
+from bootprob_gpu.inputs import InputError
 from bootprob_gpu.interior_point.blocks import train_linear
 from bootprob_gpu.models import FittedBatch
-from bootprob_gpu.problem import InputError, Problem
+from bootprob_gpu.problem import Problem
 from bootprob_gpu.smo.blocks import train_dual
+from bootprob_gpu.solvers import BACK_ENDS, BackEnd, Solver
 
-__all__ = ["Solver", "choose_solver", "fit", "iter_fit", "resolve_device"]
-
-Solver = Literal[
-    "auto",
-    "interior-point",
-    "interior-point-compiled",
-    "smo-compiled",
-    "smo-batched",
-    "smo-fused",
-]
-
-_MAX_ITER = {
-    "interior-point": 100,
-    "interior-point-compiled": 100,
-    "smo-compiled": 2_000_000,
-    "smo-batched": 200_000,
-    "smo-fused": 2_000_000,
-}
+__all__ = ["choose_solver", "fit", "iter_fit", "resolve_device"]
 
 
 def fit(
@@ -56,13 +39,13 @@ def fit(
         What to train.
     solver : str, default "auto"
         "interior-point": linear kernel, float64, any device; "interior-point-compiled": the same
-        on the CPU, problem by problem. "smo-batched": both kernels, any device; "smo-compiled":
+        on the CPU, problem by problem. "smo-batched": all kernels, any device; "smo-compiled":
         the same on the CPU, path by path; "smo-fused": the same on CUDA, each path by one program
         of a Triton kernel. "auto" takes an interior point for a linear kernel with no more
         columns than rows, else SMO; compiled on the CPU where Numba can be loaded, fused on CUDA
         where triton is installed.
     tol : float, optional
-        Relative duality gap to reach; default 1e-7 for the linear kernel and 1e-6 for RBF in
+        Relative duality gap to reach; default 1e-7 for the linear kernel and 1e-6 for others in
         float64, 1e-4 in float32.
     kkt_tol : float, optional
         Stop a model also when its largest violation of the KKT conditions, ``m(a) − M(a)``, is at
@@ -137,10 +120,10 @@ def iter_fit(
         Consecutive blocks of replicates. Options are checked before this function returns.
     """
     options = Options.checked(problem, solver, tol, kkt_tol, max_iter, device, dtype, memory_limit)
-    if options.solver.startswith("interior-point"):
+    if options.back_end.is_interior_point:
         return train_linear(
             problem,
-            compiled=options.solver.endswith("-compiled"),
+            compiled=options.back_end.is_compiled,
             tol=options.tol,
             max_iter=options.max_iter,
             device=options.device,
@@ -149,7 +132,7 @@ def iter_fit(
         )
     return train_dual(
         problem,
-        solver=options.solver,
+        back_end=options.back_end,
         tol=options.tol,
         kkt_tol=options.kkt_tol,
         max_iter=options.max_iter,
@@ -167,7 +150,7 @@ def choose_solver(problem: Problem, device: torch.device) -> Solver:
     """
     n, p = problem.X.shape
     compiled = device.type == "cpu" and numba_loads()
-    if problem.kernel == "linear" and p <= n:
+    if problem.kernel_function.is_linear and p <= n:
         return "interior-point-compiled" if compiled else "interior-point"
     if compiled:
         return "smo-compiled"
@@ -178,7 +161,7 @@ def choose_solver(problem: Problem, device: torch.device) -> Solver:
 class Options:
     """The options of `fit`, checked and with their defaults filled in."""
 
-    solver: Solver
+    back_end: BackEnd
     tol: float
     kkt_tol: float | None
     max_iter: int
@@ -204,33 +187,19 @@ class Options:
             raise InputError(f"solver is {solver!r}; give one of {', '.join(get_args(Solver))}.")
         if dtype not in (torch.float32, torch.float64):
             raise InputError(f"dtype is {dtype}; give torch.float32 or torch.float64.")
-        if solver == "auto":
-            solver = choose_solver(problem, device)
-        elif solver.startswith("interior-point"):
-            if problem.kernel != "linear":
-                raise InputError("The interior point trains linear kernels only; use 'auto'.")
-            if dtype != torch.float64:
-                raise InputError(
-                    "The interior point needs float64: in float32 it fails on one problem in seven."
-                )
-        if solver.endswith("-compiled") and device.type != "cpu":
-            raise InputError(f"{solver!r} runs on the CPU only, not on {device}; use 'auto'.")
-        if solver.endswith("-compiled") and not numba_loads():
-            reason = f"{solver!r} takes Numba, which cannot be loaded; use 'auto'."
-            raise InputError(reason) from numba_error()
-        if solver == "smo-fused" and not _runs_kernels(device):
-            raise InputError(
-                f"'smo-fused' is a Triton kernel, which cannot run on {device} here; use 'auto'."
-            )
+        back_end = BACK_ENDS[choose_solver(problem, device) if solver == "auto" else solver]
+        if solver != "auto":
+            back_end.check_problem(problem, dtype)
+        back_end.check_device(device)
         if dtype == torch.float32:
-            _check_float32(problem)
+            problem.kernel_function.check_float32(problem.X, problem.scale)
         if tol is None:
-            in_float64 = 1e-7 if problem.kernel == "linear" else 1e-6
+            in_float64 = 1e-7 if problem.kernel_function.is_linear else 1e-6
             tol = in_float64 if dtype == torch.float64 else 1e-4
         if not 0 < tol < 1:
             raise InputError(f"tol is {tol!r}; give a relative duality gap between 0 and 1.")
         if kkt_tol is not None:
-            if solver.startswith("interior-point"):
+            if back_end.is_interior_point:
                 raise InputError(
                     "kkt_tol is for SMO only: an interior point has no variables at their bounds, "
                     "which the violation of the KKT conditions is about; use tol."
@@ -239,30 +208,12 @@ class Options:
                 raise InputError(f"kkt_tol is {kkt_tol!r}; give a number between 0 and 1, or None.")
             kkt_tol = float(kkt_tol)
         if max_iter is None:
-            max_iter = _MAX_ITER[solver]
+            max_iter = back_end.max_iter
         if not (max_iter >= 1 and max_iter == int(max_iter)):
             raise InputError(f"max_iter is {max_iter!r}; give a positive whole number.")
         if memory_limit is not None and not memory_limit > 0:
             raise InputError(f"memory_limit is {memory_limit!r}; give a positive number of bytes.")
-        return cls(solver, float(tol), kkt_tol, int(max_iter), device, dtype, memory_limit)
-
-
-def _runs_kernels(device: torch.device) -> bool:
-    """Whether Triton kernels run there: compiled on CUDA, interpreted on the CPU."""
-    if not use_triton(device):
-        return False
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
-
-
-def _check_float32(problem: Problem) -> None:
-    """Refuse rows whose squares float32 cannot hold."""
-    deviation = np.abs(problem.X - problem.X.mean(axis=0)).max(axis=0)
-    largest = np.square(deviation / problem.scale).sum(axis=-1).max()
-    if largest > torch.finfo(torch.float32).max / 4:
-        raise InputError(
-            f"Squared rows reach {largest:.1e}, beyond float32; standardise the columns or use "
-            "torch.float64."
-        )
+        return cls(back_end, float(tol), kkt_tol, int(max_iter), device, dtype, memory_limit)
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

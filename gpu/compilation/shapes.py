@@ -22,6 +22,7 @@ from bootprob_gpu.interior_point.triton_certificate import judge
 from bootprob_gpu.scoring.triton_votes import count_votes
 from bootprob_gpu.smo.blocks import train_dual
 from gpu.compilation.launches import Launch, noted_launches
+from bootprob_gpu.solvers import BACK_ENDS
 
 __all__ = ["JOBS", "RBF_JOBS", "all_launches"]
 
@@ -121,7 +122,7 @@ def _smo(n: int, dtype: torch.dtype, *, own_labels: bool) -> None:
             gamma=[1.0] if kernel == "rbf" else None, scale=scale,
         )  # fmt: skip
         blocks = train_dual(
-            problem, solver="smo-fused", tol=1e-3, kkt_tol=None, max_iter=1000,
+            problem, back_end=BACK_ENDS["smo-fused"], tol=1e-3, kkt_tol=None, max_iter=1000,
             device=torch.device("cpu"), dtype=dtype, memory_limit=None,
         )  # fmt: skip
         assert [block.replicates for block in blocks] == [slice(0, 2)]

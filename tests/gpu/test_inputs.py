@@ -83,7 +83,7 @@ BAD_PROBLEMS = {
     "gamma = 0": ({"kernel": "rbf", "gamma": 0.0}, r"gamma .*positive"),
     "string gamma": ({"kernel": "rbf", "gamma": "scale"}, r"gamma .*number"),
     "infinite gamma": ({"kernel": "rbf", "gamma": np.inf}, r"gamma .*infinity"),
-    "unknown kernel": ({"kernel": "poly"}, r"kernel .*'poly'.*'linear'.*'rbf'"),
+    "unknown kernel": ({"kernel": "sigmoid"}, r"kernel .*'sigmoid'.*'linear'.*'rbf'.*'poly'"),
     "unhashable kernel": ({"kernel": ["rbf"]}, r"kernel .*rbf"),
     # weights, bounds, scale
     "negative weight": ({"row_weight": with_entry(-0.5, (N,))}, r"row_weight .*-0\.5.*≥ 0"),

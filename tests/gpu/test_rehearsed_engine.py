@@ -30,11 +30,12 @@ from bootprob_gpu import (
 from bootprob_gpu.derivatives.kkt import differentiable_scores, solve_exactly
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from bootprob_gpu.interior_point import batched as interior_point
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.scoring.row_stream import blocks_on_device, blocks_on_host
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 from bootprob_gpu.smo import triton_paths as triton_smo
 
-CUDA = torch.device("cuda")
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 RBF: dict[str, Any] = {"kernel": "rbf", "gamma": [0.3, 1.0]}
 SINGLE: dict[str, Any] = {"dtype": torch.float32}
 LOOSE: dict[str, Any] = {"tol": 1e-4}  # kernels are interpreted, and every iteration takes time
@@ -141,7 +142,8 @@ def on_cpu(models: FittedBatch) -> FittedBatch:
     def moved(values: Any) -> Any:
         names = [each.name for each in fields(values)]
         here = {name: getattr(values, name) for name in names}
-        return {k: v.cpu() if isinstance(v, torch.Tensor) else v for k, v in here.items()}
+        movable = torch.Tensor, KernelFunction
+        return {k: v.to(CPU) if isinstance(v, movable) else v for k, v in here.items()}
 
     certificate = Certificate(**moved(models.certificate))
     return FittedBatch(**moved(models) | {"certificate": certificate})

@@ -20,6 +20,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows, take_rows
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, Status
+from bootprob_gpu.kernels.named import kernel_function
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
 from bootprob_gpu.scoring.model_scores import model_scores as scores_of_replicates
 from bootprob_gpu.scoring.row_stream import blocks_on_device, blocks_on_host
@@ -76,7 +77,7 @@ def restore_models(
         X=tensor(rows),
         center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
         scale=torch.from_numpy(scale).to(device),
-        gamma=tensor(gamma),
+        kernel=kernel_function("linear" if gamma is None else "rbf", gamma).to(device),
         certificate=Certificate(**{k: torch.from_numpy(v) for k, v in certificates.items()}),
         replicates=slice(0, len(intercept)),
         dtype=dtype,

@@ -219,7 +219,6 @@ class ShardResult:
             for name, each in arrays.items()
         }
         scale = problem.scale if problem.shares_scale else problem.scale[shard.replicates]
-        gamma = problem.gamma
         models = FittedBatch(
             intercept=found["intercept"],
             coef=found.get("coef"),
@@ -227,7 +226,7 @@ class ShardResult:
             X=rows if "dual_coef" in found else None,
             center=found["center"],
             scale=torch.from_numpy(scale).to(rows.device),
-            gamma=None if gamma is None else torch.from_numpy(gamma).to(rows.device),
+            kernel=problem.kernel_function.to(rows.device),
             certificate=Certificate(*(found[name] for name in _OF_CERTIFICATE)),
             replicates=shard.drawn,
             dtype=getattr(torch, recipe.dtype),

@@ -10,7 +10,7 @@ import torch
 
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.rbf import Rbf
 
 __all__ = ["KernelPosterior"]
 
@@ -82,7 +82,7 @@ class KernelPosterior:
 
 def _moments(rows: torch.Tensor, arrays: Mapping[str, torch.Tensor]) -> torch.Tensor:
     gammas, which = arrays["gamma"].unique(return_inverse=True)
-    kernel = cross_gram(rows, arrays["landmarks"], gammas)
+    kernel = Rbf(gammas).gram(rows, arrays["landmarks"])
     columns = torch.cat([torch.ones_like(kernel[..., :1]), kernel], dim=-1)  # (γ, m, l + 1)
     found = []
     for pair, gamma in enumerate(which.tolist()):

@@ -14,7 +14,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import Approximation,
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.rbf import Rbf
 
 __all__ = ["fit_kernel_posterior"]
 
@@ -116,8 +116,8 @@ class _Columns:
 
     def __init__(self, data: _Labelled, landmarks: Tensor, gamma: float) -> None:
         self.gamma, self._data, self._landmarks = float(gamma), data, landmarks
-        self._gammas = torch.tensor([gamma], dtype=torch.float64, device=landmarks.device)
-        values, vectors = torch.linalg.eigh(cross_gram(landmarks, landmarks, self._gammas)[0])
+        self._kernel = Rbf(torch.tensor([gamma], dtype=torch.float64, device=landmarks.device))
+        values, vectors = torch.linalg.eigh(self._kernel.gram(landmarks, landmarks)[0])
         kept = values > _RANK * values[-1]
         basis = vectors[:, kept] / values[kept].sqrt()
         self.basis = torch.block_diag(torch.ones_like(basis[:1, :1]), basis)
@@ -131,7 +131,7 @@ class _Columns:
 
     def _made(self) -> Iterator[tuple[slice, Tensor]]:
         for block in row_blocks(len(self._data.rows), len(self.basis), 2**22):
-            kernel = cross_gram(self._data.rows[block], self._landmarks, self._gammas)[0]
+            kernel = self._kernel.gram(self._data.rows[block], self._landmarks)[0]
             ones = torch.ones_like(kernel[:, :1])
             yield block, torch.cat([ones, kernel], dim=1) @ self.basis
 

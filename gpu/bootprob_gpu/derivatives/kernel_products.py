@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.function import KernelFunction
 
-__all__ = ["KernelProducts", "LinearProducts", "RbfProducts", "kernel_products"]
+__all__ = ["GramProducts", "KernelProducts", "LinearProducts", "kernel_products"]
 
 
 @dataclass(frozen=True)
@@ -47,26 +47,33 @@ class LinearProducts:
 
 
 @dataclass(frozen=True)
-class RbfProducts:
-    """The kernel ``exp(−γ ‖x − z‖²)`` between m rows and n others.
+class GramProducts:
+    """Any other kernel between m rows and n others.
 
     Attributes
     ----------
     gram : Tensor, shape (G, m, n)
-    gamma : Tensor, shape (G,)
+    kernel : KernelFunction
+    gamma : Tensor, shape (G,), or None
+        None for a kernel without γ.
+    products : Tensor, shape (G, m, n), or None
+        Inner products, for a kernel whose slope needs them.
     """
 
     gram: Tensor
-    gamma: Tensor
+    kernel: KernelFunction
+    gamma: Tensor | None
+    products: Tensor | None
 
     def times(self, s: Tensor) -> Tensor:
         """``K s`` for s of shape (G, M, n): shape (G, M, m)."""
         return s @ self.gram.mT
 
     def times_derivative(self, s: Tensor) -> Tensor:
-        """``(dK / dγ) s``, shape (G, M, m): ``dK / dγ = −‖x − z‖² K = K log K / γ``."""
-        derivative = torch.special.xlogy(self.gram, self.gram).div_(self.gamma[:, None, None])
-        return s @ derivative.mT
+        """``(dK / dγ) s``, shape (G, M, m)."""
+        assert self.gamma is not None
+        slope = self.kernel.slope(self.gram, self.gamma[:, None, None], self.products)
+        return s @ slope.mT
 
     def adjoint(self, c: Tensor) -> Tensor:
         """``Kᵀ c`` for c of shape (G, M, m): shape (G, M, n)."""
@@ -77,16 +84,19 @@ class RbfProducts:
         group = _groups(index)
         return self.gram[group[..., None], index[..., :, None], index[..., None, :]]
 
-    def take(self, groups: Tensor) -> RbfProducts:
+    def take(self, groups: Tensor) -> GramProducts:
         """The same for some of the groups."""
-        return RbfProducts(self.gram[groups], self.gamma[groups])
+        gamma, products = (
+            None if each is None else each[groups] for each in (self.gamma, self.products)
+        )
+        return GramProducts(self.gram[groups], self.kernel, gamma, products)
 
 
-KernelProducts = LinearProducts | RbfProducts
+KernelProducts = LinearProducts | GramProducts
 
 
 def kernel_products(
-    rows: Tensor, others: Tensor, scale: Tensor, gamma: Tensor | None
+    rows: Tensor, others: Tensor, scale: Tensor, kernel: KernelFunction
 ) -> KernelProducts:
     """Kernel between two sets of rows for every scale and γ, groups in this order.
 
@@ -97,18 +107,21 @@ def kernel_products(
     others : Tensor, shape (n, p)
     scale : Tensor, shape (b, p)
         What each group divides the columns by.
-    gamma : Tensor, shape (n_gamma,), optional
-        None for the linear kernel; else there are b · n_gamma groups.
+    kernel : KernelFunction
     """
     seen, known = rows / scale[:, None], others / scale[:, None]
-    if gamma is None:
+    if kernel.is_linear:
         if others.shape[1] <= len(others):
             return LinearProducts(seen, known)
         # More columns than rows: with the identity for columns, products are those of the matrix.
         identity = torch.eye(len(others), dtype=known.dtype, device=known.device)
         return LinearProducts(seen @ known.mT, identity.expand(len(scale), -1, -1))
-    gram = cross_gram(seen, known, gamma).flatten(0, 1)
-    return RbfProducts(gram, gamma.to(gram.dtype).repeat(len(scale)))
+    gram = kernel.gram(seen, known).flatten(0, 1)
+    gamma = None if kernel.gamma is None else kernel.gamma.to(gram.dtype).repeat(len(scale))
+    products = None
+    if kernel.slope_needs_products:
+        products = (seen @ known.mT).repeat_interleave(kernel.n_values, dim=0)
+    return GramProducts(gram, kernel, gamma, products)
 
 
 def _groups(index: Tensor) -> Tensor:

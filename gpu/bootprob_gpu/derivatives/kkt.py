@@ -24,9 +24,11 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from bootprob_gpu.derivatives.active_sets import ActiveSets, find_active_sets
-from bootprob_gpu.derivatives.kernel_products import KernelProducts, RbfProducts, kernel_products
+from bootprob_gpu.derivatives.kernel_products import GramProducts, KernelProducts, kernel_products
+from bootprob_gpu.inputs import InputError
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.models import FittedBatch
-from bootprob_gpu.problem import InputError, Problem
+from bootprob_gpu.problem import Problem
 from bootprob_gpu.training import fit
 
 __all__ = ["SolvedModels", "differentiable_scores", "solve_exactly"]
@@ -52,7 +54,7 @@ class SolvedModels:
     _rows: Tensor
     _center: Tensor
     _scale: Tensor
-    _gamma: Tensor | None
+    _kernel: KernelFunction
     _scored: dict[int, tuple[Tensor, int, KernelProducts]] = field(default_factory=dict, repr=False)
 
     @property
@@ -100,7 +102,7 @@ class SolvedModels:
         d_upper : Tensor, shape (B, R, n) or (B, R, k, n)
             With respect to each box bound.
         d_gamma : Tensor, shape (B, R) or (B, R, k), or None
-            With respect to γ of each model; None for the linear kernel.
+            With respect to γ of each model; None for a kernel without γ.
         """
         several, cotangent = cotangent.ndim == 4, cotangent.to(self._y)
         arranged = self._layout.arrange(cotangent if several else cotangent[:, :, None])
@@ -142,12 +144,13 @@ class SolvedModels:
         change, total = self._products.times(ds), ds.sum(-1)
         if d_gamma is not None:
             rate = self._layout.arrange(d_gamma.to(self._y))[..., None]
-            change = change + rate * self._rbf(self._products).times_derivative(sets.dual_coef)
+            of_rows = self._with_gamma(self._products).times_derivative(sets.dual_coef)
+            change = change + rate * of_rows
         free, beta = sets.system.solve(sets.system.gather(-change[:, :, None]), -total[..., None])
         ds = ds + sets.system.scatter(free)[:, :, 0]
         scores = against.times(ds) + beta
         if d_gamma is not None:
-            scores = scores + rate * self._rbf(against).times_derivative(sets.dual_coef)
+            scores = scores + rate * self._with_gamma(against).times_derivative(sets.dual_coef)
         return self._layout.restore(scores)
 
     def _pull(
@@ -160,10 +163,11 @@ class SolvedModels:
         y = self._y if self._y.ndim == 1 else self._y[:, :, None]
         rest = h - _flat(self._products.times, v) - nu[..., None]
         d_upper = torch.where(sets.at_bound[:, :, None], y * rest, 0.0)
-        if not isinstance(against, RbfProducts):
+        if self._kernel.gamma is None:
             return d_upper, None
+        assert isinstance(against, GramProducts)
         of_new = against.times_derivative(sets.dual_coef)
-        of_rows = self._rbf(self._products).times_derivative(sets.dual_coef)
+        of_rows = self._with_gamma(self._products).times_derivative(sets.dual_coef)
         d_gamma = (cotangent @ of_new[..., None] - v @ of_rows[..., None])[..., 0]
         return d_upper, d_gamma
 
@@ -183,14 +187,15 @@ class SolvedModels:
         kept, version, products = self._scored.get(0, (None, -1, None))
         if kept is not X or version != X._version or products is None:
             new = X.to(self._rows) - self._center
-            products = kernel_products(new, self._rows, self._scale, self._gamma)
+            products = kernel_products(new, self._rows, self._scale, self._kernel)
             self._scored[0] = (X, X._version, products)
         return products
 
-    @staticmethod
-    def _rbf(products: KernelProducts) -> RbfProducts:
-        if not isinstance(products, RbfProducts):
-            raise InputError("d_gamma was given, but the linear kernel has no gamma; leave it out.")
+    def _with_gamma(self, products: KernelProducts) -> GramProducts:
+        if not isinstance(products, GramProducts) or products.gamma is None:
+            raise InputError(
+                f"d_gamma was given, but the {self._kernel.name} kernel has no gamma; leave it out."
+            )
         return products
 
 
@@ -211,7 +216,7 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
     Returns
     -------
     SolvedModels
-        Takes n × n numbers for every scale and γ (RBF), or the rows for every scale (linear).
+        Takes n × n numbers for every scale and γ, or the rows for every scale (linear).
     """
     B, R, n = upper.shape
     if tuple(fitted.intercept.shape) != (B, R) or len(X) != n or y.shape not in ((n,), (B, n)):
@@ -221,13 +226,14 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
         )
     device = fitted.intercept.device
     X, y, upper = (each.detach().to(device, torch.float64) for each in (X, y, upper))
-    center = X.mean(0)
+    kernel = fitted.kernel
+    center = X.mean(0) if kernel.ignores_offset else torch.zeros_like(X[0])
     rows = X - center
     scale = fitted.scale.to(torch.float64)
-    layout = _Layout(B, 1 if fitted.gamma is None else len(fitted.gamma), scale.ndim == 1)
+    layout = _Layout(B, kernel.n_values, scale.ndim == 1)
     scale = scale[None] if scale.ndim == 1 else scale
     of_models = y if y.ndim == 1 else y[:, None].expand(B, R, n)
-    products = kernel_products(rows, rows, scale, fitted.gamma)
+    products = kernel_products(rows, rows, scale, kernel)
     if fitted.dual_coef is not None:
         a = of_models * fitted.dual_coef
         at_bound = a >= upper * (1 - _AT_BOUND)
@@ -240,7 +246,7 @@ def solve_exactly(fitted: FittedBatch, X: Tensor, y: Tensor, upper: Tensor) -> S
     box, free, at_bound = (layout.arrange(each) for each in (upper, free, at_bound))
     y = y if y.ndim == 1 else layout.arrange(of_models)
     sets = find_active_sets(products, y, box, free, at_bound, start)
-    return SolvedModels(sets, layout, products, y, rows, center, scale, fitted.gamma)
+    return SolvedModels(sets, layout, products, y, rows, center, scale, kernel)
 
 
 def differentiable_scores(

@@ -23,6 +23,7 @@ __all__ = [
     "in_threads",
     "one_blas_thread",
     "one_core_each",
+    "one_openmp_thread",
     "solve_paths",
     "workers",
 ]
@@ -128,7 +129,7 @@ def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
     if count <= 1:
         return [work(slice(0, n_items))]
     bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
-    with one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
+    with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
         return list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
 
 
@@ -143,11 +144,11 @@ def one_core_each(work: Callable[[int], None], n_items: int) -> None:
             work(item)
         return
     count = min(workers(), n_items)
-    with one_blas_thread, ThreadPoolExecutor(count, initializer=_one_openmp_thread) as pool:
+    with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
         list(pool.map(work, range(n_items)))
 
 
-def _one_openmp_thread() -> None:
+def one_openmp_thread() -> None:
     """Hold OpenMP to one thread in what the calling thread does, and nowhere else."""
     _libraries().select(user_api="openmp").limit(limits=1)
 

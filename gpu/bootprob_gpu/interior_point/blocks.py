@@ -107,7 +107,7 @@ def train_linear(
             X=None,
             center=center,
             scale=scale if problem.shares_scale else scale[items],
-            gamma=None,
+            kernel=problem.kernel_function,
             certificate=certificate.view(*shape),
             train_scores=scores,
             replicates=items,

@@ -1,8 +1,9 @@
 """Kernels of a few rows with the training rows as every replicate scales them, all at once.
 
 Replicate by replicate, each of B kernels is a handful of small operations: with few rows their
-overhead is all there is. Here the squared differences of a row are made once; replicates differ in
-what they weigh the columns with, so that one product with their weights gives all distances.
+overhead is all there is. Here what a row and training rows have in common is made once, column by
+column (`KernelFunction.terms`: for RBF the squared differences); replicates differ in what they
+weigh the columns with, so that one product with their weights gives all sums.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def are_few(models: FittedBatch, n_rows: int) -> bool:
     n_rows : int
         Rows to score.
     """
-    if models.gamma is None or models.scale.ndim == 1:
+    if models.shares_columns:
         return False
     assert models.X is not None
     values = n_rows * len(models.X) * len(models.intercept)
@@ -43,7 +44,7 @@ def are_few(models: FittedBatch, n_rows: int) -> bool:
 
 
 def kernels_of_few(models: FittedBatch, rows: Tensor) -> Iterator[Tensor]:
-    """RBF kernels between a few rows and the training rows, for each γ of the models.
+    """Kernels between a few rows and the training rows, for each γ of the models.
 
     Parameters
     ----------
@@ -56,18 +57,18 @@ def kernels_of_few(models: FittedBatch, rows: Tensor) -> Iterator[Tensor]:
     ------
     Tensor, shape (B, n, m)
     """
+    kernel = models.kernel
     assert models.X is not None
+    assert kernel.gamma is not None
     common = models.scale.mean(dim=0)
     columns = (common / models.scale).square().to(models.dtype)
     others, rows = models.X.double(), rows.to(models.X.device).double()
     with ieee_products:
-        # In float64 before they are squared: rows may lie far from 0 and close to each other.
-        distances = torch.stack(
-            [columns @ ((others - row) / common).to(models.dtype).square().T for row in rows],
-            dim=2,
-        )
-    for gamma in _gammas(models).tolist():
-        yield (-gamma * distances).exp_()
+        # Terms in float64 before they are rounded: rows may lie far from 0.
+        terms = (kernel.terms(others, row, common, models.dtype) for row in rows)
+        sums = torch.stack([columns @ each.T for each in terms], dim=2)
+    for gamma in kernel.gamma.tolist():
+        yield kernel.of_sums(sums, gamma)
 
 
 def replicate_scores_of_few(models: FittedBatch, weights: Tensor, X: Tensor) -> Tensor:
@@ -87,7 +88,7 @@ def replicate_scores_of_few(models: FittedBatch, weights: Tensor, X: Tensor) -> 
     """
     models.check_columns(X)
     weights = weights.to(models.intercept)
-    parts = weights.unflatten(0, (len(_gammas(models)), -1))
+    parts = weights.unflatten(0, (models.kernel.n_values, -1))
     scores = (models.intercept @ weights)[None].expand(len(X), -1).to(models.dtype)
     with ieee_products:
         for coefs, weight, kernel in zip(
@@ -124,9 +125,4 @@ def model_scores_of_few(models: FittedBatch, X: Tensor) -> Tensor:
 def _coefs(models: FittedBatch) -> Iterator[Tensor]:
     """Dual coefficients of the models of each γ, shape (B, models, n)."""
     assert models.dual_coef is not None
-    yield from models.dual_coef.unflatten(1, (len(_gammas(models)), -1)).unbind(1)
-
-
-def _gammas(models: FittedBatch) -> Tensor:
-    assert models.gamma is not None
-    return models.gamma
+    yield from models.dual_coef.unflatten(1, (models.kernel.n_values, -1)).unbind(1)

@@ -40,11 +40,11 @@ def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor
     m, p = rows.shape
     size = models.dtype.itemsize
     bytes_per_replicate = 2.0 * R * (m + p) * size
-    if models.gamma is None or models.scale.ndim == 1:
+    if models.shares_columns:
         score = _with_shared_columns(models, rows)
     else:
         score, largest = _with_own_kernels(models, rows)
-        bytes_per_replicate += (1 + len(models.gamma)) * m * largest * size
+        bytes_per_replicate += (1 + models.kernel.n_values) * m * largest * size
         bytes_per_replicate += (m + largest) * p * (8 + size)
 
     def work(replicates: slice) -> Tensor:

@@ -1,7 +1,7 @@
 """The models of a batch that have weight, and what new rows have to go through to reach them.
 
-That is nothing for linear models, and for RBF models the kernel with those training rows that a
-model in use has a dual coefficient for.
+That is nothing for linear models, and for others the kernel with those training rows that a model
+in use has a dual coefficient for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.models import FittedBatch
 
 __all__ = ["OwnKernels", "SharedColumns", "own_kernels", "shared_columns"]
@@ -30,15 +30,15 @@ class SharedColumns:
         The batch that they belong to.
     used : Tensor of int, shape (r,)
         Which of the R models of a replicate they are.
-    gamma : int or None
-        Number of their γ; None for linear models.
+    kernel : KernelFunction
+        Of one γ.
     support : Tensor of int, shape (k,) or None
-        Training rows that the kernel is evaluated with.
+        Training rows that the kernel is evaluated with; None for linear models.
     """
 
     models: FittedBatch
     used: Tensor
-    gamma: int | None = None
+    kernel: KernelFunction
     support: Tensor | None = None
 
     @property
@@ -48,12 +48,9 @@ class SharedColumns:
 
     def columns(self, rows: Tensor) -> Tensor:
         """What the models see of centred rows (m, p), shape (m, k), in the precision of scores."""
-        if self.gamma is None:
+        if self.support is None:
             return rows.to(self.models.dtype)
-        assert self.support is not None
-        assert self.models.gamma is not None
-        gammas = self.models.gamma[self.gamma : self.gamma + 1]
-        return _kernel(self.models, rows, self.models.scale, self.support, gammas)[0]
+        return _columns(self.kernel, self.models, rows, self.models.scale, self.support)[0]
 
     def coef(self, replicates: slice) -> Tensor:
         """Coefficients on the columns, shape (b, r, k), float64."""
@@ -68,7 +65,7 @@ class SharedColumns:
     def intercept(self, replicates: slice, coef: Tensor) -> Tensor:
         """Intercepts that belong to `coef`, on centred rows, shape (b, r), float64."""
         intercept = self.models.intercept[replicates][:, self.used]
-        return intercept + coef @ self.models.center if self.gamma is None else intercept
+        return intercept + coef @ self.models.center if self.support is None else intercept
 
 
 @dataclass(frozen=True)
@@ -81,21 +78,21 @@ class OwnKernels:
         The batch that they belong to.
     replicate : int
         Which replicate.
-    gammas : Tensor, shape (g,)
-        Values of γ in use.
+    kernel : KernelFunction
+        Of the values of γ in use.
     support : Tensor of int, shape (k,)
         Training rows that the kernels are evaluated with.
     """
 
     models: FittedBatch
     replicate: int
-    gammas: Tensor
+    kernel: KernelFunction
     support: Tensor
 
     def columns(self, rows: Tensor) -> Tensor:
-        """Kernels between centred rows (m, p) and the support, shape (gammas, m, k)."""
+        """Kernels between centred rows (m, p) and the support, shape (γ, m, k)."""
         scale = self.models.scale[self.replicate]
-        return _kernel(self.models, rows, scale, self.support, self.gammas)
+        return _columns(self.kernel, self.models, rows, scale, self.support)
 
     def coef(self, used: Tensor) -> Tensor:
         """Coefficients of some of the models on the columns, shape (r, k), float64."""
@@ -104,7 +101,7 @@ class OwnKernels:
 
 
 def by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
-    """Numbers of the models in use, for each γ that has any; linear models count as one γ.
+    """Numbers of the models in use, for each γ that has any; without γ they count as one.
 
     Parameters
     ----------
@@ -112,7 +109,7 @@ def by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
     used : Tensor of bool, shape (R,)
         Whether each model of a replicate is in use.
     """
-    n_C = len(used) // (1 if models.gamma is None else len(models.gamma))
+    n_C = len(used) // models.kernel.n_values
     return {
         g: g * n_C + some.nonzero().squeeze(1)
         for g, some in enumerate(used.view(-1, n_C))
@@ -121,26 +118,30 @@ def by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
 
 
 def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
-    """The models in use of linear kernels, or of RBF kernels with one scale for all replicates."""
+    """The models in use where all replicates see a row in the same way."""
     groups = by_gamma(models, used)
-    if models.gamma is None:
-        return [SharedColumns(models, some) for some in groups.values()]
+    if models.kernel.is_linear:
+        return [SharedColumns(models, some, models.kernel) for some in groups.values()]
     assert models.dual_coef is not None
     needed = torch.zeros(models.dual_coef.shape[1:], dtype=torch.bool, device=used.device)
     for dual_coef in models.dual_coef:
         needed |= dual_coef != 0
     return [
-        SharedColumns(models, some, g, needed[some].any(0).nonzero().squeeze(1))
+        SharedColumns(
+            models,
+            some,
+            models.kernel.take(slice(g, g + 1)),
+            needed[some].any(0).nonzero().squeeze(1),
+        )
         for g, some in groups.items()
     ]
 
 
 def own_kernels(models: FittedBatch, used: Tensor) -> Iterator[OwnKernels]:
-    """The models in use of RBF kernels with a scale for each replicate, replicate by replicate."""
+    """The models in use of kernels with a scale for each replicate, replicate by replicate."""
     assert models.dual_coef is not None
-    assert models.gamma is not None
     numbers = torch.tensor(list(by_gamma(models, used)), dtype=torch.int64, device=used.device)
-    gammas = models.gamma[numbers]
+    kernel = models.kernel.take(numbers)
     which = used.nonzero().squeeze(1)
     # Many replicates at a time: each that reads its own support would wait for the device.
     B, _, n = models.dual_coef.shape
@@ -149,13 +150,12 @@ def own_kernels(models: FittedBatch, used: Tensor) -> Iterator[OwnKernels]:
         needed = (models.dual_coef[start : start + size, which] != 0).any(1)
         supports = needed.nonzero()[:, 1].split(needed.sum(1).tolist())
         for b, support in enumerate(supports, start):
-            yield OwnKernels(models, b, gammas, support)
+            yield OwnKernels(models, b, kernel, support)
 
 
-def _kernel(
-    models: FittedBatch, rows: Tensor, scale: Tensor, support: Tensor, gammas: Tensor
+def _columns(
+    kernel: KernelFunction, models: FittedBatch, rows: Tensor, scale: Tensor, support: Tensor
 ) -> Tensor:
-    """RBF kernels between centred rows and some training rows, shape (gammas, m, k)."""
-    assert models.X is not None
-    others = ((models.X[support] - models.center) / scale).to(models.dtype)
-    return cross_gram((rows / scale).to(models.dtype), others, gammas)
+    """Kernels between centred rows and some training rows, shape (γ, m, k)."""
+    known = None if models.X is None else models.X[support] - models.center
+    return kernel.with_known(rows, known, support, scale, models.dtype)

@@ -19,7 +19,7 @@ from torch import Tensor, cuda
 
 from bootprob_gpu.hardware.cuda import side_stream
 from bootprob_gpu.hardware.threads import workers
-from bootprob_gpu.problem import InputError
+from bootprob_gpu.inputs import InputError
 
 __all__ = ["Rows", "blocks_on_device", "blocks_on_host"]
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from bootprob_gpu.hardware.memory import chunked, free_bytes
 from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.hardware.threads import in_threads, workers
+from bootprob_gpu.inputs import InputError
 from bootprob_gpu.models import FittedBatch
-from bootprob_gpu.problem import InputError
 from bootprob_gpu.scoring.models_in_use import (
     OwnKernels,
     SharedColumns,
@@ -50,7 +50,7 @@ class _Scorer:
         self._numbers = used.nonzero().squeeze(1).tolist()  # of the models in use
         self._shared: list[SharedColumns] = []
         self._own: list[OwnKernels] = []
-        if models.gamma is None or models.scale.ndim == 1:
+        if models.shares_columns:
             self._shared = shared_columns(models, used)
             self._n_columns = max((part.n_columns for part in self._shared), default=0)
         else:

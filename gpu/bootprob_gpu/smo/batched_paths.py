@@ -9,7 +9,7 @@ from torch import Tensor
 
 from bootprob_gpu.box_bounds import labels_on, upper_on, weighted_rows
 from bootprob_gpu.certificate import Certificate, Status
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.problem import Problem
 
 __all__ = ["BatchedPaths"]
@@ -33,9 +33,9 @@ class BatchedPaths:
     ----------
     problem : Problem
     rows : Tensor of float64, shape (n, p)
-        Rows, centred near 0, on the device.
+        Rows on the device; centred near 0 where the kernel ignores an offset.
     scale : Tensor of float64, shape (p,) or (B, p)
-    gamma : Tensor of float64, shape (G,), or None
+    kernel : KernelFunction
     shared : Tensor of float64, shape (grid, n, n), or None
         Gram matrices, where all replicates share their scale.
     rounded : bool
@@ -51,20 +51,20 @@ class BatchedPaths:
         problem: Problem,
         rows: Tensor,
         scale: Tensor,
-        gamma: Tensor | None,
+        kernel: KernelFunction,
         shared: Tensor | None,
         *,
         rounded: bool,
         solve: Solve,
     ) -> None:
-        self.problem, self.X, self.scale, self.gamma = problem, rows, scale, gamma
+        self.problem, self.X, self.scale, self.kernel = problem, rows, scale, kernel
         self.rounded, self._solve = rounded, solve
-        self.grid = 1 if gamma is None else len(gamma)
+        self.grid = kernel.n_values
         # The same for all blocks: what a replicate gets does not depend on its block.
         self.size = max(1, _most_rows(problem))
         self._shared = shared
         self._shared_rounded = shared.float() if shared is not None and rounded else None
-        self._hardest = _middle_first(gamma) if gamma is not None else None
+        self._hardest = _middle_first(kernel.gamma) if kernel.gamma is not None else None
 
     @property
     def bytes_per_replicate(self) -> float:
@@ -159,7 +159,7 @@ class BatchedPaths:
         """Kernels between the rows of weight and all rows in that order, (b · grid, m, n)."""
         rows = self.X if order is None else self.X[order]
         rows = rows / self.scale[items].unsqueeze(-2)
-        return cross_gram(rows[:, : self.size], rows, self.gamma).flatten(0, 1)
+        return self.kernel.gram(rows[:, : self.size], rows).flatten(0, 1)
 
     def _solved(
         self,
@@ -176,7 +176,7 @@ class BatchedPaths:
     ) -> tuple[Tensor, Tensor, Certificate]:
         """Solve all paths; those that stall with rounded matrices, again with exact ones."""
         options = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
-        options["unit_diagonal"] = self.gamma is not None
+        options["unit_diagonal"] = self.kernel.has_unit_diagonal
         P, grid = len(upper), self.grid
         order = None
         if self._hardest is not None:

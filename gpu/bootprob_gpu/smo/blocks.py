@@ -14,12 +14,13 @@ from torch import Tensor
 from bootprob_gpu.box_bounds import upper_on
 from bootprob_gpu.hardware.memory import chunked, free_bytes, visible_block
 from bootprob_gpu.hardware.threads import one_core_each, workers
-from bootprob_gpu.kernels import cross_gram
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.smo.batched import smo_batched
 from bootprob_gpu.smo.batched_paths import BatchedPaths
 from bootprob_gpu.smo.triton_paths import smo_fused
+from bootprob_gpu.solvers import BackEnd
 
 __all__ = ["train_dual"]
 
@@ -33,7 +34,7 @@ _GRAM_ROWS = 256  # of a shared Gram matrix that a core makes at a time
 def train_dual(
     problem: Problem,
     *,
-    solver: str,
+    back_end: BackEnd,
     tol: float,
     kkt_tol: float | None,
     max_iter: int,
@@ -41,39 +42,41 @@ def train_dual(
     dtype: torch.dtype,
     memory_limit: int | None,
 ) -> Iterator[FittedBatch]:
-    """Train RBF models, or linear ones through the Gram matrix; see `fit`."""
+    """Train models of any kernel through the Gram matrix; see `fit`."""
     n, p = problem.X.shape
     R = problem.n_models
-    grid = 1 if problem.gamma is None else len(problem.gamma)
+    kernel = problem.kernel_function.to(device)
+    grid = kernel.n_values
     X, scale = _on(device, problem.X), _on(device, problem.scale)
-    gamma = None if problem.gamma is None else _on(device, problem.gamma)
-    # A median for a centre: unlike the mean, it stays near the rows when there is an outlier.
-    middle = (n - 1) // 2
-    center = torch.from_numpy(np.partition(problem.X, middle, axis=0)[middle]).to(device)
-    centered = X - center
+    center, centered = torch.zeros_like(X[0]), X
+    if kernel.ignores_offset:
+        # A median for a centre: unlike the mean, it stays near the rows when there is an outlier.
+        middle = (n - 1) // 2
+        center = torch.from_numpy(np.partition(problem.X, middle, axis=0)[middle]).to(device)
+        centered = X - center
 
     shared = None  # shape (grid, n, n)
     if problem.shares_scale:
-        rows = centered / scale
+        rows = centered / scale if kernel.takes_scale else centered
         on_cpu = device.type == "cpu"
-        shared = _gram_on_cores(rows, gamma) if on_cpu else cross_gram(rows, rows, gamma)
+        shared = _gram_on_cores(rows, kernel) if on_cpu else kernel.gram(rows, rows)
     limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
     compiled = batched = None
-    if solver == "smo-compiled":
+    if back_end.is_compiled:
         from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
 
         own = None if shared is None else shared.numpy()
-        compiled = CompiledPaths(centered.numpy(), problem.gamma, own)
+        compiled = CompiledPaths(centered.numpy(), kernel, own)
     else:
         batched = BatchedPaths(
             problem,
             centered,
             scale,
-            gamma,
+            kernel,
             shared,
             # Kernels between 0 and 1 lose little by rounding; products may be of any size.
-            rounded=dtype == torch.float32 or (device.type == "cuda" and gamma is not None),
-            solve=smo_fused if solver == "smo-fused" else smo_batched,
+            rounded=dtype == torch.float32 or (device.type == "cuda" and kernel.has_unit_diagonal),
+            solve=smo_fused if back_end.is_fused else smo_batched,
         )
 
     def work(items: slice) -> FittedBatch:
@@ -87,7 +90,7 @@ def train_dual(
             assert batched is not None
             dual_coef, intercept, certificate, scores = batched.solve(items, **limits)
         shape = (len(dual_coef), R)
-        if compiled is not None and gamma is None:
+        if compiled is not None and kernel.is_linear:
             intercept, scores = _linear_intercept_and_scores(
                 centered,
                 center,
@@ -96,7 +99,7 @@ def train_dual(
                 intercept,
                 None if shared is None else scores,
             )
-        elif gamma is None:
+        elif kernel.is_linear:
             # Trained on centred rows: move the intercept to the rows' own coordinates.
             moved = (center / own_scale).div_(own_scale) @ centered.T
             intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
@@ -104,10 +107,10 @@ def train_dual(
             intercept=intercept.reshape(shape),
             coef=None,
             dual_coef=dual_coef.reshape(*shape, n),
-            X=X,
+            X=X if kernel.takes_scale else None,
             center=center,
             scale=scale if problem.shares_scale else scale[items],
-            gamma=gamma,
+            kernel=kernel,
             certificate=certificate.view(*shape),
             train_scores=scores.reshape(*shape, n),
             replicates=items,
@@ -117,7 +120,7 @@ def train_dual(
 
     available = free_bytes(device, memory_limit)
     bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + _own_labels(problem))
-    if gamma is None:
+    if kernel.is_linear:
         bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
     if compiled is not None:
         available -= compiled.fixed_bytes
@@ -150,14 +153,14 @@ def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
     return torch.from_numpy(values if values.flags.writeable else values.copy()).to(device)
 
 
-def _gram_on_cores(rows: Tensor, gamma: Tensor | None) -> Tensor:
+def _gram_on_cores(rows: Tensor, kernel: KernelFunction) -> Tensor:
     """Gram matrices, shape (grid, n, n), the same to the last bit on any number of cores."""
     n = len(rows)
-    gram = rows.new_empty(1 if gamma is None else len(gamma), n, n)
+    gram = rows.new_empty(kernel.n_values, n, n)
 
     def work(k: int) -> None:
         part = slice(k * _GRAM_ROWS, (k + 1) * _GRAM_ROWS)
-        gram[:, part] = cross_gram(rows[part].clone(), rows, gamma)
+        gram[:, part] = kernel.gram(rows[part].clone(), rows)
 
     one_core_each(work, ceil(n / _GRAM_ROWS))
     return gram

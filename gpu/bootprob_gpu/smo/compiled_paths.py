@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, relative_gap
-from bootprob_gpu.hardware.threads import one_blas_thread, workers
+from bootprob_gpu.hardware.threads import one_blas_thread, one_openmp_thread, workers
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.smo.compiled import smo_path
 from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
 
@@ -30,15 +32,16 @@ class _Scratch:
     """Memory of one thread, kept from path to path: new arrays each time would riddle the heap."""
 
     def __init__(self) -> None:
-        self.part = self.products = np.empty(0)
+        self.part = self.products = self.values = np.empty(0)
         self.inverse = np.empty(0, dtype=np.float32)
 
-    def make_room(self, m: int, n: int, *, products: bool) -> None:
+    def make_room(self, m: int, n: int, *, products: bool, values: bool) -> None:
         """For m rows of weight among n."""
         if self.part.size < m * n:
             cells = min(n * n, m * n + m * n // 16)  # the next replicate may have a few more
             self.part, self.inverse = np.empty(cells), np.empty(cells, dtype=np.float32)
             self.products = np.empty(cells if products else 0)
+            self.values = np.empty(cells if values else 0)
 
 
 @dataclass
@@ -60,18 +63,21 @@ class CompiledPaths:
     Parameters
     ----------
     X : ndarray, shape (n, p)
-        Rows, centred near 0.
-    gamma : ndarray, shape (G,), optional
-        Grid of γ; None for the linear kernel.
+        Rows; centred near 0 where the kernel ignores an offset.
+    kernel : KernelFunction
+        On the CPU.
     gram : ndarray, shape (grid, n, n), optional
         Gram matrices, where all replicates share their scale.
     """
 
-    def __init__(self, X: Floats, gamma: Floats | None, gram: Floats | None) -> None:
-        self.X, self.gamma, self.gram = X, gamma, gram
-        self.grid = 1 if gamma is None else len(gamma)
-        self._own_products = gram is None and gamma is not None
-        self._own_grams = gram is None and gamma is None
+    def __init__(self, X: Floats, kernel: KernelFunction, gram: Floats | None) -> None:
+        self.X, self.kernel, self.gram = X, kernel, gram
+        self.grid = kernel.n_values
+        self._own_grams = gram is None and kernel.is_linear
+        self._own_products = gram is None and not kernel.is_linear
+        # The compiled loop makes a row of RBF kernels when it needs it, and knows no others.
+        self._on_demand = self._own_products and isinstance(kernel, Rbf)
+        self._own_values = self._own_products and not self._on_demand
         self._scratch = SimpleQueue[_Scratch]()
         for _ in range(workers()):
             self._scratch.put(_Scratch())
@@ -79,7 +85,8 @@ class CompiledPaths:
     @property
     def fixed_bytes(self) -> int:
         """Memory that is held whatever the number of paths."""
-        return workers() * len(self.X) ** 2 * (20 if self._own_products else 12)
+        numbers = 12 + 8 * self._own_products + 8 * self._own_values
+        return workers() * len(self.X) ** 2 * numbers
 
     @property
     def bytes_per_replicate(self) -> int:
@@ -150,7 +157,8 @@ class CompiledPaths:
         pieces = [range(stop - size, min(stop, len(found.status))) for stop in stops]
         # Threads of a matrix product inside threads of a path would fight for the cores.
         alone = one_blas_thread if self._own_products else nullcontext()
-        with alone, ThreadPoolExecutor(workers()) as pool:
+        prepare = one_openmp_thread if self._own_values else None
+        with alone, ThreadPoolExecutor(workers(), initializer=prepare) as pool:
             try:
                 list(pool.map(work, pieces))
             except BaseException:  # Ctrl-C above all: what has not begun need not
@@ -162,24 +170,33 @@ class CompiledPaths:
         """Solve consecutive paths in this thread."""
         first, last = paths.start // self.grid, (paths.stop - 1) // self.grid
         scratch.make_room(
-            int(job.sizes[first : last + 1].max()), len(self.X), products=self._own_products
+            int(job.sizes[first : last + 1].max()),
+            len(self.X),
+            products=self._own_products,
+            values=self._own_values,
         )
         grams = self._grams(job, slice(first, last + 1)) if self._own_grams else None
         before, base, index, squares = -1, self.X, job.orders[0], np.empty(0)
+        rows = products = self.X
+        places = np.arange(len(self.X))  # columns of products stand in the order already
+        gammas = [] if self.kernel.gamma is None else self.kernel.gamma.tolist()
         for path in paths:
             k, g = divmod(path, self.grid)
             if self.gram is not None:
                 base, index = self.gram[g], job.orders[k]
             elif grams is not None:
                 base, index = grams[k - first], np.arange(job.sizes[k])
-            elif k != before:
-                base, squares = self._products(job, k, scratch)
-                before, index = k, job.orders[k]
+            else:
+                if k != before:
+                    rows, products = self._products(job, k, scratch)
+                    before, index = k, places
+                    squares = np.einsum("ij,ij->i", rows, rows)
+                base = products if self._on_demand else self._values(rows, products, g, scratch)
             smo_path(
                 base,
                 index,
                 squares,
-                float(self.gamma[g]) if self._own_products else None,  # type: ignore[index]
+                gammas[g] if self._on_demand else None,
                 job.orders[k],
                 job.sizes[k],
                 job.y if job.y.ndim == 1 else job.y[k],
@@ -199,12 +216,19 @@ class CompiledPaths:
         return grams
 
     def _products(self, job: _Job, k: int, scratch: _Scratch) -> tuple[Floats, Floats]:
-        """Of the rows of weight of a replicate with all rows, and the squares of these."""
+        """All rows as a replicate sees them, and products of those of weight with all."""
         m, n = int(job.sizes[k]), len(self.X)
         rows = self.X[job.orders[k]] / job.scale[k]
         out = scratch.products[: m * n].reshape(m, n)
         np.matmul(rows[:m], rows.T, out=out)
-        return out, np.einsum("ij,ij->i", rows, rows)
+        return rows, out
+
+    def _values(self, rows: Floats, products: Floats, g: int, scratch: _Scratch) -> Floats:
+        """Kernel values of one γ from products."""
+        values = scratch.values[: products.size].reshape(products.shape)
+        values[:] = products
+        of_g, seen = self.kernel.take(slice(g, g + 1)), torch.from_numpy(rows)
+        return of_g.of_products(torch.from_numpy(values), seen[: len(values)], seen)[0].numpy()
 
 
 @dataclass

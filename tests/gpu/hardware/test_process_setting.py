@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from bootprob_gpu import FittedBatch, Problem, fit, model_scores, replicate_scores
 from bootprob_gpu.hardware import process_setting
 from bootprob_gpu.hardware.process_setting import ieee_products
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.scoring import scorers, votes
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 
@@ -227,7 +228,7 @@ def test_a_gpus_scores_do_not_change_with_the_setting(rng, models):
     X = torch.from_numpy(rng.normal(size=(3000, 3)))
     on_gpu = FittedBatch(
         **{
-            name: value.cuda() if isinstance(value, torch.Tensor) else value
+            name: value.to("cuda") if isinstance(value, (torch.Tensor, KernelFunction)) else value
             for name, value in vars(models).items()
         }
     )

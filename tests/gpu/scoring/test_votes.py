@@ -18,6 +18,7 @@ from bootprob_gpu import (
     votes,
 )
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.scoring import models_in_use, row_stream, scorers
 from bootprob_gpu.scoring import votes as vote_counting
 from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
@@ -277,12 +278,12 @@ def test_one_preparation_serves_many_blocks(rng, batch, kind, monkeypatch):
 def test_kernels_are_evaluated_with_support_vectors_only(rng, batch, kind, scorer, monkeypatch):
     entries = []
 
-    def recorded(rows, others, gammas):
-        entries.append(len(rows) * len(others) * len(gammas))
-        return cross_gram(rows, others, gammas)
+    def recorded(kernel, rows, others):
+        entries.append(len(rows) * len(others) * kernel.n_values)
+        return gram(kernel, rows, others)
 
-    cross_gram = models_in_use.cross_gram
-    monkeypatch.setattr(models_in_use, "cross_gram", recorded)
+    gram = Rbf.gram
+    monkeypatch.setattr(Rbf, "gram", recorded)
     X = rows_of(rng, 10)
     R = batch.intercept.shape[1]
     scored = scorer(batch, torch.ones(R))
@@ -315,7 +316,7 @@ def test_supports_are_the_rows_that_a_model_in_use_needs(rng, batch, monkeypatch
     for b, own in enumerate(found):
         needed = [i for i in range(N) if any(dual_coef[b, r, i] for r in range(6) if used[r])]
         assert own.support.tolist() == needed
-        assert own.gammas.tolist() == [batch.gamma[g].item() for g in gammas]
+        assert own.kernel.gamma.tolist() == [batch.gamma[g].item() for g in gammas]
 
 
 class Waits(TorchDispatchMode):

@@ -10,7 +10,6 @@ from sklearn.svm import SVC
 
 from bootprob_gpu import Problem, Status, fit
 from bootprob_gpu.box_bounds import upper_on, weighted_rows
-from bootprob_gpu.kernels import cross_gram
 from bootprob_gpu.smo.batched import smo_batched
 from bootprob_gpu.smo.batched_paths import BatchedPaths
 from bootprob_gpu.smo.batched_steps import times_gram
@@ -21,9 +20,9 @@ CPU = torch.device("cpu")
 def paths(problem: Problem, *, rounded: bool, solve=smo_batched) -> BatchedPaths:
     X, scale = torch.from_numpy(problem.X), torch.from_numpy(problem.scale)
     X = X - X.median(dim=0).values
-    gamma = None if problem.gamma is None else torch.from_numpy(problem.gamma)
-    shared = cross_gram(X / scale, X / scale, gamma) if problem.shares_scale else None
-    return BatchedPaths(problem, X, scale, gamma, shared, rounded=rounded, solve=solve)
+    kernel = problem.kernel_function
+    shared = kernel.gram(X / scale, X / scale) if problem.shares_scale else None
+    return BatchedPaths(problem, X, scale, kernel, shared, rounded=rounded, solve=solve)
 
 
 def draw(rng, n=40, B=3, own_scale=True, own_labels=False, **changes) -> Problem:

@@ -11,7 +11,7 @@ from problems import bootstrap_counts, overlapping
 from bootprob_gpu import InputError, Problem, Status, choose_solver, fit, iter_fit
 from bootprob_gpu.hardware.compiled_arithmetic import exponential, larger, smaller
 from bootprob_gpu.hardware.triton_choice import triton_kernels
-from bootprob_gpu.smo import blocks as dual_training
+from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
 
 SOLVERS = ["smo-compiled", "smo-batched"]
@@ -104,13 +104,13 @@ def test_a_grid_of_both_is_one_call_and_its_gram_matrices_are_made_once(
     C, gamma = 2.0 ** np.arange(-5, 6), 0.3 * 2.0 ** np.arange(-5, 6)
     problem = Problem(X, y, bootstrap_counts(rng, 6, y), C, kernel="rbf", gamma=gamma)
     made = []
-    cross_gram = dual_training.cross_gram
+    gram = Rbf.gram
 
     def counted(*arguments):
-        made.append(cross_gram(*arguments))
+        made.append(gram(*arguments))
         return made[-1]
 
-    monkeypatch.setattr(dual_training, "cross_gram", counted)
+    monkeypatch.setattr(Rbf, "gram", counted)
     blocks = list(iter_fit(problem, solver=solver, dtype=dtype, tol=1e-3, memory_limit=200_000))
     assert len(blocks) > 1
     assert [len(block.intercept) for block in blocks] == [

@@ -1,0 +1,1 @@
+"""Kernels: what is asked of one, one module each, and their names."""

@@ -1,0 +1,136 @@
+"""What is asked of a kernel, whichever it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.inputs import InputError
+
+__all__ = ["KernelFunction"]
+
+K = TypeVar("K", bound="KernelFunction")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFunction(ABC):
+    """A kernel for every value of its γ; rows are as a replicate sees them, divided by its scale.
+
+    A kernel is one module: a subclass that says what differs from what is here, and a line in
+    `bootprob_gpu.kernels.named`.
+
+    Attributes
+    ----------
+    gamma : Tensor of float64, shape (G,), or None
+        Grid of γ; None for a kernel that has none.
+    name : str
+        As `Problem` takes it.
+    parameters : tuple of str
+        Arguments of `Problem` that belong to the kernel.
+    is_linear : bool
+        Scores are linear functions of the columns: models have coefficients in them.
+    ignores_offset : bool
+        To move all rows by the same vector changes no score, so they may be centred.
+    has_unit_diagonal : bool
+        ``k(x, x) = 1`` and ``0 ≤ k ≤ 1``: float32 holds its values well.
+    takes_scale : bool
+        Replicates may divide the columns.
+    slope_needs_products : bool
+        `slope` asks for inner products.
+    """
+
+    gamma: Tensor | None = None
+
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[str, ...]] = ()
+    is_linear: ClassVar[bool] = False
+    ignores_offset: ClassVar[bool] = False
+    has_unit_diagonal: ClassVar[bool] = False
+    takes_scale: ClassVar[bool] = True
+    slope_needs_products: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls: type[K], **parameters: Any) -> K:
+        """The kernel of arguments as `Problem` takes them; those not given are left out."""
+        return cls(**parameters)
+
+    @property
+    def n_values(self) -> int:
+        """Values of γ, G; 1 where there is none."""
+        return 1 if self.gamma is None else len(self.gamma)
+
+    def take(self: K, values: Tensor | slice) -> K:
+        """The same for some values of γ."""
+        return self if self.gamma is None else replace(self, gamma=self.gamma[values])
+
+    def with_gamma(self: K, gamma: float) -> K:
+        """The same for another γ, where there is one."""
+        if self.gamma is None:
+            return self
+        return replace(self, gamma=self.gamma.new_tensor([gamma]))
+
+    def to(self: K, device: torch.device) -> K:
+        """The same on a device."""
+        return self if self.gamma is None else replace(self, gamma=self.gamma.to(device))
+
+    def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        """Refuse training rows that the kernel cannot take; X (n, p), scale (p,) or (B, p)."""
+        return
+
+    def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        """Refuse training rows whose values float32 cannot hold."""
+        deviation = np.abs(X - X.mean(axis=0)).max(axis=0)
+        largest = np.square(deviation / scale).sum(axis=-1).max()
+        if largest > torch.finfo(torch.float32).max / 4:
+            raise InputError(
+                f"Squared rows reach {largest:.1e}, beyond float32; standardise the columns or use "
+                "torch.float64."
+            )
+
+    def gram(self, rows: Tensor, others: Tensor) -> Tensor:
+        """Kernel between rows (..., m, p) and others (..., n, p), shape (..., G, m, n)."""
+        return self.of_products(rows @ others.mT, rows, others)
+
+    @abstractmethod
+    def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
+        """The kernel from inner products (..., m, n), which may be overwritten; (..., G, m, n)."""
+
+    def with_known(
+        self, rows: Tensor, known: Tensor | None, support: Tensor, scale: Tensor, dtype: torch.dtype
+    ) -> Tensor:
+        """Kernel between new rows and some of the training rows, shape (G, m, k).
+
+        Parameters
+        ----------
+        rows : Tensor, shape (m, p)
+        known : Tensor, shape (k, p), or None
+            Training rows about the same point; None for a kernel that needs none.
+        support : Tensor of int, shape (k,)
+            Which of the training rows they are.
+        scale : Tensor, shape (p,)
+        dtype : torch.dtype
+        """
+        assert known is not None
+        return self.gram((rows / scale).to(dtype), (known / scale).to(dtype))
+
+    def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
+        """What a row and training rows (n, p) have in common, column by column, shape (n, p).
+
+        Sums of these, weighted by ``(unit / scale)²``, are what `of_sums` takes: so many scales
+        cost one matrix product.
+        """
+        return (known / unit).to(dtype) * (row / unit).to(dtype)
+
+    def of_sums(self, sums: Tensor, gamma: float) -> Tensor:
+        """The kernel for one γ from sums of `terms`."""
+        raise NotImplementedError
+
+    def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
+        """Derivative ``dk / dγ`` of kernel values, each with its γ and, if asked for, product."""
+        raise NotImplementedError

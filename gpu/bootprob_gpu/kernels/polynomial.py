@@ -1,0 +1,93 @@
+"""The polynomial kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.inputs import LARGEST, InputError, finite_floats
+from bootprob_gpu.kernels.function import KernelFunction
+
+__all__ = ["Polynomial"]
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial(KernelFunction):
+    """``k(x, z) = (γ ⟨x, z⟩ + coef0)^degree``, as in scikit-learn.
+
+    Attributes
+    ----------
+    degree : int
+        At least 1.
+    coef0 : float
+        At least 0: below, the kernel is not positive semidefinite.
+    """
+
+    gamma: Tensor
+    degree: int = 3
+    coef0: float = 0.0
+
+    name: ClassVar[str] = "poly"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    slope_needs_products: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, **parameters: Any) -> Polynomial:
+        """Check `degree` and `coef0`."""
+        degree = parameters.get("degree", cls.degree)
+        if not isinstance(degree, (int, np.integer)) or isinstance(degree, bool) or degree < 1:
+            raise InputError(f"degree is {degree!r}; give a whole number, 1 or more.")
+        coef0 = finite_floats(parameters.get("coef0", cls.coef0), "coef0", shape=())
+        if coef0 < 0:
+            raise InputError(
+                f"coef0 is {coef0:g}, and with it the kernel is not positive semidefinite; give a "
+                "number ≥ 0."
+            )
+        return cls(parameters["gamma"], int(degree), float(coef0))
+
+    def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        """Refuse values that overflow when they are summed."""
+        largest = self._largest(X, scale)
+        if not largest <= LARGEST:
+            raise InputError(
+                f"The polynomial kernel reaches {largest:.1e}; standardise the columns, or give a "
+                "smaller gamma or degree."
+            )
+
+    def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        """Refuse values that float32 cannot sum."""
+        largest = self._largest(X, scale)
+        if largest > torch.finfo(torch.float32).max / 2**24:
+            raise InputError(
+                f"The polynomial kernel reaches {largest:.1e}, too much for float32; standardise "
+                "the columns, give a smaller gamma or degree, or use torch.float64."
+            )
+
+    def _largest(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> float:
+        """No value is larger, by the inequality of Cauchy and Schwarz."""
+        with np.errstate(over="ignore"):
+            norm = np.square(np.abs(X).max(axis=0) / scale).sum(axis=-1).max()
+            return float((float(self.gamma.max()) * norm + self.coef0) ** np.float64(self.degree))
+
+    def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
+        """By the definition."""
+        products = products.unsqueeze(-3)
+        gammas = self.gamma.to(products.dtype)
+        one = len(gammas) == 1  # in place: the products are not needed for another
+        scaled = products.mul_(gammas[0]) if one else products * gammas[:, None, None]
+        return scaled.add_(self.coef0).pow_(self.degree)
+
+    def of_sums(self, sums: Tensor, gamma: float) -> Tensor:
+        """From inner products."""
+        return (gamma * sums).add_(self.coef0).pow_(self.degree)
+
+    def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
+        """``dk / dγ = degree (γ ⟨x, z⟩ + coef0)^(degree − 1) ⟨x, z⟩``."""
+        assert products is not None
+        below = (gamma * products).add_(self.coef0).pow_(self.degree - 1)
+        return below.mul_(products).mul_(self.degree)
