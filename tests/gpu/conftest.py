@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -18,11 +17,12 @@ from pretended_cuda import Driver, pretended_cuda
 from problems import BATCH, REGULAR, UGLY, Case
 from truth import Machine, Truth, cvxpy
 
-from bootprob_gpu import FittedBatch, Problem, Solver, fit
+from bootprob_gpu import FittedBatch, Problem, fit
 from bootprob_gpu.hardware import cuda as engine_cuda
 from bootprob_gpu.hardware import triton_choice
 from bootprob_gpu.hardware.cuda import Replayed
 from bootprob_gpu.hardware.numba_choice import numba_loads
+from bootprob_gpu.solvers import BACK_ENDS
 
 # For other processes: packages are taken away, a GPU is pretended, a kernel is interpreted.
 collect_ignore = ["bare", "pretended_cuda/at_start", "doubling_kernel.py"]
@@ -82,10 +82,18 @@ _SOLVERS = [
     Backend("smo-compiled", "linear", torch.float32, **_HARD),
     Backend("smo-compiled", "rbf"),
     Backend("smo-compiled", "rbf", torch.float32),
+    Backend("smo-compiled", "poly", **_HARD),
+    Backend("smo-compiled", "poly", torch.float32, **_HARD),
+    Backend("smo-compiled", "precomputed"),
+    Backend("smo-compiled", "precomputed", torch.float32),
     Backend("smo-batched", "linear", **_SLOW),
     Backend("smo-batched", "linear", torch.float32, **_SLOW),
     Backend("smo-batched", "rbf"),
     Backend("smo-batched", "rbf", torch.float32),
+    Backend("smo-batched", "poly", **_SLOW),
+    Backend("smo-batched", "poly", torch.float32, **_SLOW),
+    Backend("smo-batched", "precomputed"),
+    Backend("smo-batched", "precomputed", torch.float32),
 ]
 # On a CPU its twin, "smo-batched", would do the work.
 _CUDA_ONLY = [
@@ -93,6 +101,10 @@ _CUDA_ONLY = [
     Backend("smo-fused", "linear", torch.float32, **_HARD),
     Backend("smo-fused", "rbf"),
     Backend("smo-fused", "rbf", torch.float32),
+    Backend("smo-fused", "poly", **_HARD),
+    Backend("smo-fused", "poly", torch.float32, **_HARD),
+    Backend("smo-fused", "precomputed"),
+    Backend("smo-fused", "precomputed", torch.float32),
 ]
 # By default everything that is here; `make gpu-check` wants the GPU alone.
 _DEVICES = os.environ.get(
@@ -102,8 +114,7 @@ BACKENDS = [
     replace(each, device=device)
     for device in _DEVICES
     for each in (_SOLVERS if device == "cpu" else _SOLVERS + _CUDA_ONLY)
-    if each.solver in get_args(Solver)
-    and ((device == "cpu" and numba_loads()) or not each.solver.endswith("compiled"))
+    if ((device == "cpu" and numba_loads()) or not BACK_ENDS[each.solver].is_compiled)
 ]
 
 

@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from truth import Machine
+from truth import COEF0, DEGREE, Machine, weighted_laplacian
 
 Generator = np.random.Generator
 
 
+KERNELS = ("linear", "rbf", "poly", "precomputed")
+CENTRED, WITH_GAMMA = ("linear", "rbf"), ("rbf", "poly")
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arguments of a batch; γ is used with the RBF kernel only.
+    """The arguments of a batch; γ is that of RBF kernels, those of polynomial ones follow from it.
 
     Labels are (n,), or (B, n) where each replicate has its own.
     """
@@ -31,18 +35,34 @@ class Case:
 
     def n_models(self, kernel: str) -> int:
         """Models per replicate, R."""
-        return len(self.C) * (len(self.gamma) if kernel == "rbf" else 1)
+        return len(self.C) * (len(self.gamma) if kernel in WITH_GAMMA else 1)
+
+    def gammas(self, kernel: str) -> np.ndarray:
+        """Grid of γ: as given, or such that ``γ ⟨x, z⟩`` is about 1 for the longest rows."""
+        if kernel == "rbf":
+            return self.gamma
+        scales = np.atleast_2d(np.ones(self.X.shape[1]) if self.scale is None else self.scale)
+        with np.errstate(over="ignore"):  # the engine is given numbers out of range, too
+            longest = max(float(((self.X / scale) ** 2).sum(axis=1).max()) for scale in scales)
+        return np.array([2.0, 0.5])[: len(self.gamma)] / (longest or 1.0)
+
+    def given(self, kernel: str, X: np.ndarray) -> np.ndarray:
+        """Rows as the engine is given them."""
+        return weighted_laplacian(X, self.X) if kernel == "precomputed" else X
 
     def arguments(self, kernel: str) -> dict:
         """Keyword arguments of `bootprob_gpu.Problem`."""
-        arguments = {"X": self.X, "y": self.y, "counts": self.counts, "C": self.C, "kernel": kernel}
-        if kernel == "rbf":
-            arguments["gamma"] = self.gamma
+        X = self.given(kernel, self.X)
+        arguments = {"X": X, "y": self.y, "counts": self.counts, "C": self.C, "kernel": kernel}
+        if kernel in WITH_GAMMA:
+            arguments["gamma"] = self.gammas(kernel)
+        if kernel == "poly":
+            arguments |= {"degree": DEGREE, "coef0": COEF0}
         if self.bounds is not None:
             arguments["upper"] = self.bounds(self.n_models(kernel))
         if self.row_weight is not None:
             arguments["row_weight"] = self.row_weight
-        if self.scale is not None:
+        if self.scale is not None and kernel != "precomputed":
             arguments["scale"] = self.scale
         return arguments
 
@@ -66,14 +86,17 @@ class Case:
             return np.ones(self.X.shape[1])
         return self.scale if self.scale.ndim == 1 else self.scale[b]
 
-    def rows(self, b: int, X: np.ndarray | None = None) -> np.ndarray:
-        """Centred and scaled rows as replicate b sees them."""
-        return ((self.X if X is None else X) - self.centre) / self.scale_of(b)
+    def rows(self, b: int, kernel: str, X: np.ndarray | None = None) -> np.ndarray:
+        """Scaled rows as replicate b sees them, centred where the kernel does not mind."""
+        X = self.X if X is None else X
+        if kernel == "precomputed":
+            return X
+        return (X - self.centre if kernel in CENTRED else X) / self.scale_of(b)
 
     def parameters(self, kernel: str, r: int) -> tuple[float, float | None]:
         """C and γ of model r, by the order ``r = g · n_C + c``."""
         g, c = divmod(r, len(self.C))
-        return float(self.C[c]), float(self.gamma[g]) if kernel == "rbf" else None
+        return float(self.C[c]), float(self.gammas(kernel)[g]) if kernel in WITH_GAMMA else None
 
     def machine(self, kernel: str, b: int, r: int) -> Machine:
         """Model r of replicate b, written out."""
@@ -82,7 +105,7 @@ class Case:
             upper = C * self.counts[b] * self.weight
         else:
             upper = self.bounds(self.n_models(kernel))[b, r]
-        return Machine(self.rows(b), self.labels_of(b), upper, gamma)
+        return Machine(self.rows(b, kernel), self.labels_of(b), upper, gamma, kernel)
 
     def has_both_classes(self, kernel: str, b: int, r: int) -> bool:
         """Whether both classes carry weight in this model."""

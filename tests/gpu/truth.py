@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from problems import Case
 
 DOUBLE = np.finfo(np.float64).eps
+DEGREE, COEF0 = 3, 0.5  # of polynomial kernels
 
 
 def numbers(tensor: torch.Tensor) -> np.ndarray:
@@ -43,24 +44,49 @@ def numbers(tensor: torch.Tensor) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """One weighted SVM in plain form: scaled rows, labels, box bounds, γ or None for linear."""
+    """One weighted SVM in plain form: scaled rows, labels, box bounds, a kernel and its γ."""
 
     Z: np.ndarray
     y: np.ndarray
     upper: np.ndarray
     gamma: float | None = None
+    name: str = "linear"
 
     def kernel(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Kernel between the rows of A and those of B."""
-        if self.gamma is None:
+        if self.name == "linear":
             return A @ B.T
+        if self.name == "poly":
+            return (self.gamma * A @ B.T + COEF0) ** DEGREE
+        if self.name == "precomputed":
+            return weighted_laplacian(A, B)
         return np.exp(-self.gamma * squared_distances(A, B))
 
     def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Feature-space distances ``‖φ(a) − φ(b)‖`` between the rows of A and those of B."""
-        if self.gamma is None:
+        if self.name == "linear":
             return np.sqrt(squared_distances(A, B))
-        return np.sqrt(-2 * np.expm1(-self.gamma * squared_distances(A, B)))
+        if self.name == "rbf":
+            return np.sqrt(-2 * np.expm1(-self.gamma * squared_distances(A, B)))
+        own_a, own_b = (
+            np.array([self.kernel(z[None], z[None])[0, 0] for z in each]) for each in (A, B)
+        )
+        squares = own_a[:, None] + own_b - 2 * self.kernel(A, B)
+        rounding = 16 * DOUBLE * (own_a[:, None] + own_b)  # differences of equal rows are not 0
+        return np.sqrt(np.maximum(squares, 0) + rounding)
+
+    def rounding(self, A: np.ndarray) -> np.ndarray:
+        """By what multiple of the unit roundoff kernel values of A with Z may be off."""
+        values = np.abs(self.kernel(A, self.Z))
+        if self.name == "poly":
+            # A sum of products that may cancel, and its power.
+            products = self.gamma * np.abs(A) @ np.abs(self.Z).T + COEF0
+            return DEGREE * products**DEGREE
+        if self.name == "rbf":
+            # ‖x − z‖² = ‖x‖² − 2 x·z + ‖z‖² loses eps · (‖x‖² + ‖z‖²), times γ k(x, z).
+            squares = (A**2).sum(axis=1)[:, None] + (self.Z**2).sum(axis=1)
+            return values * (1 + self.gamma * squares)
+        return values
 
     def primal(self, squared_norm: float, scores: np.ndarray) -> float:
         """Primal objective from ``‖w‖²`` and the scores of the training rows."""
@@ -72,7 +98,7 @@ class Machine:
 
     def squared_norm(self, dual_coef: np.ndarray) -> float:
         """``‖Σ_i dual_coef_i φ(x_i)‖²``."""
-        if self.gamma is None:
+        if self.name == "linear":
             return float(np.sum((dual_coef @ self.Z) ** 2))
         return float(dual_coef @ self.kernel(self.Z, self.Z) @ dual_coef)
 
@@ -171,9 +197,9 @@ class Answer:
         if self.coef is not None:
             size = np.abs(X) @ np.abs(self.coef) + abs(self.intercept)
             return X @ self.coef + self.intercept, self.eps * size
-        machine, Z = self.machine, self.case.rows(self.b, X)
+        machine, Z = self.machine, self.case.rows(self.b, self.machine.name, X)
         scores = machine.kernel(Z, machine.Z) @ self.dual_coef + self.intercept
-        if machine.gamma is None:
+        if machine.name == "linear":
             # The intercept belongs to the rows as given, the machine's rows are centred.
             scale = self.case.scale_of(self.b)
             w = self.dual_coef @ machine.Z
@@ -182,10 +208,7 @@ class Answer:
             size = np.abs(Z) @ sizes
             stored = np.abs(X / scale) @ sizes + abs(self.intercept)
         else:
-            # ‖x − z‖² = ‖x‖² − 2 x·z + ‖z‖² loses eps · (‖x‖² + ‖z‖²), times γ k(x, z).
-            squares = (Z**2).sum(axis=1)[:, None] + (machine.Z**2).sum(axis=1)
-            size = machine.kernel(Z, machine.Z) * (1 + machine.gamma * squares)
-            size = size @ np.abs(self.dual_coef) + np.abs(scores)
+            size = machine.rounding(Z) @ np.abs(self.dual_coef) + np.abs(scores)
             stored = abs(self.intercept)
         return scores, self.eps * (size + np.abs(scores)) + 256 * DOUBLE * stored
 
@@ -211,6 +234,13 @@ class Answer:
     def excess(self, truth: Truth) -> float:
         """Our primal objective above the truth's dual one."""
         return max(self.primal - truth.lower, 0.0) + self.doubt
+
+
+def weighted_laplacian(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """``w(a) w(b) exp(−½ ‖a − b‖₁)``: a kernel that the engine does not know, nor its diagonal."""
+    weight_a, weight_b = (1.5 + np.sin(each.sum(axis=1)) for each in (A, B))
+    distances = np.abs(A[:, None, :] - B[None, :, :]).sum(axis=2)
+    return weight_a[:, None] * weight_b * np.exp(-0.5 * distances)
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -253,6 +283,7 @@ def svc_on_resampled_rows(
     counts: np.ndarray,
     C: float,
     row_weight: np.ndarray,
+    kernel: str,
     gamma: float | None,
     tol: float,
 ) -> tuple[SVC, np.ndarray]:
@@ -263,8 +294,11 @@ def svc_on_resampled_rows(
     """
     rows = np.repeat(np.arange(len(y)), counts)
     rows = rows[row_weight[rows] > 0]
-    model = SVC(C=C, kernel="linear" if gamma is None else "rbf", gamma=gamma or 1.0, tol=tol)
-    model.fit(Z[rows], y[rows], sample_weight=row_weight[rows])
+    options = {"degree": DEGREE, "coef0": COEF0} if kernel == "poly" else {}
+    model = SVC(C=C, kernel=kernel, gamma=gamma or 1.0, tol=tol, **options)
+    seen = Z[np.ix_(rows, rows)] if kernel == "precomputed" else Z[rows]
+    model.fit(seen, y[rows], sample_weight=row_weight[rows])
+    model.rows_ = rows
     alpha = np.zeros(len(y))
     np.add.at(alpha, rows[model.support_], np.abs(model.dual_coef_[0]))
     return model, alpha
@@ -282,10 +316,10 @@ def svc(machine: Machine, tol: float = 1e-6) -> Truth:
 
 
 def cvxpy(machine: Machine) -> Truth:
-    """Truth from a CVXPY model: the primal for the linear kernel, the dual for RBF."""
+    """Truth from a CVXPY model: the primal for the linear kernel, the dual for others."""
     import cvxpy as cp
 
-    if machine.gamma is None:
+    if machine.name == "linear":
         try:
             return _cvxpy_primal(machine)
         except cp.SolverError:  # seen with an outlier of 1e6, one problem in some hundreds

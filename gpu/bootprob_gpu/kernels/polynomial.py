@@ -60,19 +60,20 @@ class Polynomial(KernelFunction):
             )
 
     def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-        """Refuse values that float32 cannot sum."""
-        largest = self._largest(X, scale)
-        if largest > torch.finfo(torch.float32).max / 2**24:
+        """Refuse values that float32 cannot hold and sum."""
+        single = torch.finfo(torch.float32)
+        norm, largest = _squared_norm(X, scale), self._largest(X, scale)
+        if largest > single.max / 2**24 or norm > single.max / 4 or self.gamma.min() < single.tiny:
             raise InputError(
-                f"The polynomial kernel reaches {largest:.1e}, too much for float32; standardise "
-                "the columns, give a smaller gamma or degree, or use torch.float64."
+                f"Squared rows reach {norm:.1e} and the polynomial kernel {largest:.1e}, which is "
+                "not for float32; standardise the columns, or use torch.float64."
             )
 
     def _largest(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> float:
         """No value is larger, by the inequality of Cauchy and Schwarz."""
         with np.errstate(over="ignore"):
-            norm = np.square(np.abs(X).max(axis=0) / scale).sum(axis=-1).max()
-            return float((float(self.gamma.max()) * norm + self.coef0) ** np.float64(self.degree))
+            base = np.float64(self.gamma.max()) * _squared_norm(X, scale) + self.coef0
+            return float(base**self.degree)
 
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """By the definition."""
@@ -91,3 +92,9 @@ class Polynomial(KernelFunction):
         assert products is not None
         below = (gamma * products).add_(self.coef0).pow_(self.degree - 1)
         return below.mul_(products).mul_(self.degree)
+
+
+def _squared_norm(X: NDArray[np.float64], scale: NDArray[np.float64]) -> np.float64:
+    """No row, divided by any scale, has a larger one."""
+    with np.errstate(over="ignore"):
+        return np.square(np.abs(X).max(axis=0) / scale).sum(axis=-1).max()

@@ -125,7 +125,7 @@ def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
     # The first takes so long that the others, if they did not wait, would compile as well.
     copy.write(
         "toy",
-        "import time\nfrom bootprob_gpu import compiled as c\n"
+        "import time\nfrom bootprob_gpu.hardware import compiled as c\n"
         "keep = c._Kept.save_overload\n"
         "c._Kept.save_overload = lambda *a: (time.sleep(2), keep(*a))\n"
         '@compiled("the toy", seconds=1)\ndef toy(x):\n    return x\n',
@@ -139,7 +139,7 @@ def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
 def test_nobody_waits_for_himself(copy: Copy) -> None:
     copy.write(
         "toy",
-        "from bootprob_gpu import compiled as c\nc._PATIENCE = 1e9\n"
+        "from bootprob_gpu.hardware import compiled as c\nc._PATIENCE = 1e9\n"
         "@compiled()\ndef part(x):\n    return x\n\n"
         '@compiled("the toy", seconds=1)\ndef toy(x):\n    return part(x)\n',
     )
@@ -193,7 +193,9 @@ def test_an_installation_that_cannot_be_written_is_kept_for_the_user(copy: Copy)
 
 def test_what_an_installation_came_with_is_read(copy: Copy) -> None:
     copy.run()
-    unwritable = "from bootprob_gpu import compiled; compiled._is_ready = lambda folder: False; "
+    unwritable = (
+        "from bootprob_gpu.hardware import compiled; compiled._is_ready = lambda folder: False; "
+    )
     assert copy.run(unwritable + PROGRAM) == ("41 loaded", "")
 
 
