@@ -6,6 +6,8 @@ TESTABLE := $(VENV)/.installed-with-tests
 COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Empty means no: else every worker and every process of a test compiles the project anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
