@@ -75,12 +75,12 @@ def all_launches() -> Iterator[tuple[str, Launch]]:
 
 def _noted(label, work, *args, **kwargs):  # type: ignore[no-untyped-def]
     # What kernels that do not run leave as it was is filled, so that all runs decide alike.
-    torch.use_deterministic_algorithms(True)
+    torch.set_deterministic_debug_mode("error")
     try:
         with noted_launches() as noted, triton_kernels("always"), torch.no_grad():
             work(*args, **kwargs)
     finally:
-        torch.use_deterministic_algorithms(False)
+        torch.set_deterministic_debug_mode("default")
     if not noted:
         raise RuntimeError(f"{label}: {work.__name__}{args} launched nothing.")
     return ((label, each) for each in noted)

@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
-SECONDS = 10  # of compiling what no run before has compiled here
+SECONDS = 2  # of compiling what no run before has compiled here
 
 
 def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
@@ -73,13 +73,10 @@ print(*sorted(each.__name__ for each in kernels - called))
 
 
 def test_the_jobs_are_those_of_gpu_check():
-    done = run("-c", """
-from gpu.compilation.shapes import JOBS
-from gpu.check.jobs import table
+    from gpu.check.jobs import table
+    from gpu.compilation.shapes import JOBS
 
-assert all(table(name).X.shape == shape for name, shape in JOBS.items())
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert all(table(name).X.shape == shape for name, shape in JOBS.items())
 
 
 def test_votes_in_float32_leave_room_for_three_programs():
@@ -92,82 +89,67 @@ def test_votes_in_float32_leave_room_for_three_programs():
     assert min(row["programs"] for row in of_hopper) >= 3
 
 
-@pytest.fixture
-def changed(tmp_path):
-    """The project's code with a table of its own, to be changed."""
+def test_what_changed_is_seen(tmp_path):
+    """In code, how kernels are launched, and the table; a docstring is no change of the code.
+
+    By a copy of the project; in no time nothing is compiled, but one result is known.
+    """
     for folder in ("bootprob", "gpu/bootprob_gpu", "gpu/compilation", "gpu/results"):
         shutil.copytree(
             ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
         )
 
-    def change(path: str, old: str, new: str) -> str:
+    def change(path: str, old: str, new: str) -> None:
         file = tmp_path / path
         text = file.read_text(encoding="utf-8")
         assert old in text
         file.write_text(text.replace(old, new), encoding="utf-8")
-        done = run(
-            "-m", "gpu.compilation", "--check", 0, "--cache", tmp_path / "cache",
-            source=tmp_path,
-        )  # fmt: skip
-        assert not done.stderr
-        return f"exit {done.returncode}: {done.stdout}"
 
-    return change
-
-
-def test_a_changed_function_makes_the_rows_of_its_callers_stale(changed):
-    """And no others: a comment is no change, nor is where a function stands in its file."""
-    kernels = "gpu/bootprob_gpu/interior_point/triton_steps.py"
-    said = changed(kernels, '"""Step (da, dt', '"""\n    The step (da, dt')
-    assert said.startswith("exit 0")
-    said = changed(kernels, "    return da, -(t + t", "    return da, -(t * 1.0 + t")
-    assert said.startswith("exit 1")
-    assert "kernels: _correct, _move, _correct (no longer" in said
-    assert "_weigh" not in said
-    assert "Run make gpu-compile" in said
-
-
-def test_a_changed_block_makes_rows_stale(changed):
-    few = '"BLOCK": 256, "num_warps": '
-    said = changed("gpu/bootprob_gpu/interior_point/triton_certificate.py", f"{few}4", f"{few}2")
-    assert said.startswith("exit 1")
-    assert "_losses" in said
-
-
-def test_wrong_numbers_and_spills_are_seen(tmp_path, changed):
-    """By a result that is known; in no time none is compiled."""
-    row = rows()[0]
-    names = ("registers", "warps", "shared", "spilled", "stack", "programs")
+    steps = "gpu/bootprob_gpu/interior_point/triton_steps.py"
+    change(steps, "    return da, -(t + t", "    return da, -(t * 1.0 + t")
+    change(steps, '"""State of a block', '"""\n    The state of a block')
+    certificates = "gpu/bootprob_gpu/interior_point/triton_certificate.py"
+    change(
+        certificates, "num_warps=min(16, max(1, Q // 512))", "num_warps=min(16, max(1, Q // 256))"
+    )
+    row = next(each for each in rows() if each["kernel"] == "_votes")
     measured = tmp_path / "cache" / "measured"
     measured.mkdir(parents=True)
+    names = ("registers", "warps", "shared", "spilled", "stack", "programs")
     known = json.dumps({name: row[name] for name in names})
     (measured / f"{row['key']}.json").write_text(known, encoding="utf-8")
-    line = json.dumps(row, ensure_ascii=False)
     more = row["registers"] + 1
     wrong = json.dumps({**row, "registers": more, "spilled": 8}, ensure_ascii=False)
-    said = changed("gpu/results/compiled/kernels.json", line, wrong)
-    assert said.startswith("exit 1")
-    assert f"registers is {row['registers']}, and {more} in the table" in said
-    assert "spilled is 0, and 8 in the table" in said
-    assert "spills 8 bytes" in said
+    change("gpu/results/compiled/kernels.json", json.dumps(row, ensure_ascii=False), wrong)
+    done = run(
+        "-m", "gpu.compilation", "--check", 0, "--cache", tmp_path / "cache", source=tmp_path
+    )
+    assert done.returncode == 1
+    assert not done.stderr
+    # Callers of what changed and no others, wherever a function stands in its file.
+    stale = "_correct, _judge, _move"
+    gone = ", ".join(f"{name} (no longer launched so)" for name in stale.split(", "))
+    assert f"kernels: {stale}, {gone}. Run make gpu-compile" in done.stdout
+    assert f"registers is {row['registers']}, and {more} in the table" in done.stdout
+    assert "spilled is 0, and 8 in the table" in done.stdout
+    assert "spills 8 bytes" in done.stdout
 
 
 def test_rows_that_grew_are_named():
-    done = run("-c", """
-from gpu.compilation.table import TABLE, grown, read
+    from gpu.compilation.table import TABLE, grown, read
 
-rows = read(TABLE)["rows"]
-assert list(grown(rows, rows)) == []
-row = next(row for row in rows if row["registers"] == 80)
-for change, said in (
-    ({"registers": 100}, False), ({"registers": 101}, True),
-    ({"programs": row["programs"] - 1}, True), ({"capability": 75, "registers": 200}, False),
-    ({"key": "another", "options": {"num_warps": 32}, "registers": 160}, True),
-):
-    found = list(grown(rows, [{**row, **change}]))
-    assert len(found) == said, (change, found)
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    rows = read(TABLE)["rows"]
+    assert list(grown(rows, rows)) == []
+    row = next(row for row in rows if row["registers"] == 80)
+    for change, said in (
+        ({"registers": 100}, False),
+        ({"registers": 101}, True),
+        ({"programs": row["programs"] - 1}, True),
+        ({"capability": 75, "registers": 200}, False),
+        ({"key": "another", "options": {"num_warps": 32}, "registers": 160}, True),
+    ):
+        found = list(grown(rows, [{**row, **change}]))
+        assert len(found) == said, (change, found)
 
 
 def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named():
@@ -195,21 +177,18 @@ assert list(found) == ["error"], found
 
 
 def test_occupancy_as_nvidias_calculator_has_it():
-    done = run("-c", """
-from gpu.compilation.occupancy import programs
+    from gpu.compilation.occupancy import programs
 
-assert programs(90, registers=32, warps=2, shared=0) == 32   # warps: 64
-assert programs(90, registers=16, warps=1, shared=0) == 32   # blocks: 32
-assert programs(80, registers=128, warps=4, shared=0) == 4   # registers: 16 warps
-assert programs(80, registers=129, warps=4, shared=0) == 3   # 136 a thread are given: 12 warps
-assert programs(90, registers=255, warps=8, shared=0) == 1
-assert programs(90, registers=255, warps=16, shared=0) == 0  # 8 warps are the most
-assert programs(80, registers=32, warps=4, shared=163 * 1024) == 1
-assert programs(80, registers=32, warps=4, shared=163 * 1024 + 1) == 0
-assert programs(90, registers=32, warps=4, shared=56 * 1024) == 4   # with 1 KiB each, 228 KiB
-assert programs(90, registers=32, warps=4, shared=56 * 1024 + 1) == 3
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert programs(90, registers=32, warps=2, shared=0) == 32  # warps: 64
+    assert programs(90, registers=16, warps=1, shared=0) == 32  # blocks: 32
+    assert programs(80, registers=128, warps=4, shared=0) == 4  # registers: 16 warps
+    assert programs(80, registers=129, warps=4, shared=0) == 3  # 136 a thread are given: 12 warps
+    assert programs(90, registers=255, warps=8, shared=0) == 1
+    assert programs(90, registers=255, warps=16, shared=0) == 0  # 8 warps are the most
+    assert programs(80, registers=32, warps=4, shared=163 * 1024) == 1
+    assert programs(80, registers=32, warps=4, shared=163 * 1024 + 1) == 0
+    assert programs(90, registers=32, warps=4, shared=56 * 1024) == 4  # with 1 KiB each, 228 KiB
+    assert programs(90, registers=32, warps=4, shared=56 * 1024 + 1) == 3
 
 
 def test_arguments_are_specialised_as_triton_does(tmp_path):
@@ -265,17 +244,10 @@ for q in (31, 512, 4000):
 
 
 def test_the_page_shows_the_table():
-    done = run("-c", """
-from gpu.compilation.document import PAGE, with_table
-from gpu.compilation.table import TABLE, read
+    from gpu.compilation.document import PAGE, with_table
+    from gpu.compilation.table import TABLE, read
 
-text = PAGE.read_text(encoding="utf-8")
-assert with_table(text, read(TABLE)) == text
-try:
-    with_table(text + text, read(TABLE))
-except ValueError as error:
-    assert "2 places" in str(error)
-else:
-    raise AssertionError
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_table(text, read(TABLE)) == text
+    with pytest.raises(ValueError, match="2 places"):
+        with_table(text + text, read(TABLE))
