@@ -21,8 +21,8 @@ from bootprob_gpu.interior_point.state import start
 from bootprob_gpu.interior_point.triton_certificate import judge
 from bootprob_gpu.scoring.triton_votes import count_votes
 from bootprob_gpu.smo.blocks import train_dual
-from gpu.compilation.launches import Launch, noted_launches
 from bootprob_gpu.solvers import BACK_ENDS
+from gpu.compilation.launches import Launch, noted_launches
 
 __all__ = ["JOBS", "RBF_JOBS", "all_launches"]
 

@@ -187,8 +187,7 @@ class _Block:
             self.problem.y,
             self.problem.counts[taken],
             self.problem.C,
-            kernel=self.problem.kernel,
-            gamma=self.problem.gamma,
+            kernel=self.problem.kernel_function,
             scale=scale if scale.ndim == 1 else scale[taken],
             upper=bounds.cpu().numpy(),
         )
