@@ -20,7 +20,6 @@ from bootprob.ensemble.scoring.rows import (
     model_scores,
     model_scores_there,
     replicate_scores,
-    restore_models,
     vote_shares,
 )
 from bootprob.ensemble.specs import PredictionSpec
@@ -29,7 +28,8 @@ from bootprob.preparation.feature_map import FeatureMap
 from bootprob.preparation.grids import grid_of
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows
-from bootprob_gpu import FittedBatch, resolve_device
+from bootprob_gpu import Certificate, FittedBatch, resolve_device
+from bootprob_gpu.kernels.named import kernel_function
 
 __all__ = ["Scores"]
 
@@ -123,15 +123,22 @@ class Scores:
             scale = np.ones(self._map.n_components)
         elif state.gamma_ is not None:
             gamma = grid_of(state.gamma_)
-        return restore_models(
-            intercept=state.bootstrap_intercept_,
-            coef=state.bootstrap_coef_,
-            dual_coef=state.bootstrap_dual_coef_,
-            rows=state.X_fit_,
-            scale=scale,
-            gamma=gamma,
-            certificates=state.certificates_,
-            device=resolve_device(spec.device),
+        device = resolve_device(spec.device)
+
+        def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
+            return None if values is None else torch.from_numpy(values).to(device)
+
+        certificates = {name: torch.from_numpy(v) for name, v in state.certificates_.items()}
+        return FittedBatch(
+            intercept=torch.from_numpy(state.bootstrap_intercept_).to(device),
+            coef=tensor(state.bootstrap_coef_),
+            dual_coef=tensor(state.bootstrap_dual_coef_),
+            X=tensor(state.X_fit_),
+            center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
+            scale=torch.from_numpy(scale).to(device),
+            kernel=kernel_function("linear" if gamma is None else "rbf", gamma).to(device),
+            certificate=Certificate(**certificates),
+            replicates=slice(0, state.n_replicates),
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
         )

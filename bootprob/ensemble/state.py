@@ -126,140 +126,87 @@ _SHARED_DRAWS = {
 class State:
     """What models of two and of several classes have."""
 
+    # fmt: off
     classes_: NDArray[Any] = _array(
-        "2",
-        "Class labels; of two, ``classes_[1]`` is the positive class.",
-        kinds="biufUO",
-        several="K",
-        of_pair="implied",
-        shown="ndarray, shape (K,)",
-    )
+        "2", """Class labels; of two, ``classes_[1]`` is the positive class.""", kinds="biufUO",
+        several="K", of_pair="implied", shown="ndarray, shape (K,)")
     pair_ensembles_: list[Any] = _declare(
-        """Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …,
-        (1, 2), …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With
-        several classes all attributes that belong to machines, their weights and calibration
-        are those of the pairs; the model itself has how the table was prepared (`center_` to
-        `gamma_`, `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`,
-        `oob_counts_`, and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and
-        `oob_decision_function_`.""",
-        kind=list,
-        only="several",
-        shown="list of BootstrapSVC",
-    )
+        """Of K > 2 classes a fitted ensemble for each pair, in the order (0, 1), (0, 2), …, (1, 2),
+        …, trained on the pair's rows as the classes 0 and 1; empty for two classes. With several
+        classes all attributes that belong to machines, their weights and calibration are those of
+        the pairs; the model itself has how the table was prepared (`center_` to `gamma_`,
+        `X_fit_`), `lack_of_fit_` (of all pairs together), `y_`, `sample_weight_`, `oob_counts_`,
+        and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and `oob_decision_function_`.""",
+        kind=list, only="several", shown="list of BootstrapSVC")
     shared_draws_: dict[str, NDArray[Any]] | None = _declare(
-        """Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,),
-        whose bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.""",
-        parts=_SHARED_DRAWS,
-        absent="None",
-        of_pair="implied",
-        only="two",
-    )
+        """Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), whose
+        bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.""",
+        parts=_SHARED_DRAWS, absent="None", of_pair="implied", only="two")
     n_features_in_: int = _declare("Number of columns seen during fit.", kind=int, of_pair="same")
     feature_names_in_: NDArray[Any] | None = _array(
-        "p",
-        "Column names, where they are all strings.",
-        kinds="O",
-        absent="missing",
-        of_pair="implied",
-        shown="ndarray, shape (n_features_in_,)",
-    )
+        "p", """Column names, where they are all strings.""", kinds="O", absent="missing",
+        of_pair="implied", shown="ndarray, shape (n_features_in_,)")
     center_: Floats = _array("p", "Mean of the training columns.", of_pair="same")
     scale_: Floats = _array(
-        "p: positive", "Standard deviation of the training columns.", of_pair="same"
-    )
+        "p: positive", """Standard deviation of the training columns.""", of_pair="same")
     bootstrap_scale_: Floats = _array(
-        "Bp p: positive",
-        """Scale of the columns of ``(X - center_) / scale_`` in each replicate, or that which
-        the feature map sees.""",
-        of_pair="same",
-    )
+        "Bp p: positive", """Scale of the columns of ``(X - center_) / scale_`` in each replicate,
+        or that which the feature map sees.""", of_pair="same")
     C_: Floats = _array("R: positive", "C of each of the R models of a replicate.", of_pair="same")
     gamma_: Floats | None = _array(
-        "R: not negative",
-        """γ of each model; None for the linear kernel. The models of one γ stand together, in
-        the order of C: whatever has the shape (R,) becomes a table with
-        ``reshape(n_gamma, n_C)``.""",
-        absent="None",
-        of_pair="same",
-    )
+        "R: not negative", """γ of each model; None for the linear kernel. The models of one γ stand
+        together, in the order of C: whatever has the shape (R,) becomes a table with
+        ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
     X_fit_: Floats | None = _array(
-        "nD",
-        """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
-        with a feature map mapped to its D columns, else D is p.""",
-        absent="None",
-        of_pair="rows",
-    )
+        "nD", """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
+        with a feature map mapped to its D columns, else D is p.""", absent="None", of_pair="rows")
     feature_map_: dict[str, Floats] | None = _declare(
         """What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
         "frequencies" (p, D) and "phases" (D,).""",
-        parts=FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"],
-        absent="None",
-        of_pair="same",
-    )
+        parts=FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"], absent="None",
+        of_pair="same")
     feature_map_error_: dict[str, float] | None = _declare(
-        """How far the inner products K̃ of the mapped rows are from the kernel K, over all
-        pairs of up to 300 training rows that are no landmarks: the root mean square of
-        ``K̃ − K`` "relative" to that of K, and absolutely ("root_mean_square"), the "largest" of
-        ``|K̃ − K|``, and the rows looked at ("n_rows"). `fit` warns from a relative error of 0.1 on;
-        a small one is no guarantee (docs/guide.md).""",
-        kind=dict,
-        absent="None",
-        of_pair="same",
-        shown="dict of float or None",
-    )
+        """How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
+        up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K`` "relative"
+        to that of K, and absolutely ("root_mean_square"), the "largest" of ``|K̃ − K|``, and the
+        rows looked at ("n_rows"). `fit` warns from a relative error of 0.1 on; a small one is no
+        guarantee (docs/guide.md).""", kind=dict, absent="None", of_pair="same",
+        shown="dict of float or None")
     y_: NDArray[np.int64] = _array(
-        "n: not negative", "Training labels as 0 and 1, or 0 to K − 1.", kinds="i", of_pair="rows"
-    )
+        "n: not negative", """Training labels as 0 and 1, or 0 to K − 1.""", kinds="i",
+        of_pair="rows")
     sample_weight_: Floats = _array(
-        "n: positive or 0",
-        "Row weights given to `fit`, times those of a `class_weight` dict.",
-        of_pair="rows",
-    )
+        "n: positive or 0", """Row weights given to `fit`, times those of a `class_weight` dict.""",
+        of_pair="rows")
     oob_decision_function_: Floats = _array(
-        "n: finite or NaN",
-        "Mean score over the replicates that did not see the row; NaN if there is none.",
-        several="nK",
-    )
+        "n: finite or NaN", """Mean score over the replicates that did not see the row; NaN if there
+        is none.""", several="nK")
     oob_vote_proba_: Floats = _array(
-        "n2: a share or NaN", "Out-of-bag vote shares (3.4), NaN as above.", several="nK"
-    )
+        "n2: a share or NaN", """Out-of-bag vote shares (3.4), NaN as above.""", several="nK")
     oob_proba_: Floats = _array(
-        "n2: a share or NaN", "Out-of-bag calibrated probabilities, NaN as above.", several="nK"
-    )
+        "n2: a share or NaN", """Out-of-bag calibrated probabilities, NaN as above.""",
+        several="nK")
     oob_counts_: NDArray[np.int64] = _array(
-        "n: not negative", "Replicates that did not see the row.", kinds="i"
-    )
+        "n: not negative", """Replicates that did not see the row.""", kinds="i")
     lack_of_fit_: dict[str, float] | None = _declare(
         """Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
         `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
-        calibration.""",
-        kind=dict,
-        absent="None",
-        shown="dict of float or None",
-    )
+        calibration.""", kind=dict, absent="None", shown="dict of float or None")
     controlled_rates_: list[dict[str, Any]] = _declare(
-        """For each rate what was asked for, the share of the training rows that this requires,
-        and what `predict` reaches out of bag; empty without control.""",
-        kind=list,
-        of_pair="same",
-        shown="list of dict",
-    )
+        """For each rate what was asked for, the share of the training rows that this requires, and
+        what `predict` reaches out of bag; empty without control.""", kind=list, of_pair="same",
+        shown="list of dict")
     n_redrawn_: int = _declare(
-        "Bootstrap samples drawn again because a class was missing.", kind=int, of_pair="same"
-    )
+        """Bootstrap samples drawn again because a class was missing.""", kind=int, of_pair="same")
     entropy_: list[int] = _declare(
-        "Seed from which `bootstrap_counts` draws the samples again.",
-        kind=list,
-        of_pair="same",
-        shown="list of int",
-    )
+        """Seed from which `bootstrap_counts` draws the samples again.""", kind=list,
+        of_pair="same", shown="list of int")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
     versions_: dict[str, str] = _declare(
-        "With what it was trained.", kind=dict, of_pair="same", shown="dict of str"
-    )
+        """With what it was trained.""", kind=dict, of_pair="same", shown="dict of str")
     fit_seconds_: float = _declare(
-        "In how many seconds it was trained.", kind=float, of_pair="same"
-    )
+        """In how many seconds it was trained.""", kind=float, of_pair="same")
+    # fmt: on
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
         for name in declared(type(self)):
@@ -282,112 +229,76 @@ class State:
 class TwoClassState(State):
     """What models of two classes have besides: machines, weights, calibration."""
 
+    # fmt: off
     accuracy_: Floats = _array(
-        "BR: a share or NaN",
-        "Out-of-bag accuracy of each model; NaN for a replicate that left no row out.",
-    )
+        "BR: a share or NaN", """Out-of-bag accuracy of each model; NaN for a replicate that left no
+        row out.""")
     weights_: Floats = _array("R: a share", "Weight of each model of the grid in the ensemble.")
     bootstrap_intercept_: Floats = _array(
-        "BR", "Intercepts of all models, on ``(X - center_) / scale_``.", stored="intercept_"
-    )
+        "BR", """Intercepts of all models, on ``(X - center_) / scale_``.""", stored="intercept_")
     bootstrap_coef_: Floats | None = _array(
-        "BRD",
-        """Coefficients of linear models, on ``(X - center_) / scale_``, where D is p; with a
-        feature map on its D columns.""",
-        absent="None",
-        stored="coef_",
-    )
+        "BRD", """Coefficients of linear models, on ``(X - center_) / scale_``, where D is p; with a
+        feature map on its D columns.""", absent="None", stored="coef_")
     bootstrap_dual_coef_: Floats | None = _array(
-        "BRn",
-        "Dual coefficients of RBF models and of linear models with more columns than rows.",
-        absent="None",
-        stored="dual_coef_",
-    )
+        "BRn", """Dual coefficients of RBF models and of linear models with more columns than
+        rows.""", absent="None", stored="dual_coef_")
     certificates_: dict[str, NDArray[Any]] = _declare(
         """"primal" and "dual" objective, relative "gap", "n_iter" and "status"
-        (`bootprob_gpu.Status`) of every model.""",
-        parts=_CERTIFICATES,
-        shown="dict of ndarray, each of shape (B, R)",
-    )
+        (`bootprob_gpu.Status`) of every model.""", parts=_CERTIFICATES,
+        shown="dict of ndarray, each of shape (B, R)")
     score_scale_: Floats = _array(
-        "B: positive",
-        """Replicate scores are ``score / score_scale_ + score_offset_``, which gives all
-        replicates the same mean and mean absolute deviation out of bag, and probability one
-        half at 0; 1 and 0 without calibration.""",
-    )
+        "B: positive", """Replicate scores are ``score / score_scale_ + score_offset_``, which gives
+        all replicates the same mean and mean absolute deviation out of bag, and probability one
+        half at 0; 1 and 0 without calibration.""")
     score_offset_: Floats = _array("B", "See `score_scale_`.")
     oob_score_variance_: Floats = _array(
-        "n: not negative or NaN",
-        "Variance of the out-of-bag scores of a row; NaN with fewer than two replicates.",
-    )
+        "n: not negative or NaN", """Variance of the out-of-bag scores of a row; NaN with fewer than
+        two replicates.""")
     oob_jackknife_variance_: Floats = _array(
-        "n: not negative or NaN",
-        "Variance of the mean score by the infinitesimal jackknife; NaN as above.",
-    )
+        "n: not negative or NaN", """Variance of the mean score by the infinitesimal jackknife; NaN
+        as above.""")
     oob_kernel_logits_: Floats | None = _array(
-        "ng2",
-        """Mean and standard deviation of each training row's true logit under the g parts of
-        `kernel_posterior_`, its own label left out.""",
-        absent="None",
-    )
+        "ng2", """Mean and standard deviation of each training row's true logit under the g parts of
+        `kernel_posterior_`, its own label left out.""", absent="None")
     oob_model_scores_: Floats = _array(
-        "nR",
-        """Mean raw score of each training row under each model over the replicates that did not
-        see it, neither weighted nor scaled; 0 where there are none.""",
-    )
+        "nR", """Mean raw score of each training row under each model over the replicates that did
+        not see it, neither weighted nor scaled; 0 where there are none.""")
     calibration_: str | None = _declare(
-        'The calibration in use; differs from the parameter with "auto".', kind=str, absent="None"
-    )
+        """The calibration in use; differs from the parameter with "auto".""", kind=str,
+        absent="None")
     calibrator_: dict[str, Floats] = _declare(
-        "What the calibrator is made of; empty for the sigmoid.",
-        parts=_CALIBRATORS,
-        absent="empty",
-    )
+        """What the calibrator is made of; empty for the sigmoid.""", parts=_CALIBRATORS,
+        absent="empty")
     sigmoid_: tuple[float, float] = _declare(
-        "Slope and intercept of the out-of-bag sigmoid.", kind=tuple, shown="tuple of float"
-    )
+        """Slope and intercept of the out-of-bag sigmoid.""", kind=tuple, shown="tuple of float")
     sigmoid_information_: Floats = _array("22", "Its Fisher information.")
     sigmoid_replicates_: Floats = _array("B2", "What resampling the rows does to it.")
     true_logit_: Floats = _array(
-        "4",
-        """What the interval "corrected" is made of:
-        `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.""",
-    )
+        "4", """What the interval "corrected" is made of:
+        `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.""")
     kernel_posterior_: dict[str, NDArray[Any]] = _declare(
         """What the RBF kernel and the labels say of true logits, for the interval "corrected":
         `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`. Empty for the linear
-        kernel, and without calibration.""",
-        parts=_KERNEL_POSTERIOR,
-        absent="empty",
-    )
+        kernel, and without calibration.""", parts=_KERNEL_POSTERIOR, absent="empty")
     counts_gram_: Floats = _array(
-        "BB", "Inner products of the centred bootstrap counts, for the infinitesimal jackknife."
-    )
+        "BB", """Inner products of the centred bootstrap counts, for the infinitesimal
+        jackknife.""")
     vote_thresholds_: Floats = _array(
-        "R",
-        """Score above which a model votes for ``classes_[1]``; 0 but for
-        ``control="threshold"``.""",
-    )
+        "R", """Score above which a model votes for ``classes_[1]``; 0 but for
+        ``control="threshold"``.""")
     score_threshold_: float = _declare(
         """How far control has moved the scores down: the calibrated logit of a row is
-        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.""",
-        kind=float,
-    )
+        ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.""", kind=float)
     control_gap_: Floats | None = _array(
-        "BR: any",
-        """With ``control="constrained"``: ``(objective − bound) / objective`` of each machine.
-        No machine that keeps the constraints is better by more. The bound is the optimum
-        without constraints, or what the exact method proves.""",
-        absent="None",
-    )
+        "BR: any", """With ``control="constrained"``: ``(objective − bound) / objective`` of each
+        machine. No machine that keeps the constraints is better by more. The bound is the optimum
+        without constraints, or what the exact method proves.""", absent="None")
     sampled_rows_: NDArray[np.int64] = _array(
-        "k: not negative",
-        "Up to 20 training rows, evenly spaced over the out-of-bag scores.",
-        kinds="i",
-    )
+        "k: not negative", """Up to 20 training rows, evenly spaced over the out-of-bag scores.""",
+        kinds="i")
     sampled_scores_: Floats = _array(
-        "kB: finite or NaN", "Their replicate scores, NaN where the replicate saw the row."
-    )
+        "kB: finite or NaN", """Their replicate scores, NaN where the replicate saw the row.""")
+    # fmt: on
 
     @property
     def n_replicates(self) -> int:

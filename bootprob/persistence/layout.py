@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,51 +20,42 @@ class Layout:
     Parameters
     ----------
     state : type of State
+
+    Attributes
+    ----------
+    attributes : dict of str to Attribute
+    arrays : dict of str to ArrayForm
+        Attributes that are arrays, by their names in files.
+    parts : dict of str to dict
+        Attributes that are dicts of arrays.
+    flat : dict of str to ArrayForm
+        All arrays, those in dicts under names such as ``certificates_.gap``.
+    values : dict of str to Attribute
+        All other attributes; those that are None are left out.
     """
 
     def __init__(self, state: type[State]) -> None:
-        other = "two" if state is State else "several"
-        self.attributes = {
-            name: attribute
-            for name, attribute in declared(state).items()
-            if attribute.only != other
-        }
-        self._several = state is State
-
-    @cached_property
-    def arrays(self) -> dict[str, ArrayForm]:
-        """Attributes that are arrays, by their names in files."""
-        return {
-            attribute.stored or name: (self._several and attribute.of_several) or attribute.form
-            for name, attribute in self.attributes.items()
-            if attribute.form is not None
-        }
-
-    @cached_property
-    def parts(self) -> dict[str, dict[str, ArrayForm]]:
-        """Attributes that are dicts of arrays."""
-        return {
-            name: attribute.parts
-            for name, attribute in self.attributes.items()
-            if attribute.parts is not None
-        }
-
-    @cached_property
-    def flat(self) -> dict[str, ArrayForm]:
-        """All arrays, those in dicts under names such as ``certificates_.gap``."""
-        return self.arrays | {
-            f"{whole}.{name}": form
+        several = state is State
+        other = "two" if several else "several"
+        self.attributes: dict[str, Attribute] = {}
+        self.arrays: dict[str, ArrayForm] = {}
+        self.parts: dict[str, dict[str, ArrayForm]] = {}
+        self.values: dict[str, Attribute] = {}
+        for name, attribute in declared(state).items():
+            if attribute.only == other:
+                continue
+            self.attributes[name] = attribute
+            if attribute.form is not None:
+                form = (several and attribute.of_several) or attribute.form
+                self.arrays[attribute.stored or name] = form
+            elif attribute.parts is not None:
+                self.parts[name] = attribute.parts
+            else:
+                self.values[name] = attribute
+        self.flat = self.arrays | {
+            f"{whole}.{part}": form
             for whole, parts in self.parts.items()
-            for name, form in parts.items()
-        }
-
-    @cached_property
-    def values(self) -> dict[str, Attribute]:
-        """All other attributes; those that are None are left out."""
-        return {
-            name: attribute
-            for name, attribute in self.attributes.items()
-            if attribute.kind is not None
+            for part, form in parts.items()
         }
 
     def stored(self, name: str) -> str | None:

@@ -19,8 +19,7 @@ from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows, take_rows
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu import Certificate, FittedBatch, Status
-from bootprob_gpu.kernels.named import kernel_function
+from bootprob_gpu import FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
 from bootprob_gpu.scoring.model_scores import model_scores as scores_of_replicates
 from bootprob_gpu.scoring.row_stream import blocks_on_device, blocks_on_host
@@ -33,7 +32,6 @@ __all__ = [
     "model_scores",
     "model_scores_there",
     "replicate_scores",
-    "restore_models",
     "vote_shares",
     "warn_of_unsolved",
 ]
@@ -50,39 +48,6 @@ def checked_rows(model: Any, X: Any) -> Rows:
     if isinstance(rows := take_rows(model, X), DeviceRows):
         return rows
     return np.asarray(validate_data(model, X, dtype=[np.float64, np.float32], reset=False))
-
-
-def restore_models(
-    *,
-    intercept: Floats,
-    coef: Floats | None,
-    dual_coef: Floats | None,
-    rows: Floats | None,
-    scale: Floats,
-    gamma: Floats | None,
-    certificates: Mapping[str, NDArray[Any]],
-    device: torch.device,
-    dtype: torch.dtype,
-    memory_limit: int | None,
-) -> FittedBatch:
-    """Put trained models on a device again; parameters as the attributes of `FittedBatch`."""
-
-    def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
-        return None if values is None else torch.from_numpy(values).to(device)
-
-    return FittedBatch(
-        intercept=torch.from_numpy(intercept).to(device),
-        coef=tensor(coef),
-        dual_coef=tensor(dual_coef),
-        X=tensor(rows),
-        center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
-        scale=torch.from_numpy(scale).to(device),
-        kernel=kernel_function("linear" if gamma is None else "rbf", gamma).to(device),
-        certificate=Certificate(**{k: torch.from_numpy(v) for k, v in certificates.items()}),
-        replicates=slice(0, len(intercept)),
-        dtype=dtype,
-        memory_limit=memory_limit,
-    )
 
 
 @dataclass(frozen=True)
