@@ -37,6 +37,7 @@ class Beta:
     coefficients: Floats
 
     needs_votes: ClassVar[bool] = False
+    of_steps: ClassVar[bool] = False
     stored: ClassVar[dict[str, ArrayForm]] = {
         "sigmoid": ArrayForm("f", ("2",), optional=True),
         "coefficients": ArrayForm("f", ("3",), optional=True),

@@ -29,10 +29,13 @@ class Calibrator(Protocol):
 
     Attributes
     ----------
+    of_steps : bool
+        Whether scores that differ share probabilities, which the labels have made.
     stored : dict of str to ArrayForm
         What its fields must look like in a file.
     """
 
+    of_steps: ClassVar[bool]
     stored: ClassVar[dict[str, ArrayForm]]
 
     @property

@@ -32,6 +32,7 @@ class Isotonic:
     probabilities: Floats
 
     needs_votes: ClassVar[bool] = False
+    of_steps: ClassVar[bool] = True
     stored: ClassVar[dict[str, ArrayForm]] = {
         "scores": ArrayForm("f", ("m",), optional=True),
         "probabilities": ArrayForm("f", ("m",), "a share", optional=True),

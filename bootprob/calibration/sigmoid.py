@@ -39,6 +39,7 @@ class Sigmoid:
     information: Floats
 
     needs_votes: ClassVar[bool] = False
+    of_steps: ClassVar[bool] = False
     stored: ClassVar[dict[str, ArrayForm]] = {}  # fitted models have attributes of their own for it
 
     @classmethod

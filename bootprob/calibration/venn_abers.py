@@ -36,6 +36,7 @@ class VennAbers:
     upper: Floats
 
     needs_votes: ClassVar[bool] = False
+    of_steps: ClassVar[bool] = True
     stored: ClassVar[dict[str, ArrayForm]] = {
         "scores": ArrayForm("f", ("m",), optional=True),
         "lower": ArrayForm("f", ("q",), "a share", optional=True),

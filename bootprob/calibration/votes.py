@@ -45,6 +45,7 @@ class ScoreAndVoteSigmoid:
     coefficients: Floats
 
     needs_votes: ClassVar[bool] = True
+    of_steps: ClassVar[bool] = False
     stored: ClassVar[dict[str, ArrayForm]] = {"coefficients": ArrayForm("f", ("3",), optional=True)}
 
     @classmethod

@@ -15,9 +15,6 @@ from bootprob.runtime.arrays import Floats
 __all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
 
 
-_OF_STEPS = ("isotonic", "venn-abers")
-
-
 def cross_fitted_proba(model: Any) -> Floats:
     """Out-of-bag probabilities of the positive class by calibrators that did not see the row.
 
@@ -78,6 +75,7 @@ def out_of_bag_ranks(model: Any) -> Floats:
     calibrator, which the labels hardly touch where it is smooth; where it is made of steps, which
     they do, that of the scores.
     """
-    if model.calibration_ in _OF_STEPS:
+    kind = model.calibration_
+    if kind is not None and CALIBRATORS[kind].of_steps:
         return model.oob_decision_function_.copy()
     return model.oob_proba_[:, 1].copy()
