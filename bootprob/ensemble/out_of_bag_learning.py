@@ -28,8 +28,7 @@ from bootprob.ensemble.specs import CalibrationSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
-from bootprob.ensemble.uncertainty.probability_intervals import mean_variance
-from bootprob.ensemble.uncertainty.true_logit import TrueLogit
+from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
 from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
 from bootprob.metrics.lack_of_fit import lack_of_fit
 from bootprob.runtime.arrays import Floats
@@ -90,7 +89,8 @@ def learn_out_of_bag(
         oob_proba, decided_above = vote_shares_of_both(ruled.votes), 0.5
     else:
         reported = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
-        oob_proba = both(reported.predict(ruled.scores.mean, ruled.votes))
+        votes_needed = ruled.votes if reported.needs_votes else None
+        oob_proba = both(reported.predict(ruled.scores.mean, votes_needed))
         decided_above = reported.decision_threshold
     of_intervals = _of_intervals(ruled, ensemble, positive, teaching, counts)
     kernel_posterior: dict[str, Any] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.ensemble.state import FEATURE_MAPS, Attribute, State, TwoClassState, declared
-from bootprob.runtime.array_forms import ArrayForm
+from bootprob.runtime.array_forms import ArrayForm, check_arrays
 
 __all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
 
@@ -91,8 +91,7 @@ class Layout:
         if (kind := values.get("calibration_")) in CALIBRATORS:  # whose names others have as well
             stored = CALIBRATORS[kind].stored
             forms = forms | {f"calibrator_.{name}": form for name, form in stored.items()}
-        for name in sorted(arrays):
-            forms[name].check(name, arrays[name], lengths)
+        check_arrays(forms, arrays, lengths)
 
 
 TWO_CLASSES = Layout(TwoClassState)

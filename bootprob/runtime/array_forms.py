@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST", "ArrayForm"]
+__all__ = ["LARGEST", "ArrayForm", "check_arrays"]
 
 LARGEST = 1e100
 """Numbers beyond it have squares that overflow."""
@@ -47,13 +48,7 @@ class ArrayForm:
     optional: bool = False
 
     def check(self, name: str, array: NDArray[Any], lengths: dict[str, int]) -> None:
-        """Compare an array with it; letters seen for the first time enter `lengths`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            It has another type; or another shape, or numbers out of range.
-        """
+        """Compare an array with it; letters seen for the first time enter `lengths`."""
         dtype = _DTYPES.get(self.kinds)
         if array.dtype.kind not in self.kinds or (dtype and array.dtype != dtype):
             raise TypeError(f"{name} has the dtype {array.dtype}")
@@ -72,6 +67,27 @@ class ArrayForm:
             raise ValueError(f"{name} has {array.ndim} axes")
         if self.kinds in _DTYPES and self.numbers != "any":
             _check_numbers(name, array, self.numbers)
+
+
+def check_arrays(
+    forms: Mapping[str, ArrayForm], arrays: Mapping[str, NDArray[Any]], lengths: dict[str, int]
+) -> None:
+    """Compare arrays with their forms, in the order of their names.
+
+    Parameters
+    ----------
+    forms, arrays : mapping
+        By name; every array has a form.
+    lengths : dict of str to int
+        Of letters that are known.
+
+    Raises
+    ------
+    TypeError, ValueError
+        An array has another type; or another shape, or numbers out of range.
+    """
+    for name in sorted(arrays):
+        forms[name].check(name, arrays[name], lengths)
 
 
 def _check_numbers(name: str, array: NDArray[Any], wanted: str) -> None:

@@ -12,7 +12,7 @@ from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.calibration.calibrated import CLOSEST, Calibrated
 from bootprob.ensemble.scoring.moments import ScoreMoments
-from bootprob.ensemble.uncertainty.true_logit import TrueLogit
+from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
 from bootprob.exceptions import DataError
 from bootprob.intervals.levels import listed
 from bootprob.runtime.arrays import Floats
@@ -24,27 +24,9 @@ __all__ = [
     "ProbabilityIntervals",
     "check_method",
     "logit_normal",
-    "mean_variance",
 ]
 
 _ROUNDING = 1e-9  # of a logit whose sums were taken in another order
-
-
-def mean_variance(spread: Floats, jackknife: Floats) -> Floats:
-    """Variance of a mean score, between two estimates that err on either side.
-
-    The spread of single replicates is too large for their mean where they are unstable (heavy
-    tails), the infinitesimal jackknife too small where there are many columns; docs/intervals.md
-    has the measurements. Of the two, the jackknife counts double.
-
-    Parameters
-    ----------
-    spread : ndarray
-        Variance of the replicate scores.
-    jackknife : ndarray
-        From `intervals.jackknife_variance`.
-    """
-    return (spread + 2 * jackknife) / 3
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,27 @@ from bootprob.intervals import student_quantile
 from bootprob.intervals.shares import effective_rows
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["TrueLogit"]
+__all__ = ["TrueLogit", "mean_variance"]
 
 
 _LEAST_RELIABLE = 0.5  # below it scores are mostly noise, and the correction would be too
+
+
+def mean_variance(spread: Floats, jackknife: Floats) -> Floats:
+    """Variance of a mean score, between two estimates that err on either side.
+
+    The spread of single replicates is too large for their mean where they are unstable (heavy
+    tails), the infinitesimal jackknife too small where there are many columns; docs/intervals.md
+    has the measurements. Of the two, the jackknife counts double.
+
+    Parameters
+    ----------
+    spread : ndarray
+        Variance of the replicate scores.
+    jackknife : ndarray
+        From `intervals.jackknife_variance`.
+    """
+    return (spread + 2 * jackknife) / 3
 
 
 @dataclass(frozen=True)
