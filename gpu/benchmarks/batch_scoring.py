@@ -30,12 +30,12 @@ from bootprob.batch_scoring import ScoringOptions, ScoringSummary, score_dataset
 from bootprob.batch_scoring.row_scoring import rows_at_once
 from bootprob.cli.console import peak_memory
 from bootprob.tables.model import TableModel
-from gpu.benchmarks.common.documents import render
+from gpu.benchmarks.common.documents import write as write_page
 from gpu.benchmarks.common.environment import describe
-from gpu.benchmarks.common.places import ROOT
+from gpu.benchmarks.common.places import DOCS
 
-RESULT = ROOT / "docs" / "results" / "batch_scoring.json"
-DOCUMENT = ROOT / "docs" / "batch_scoring_rates.md"
+RESULT = DOCS / "results" / "batch_scoring.json"
+DOCUMENT = DOCS / "batch_scoring_rates.md"
 ROWS_OF_FILE = 1_000_000
 REPEATS = 2
 _AT_ONCE = 100_000
@@ -127,9 +127,7 @@ def main(n: int, within: Path | None) -> None:
     """Measure and write both documents."""
     found = measure(n, within)
     RESULT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    DOCUMENT.write_text(
-        render("gpu/benchmarks/batch_scoring.md.jinja", found=found), encoding="utf-8"
-    )
+    write_page(DOCUMENT, "gpu/benchmarks/batch_scoring.md.jinja", found=found)
     print(json.dumps(found, indent=1))
 
 

@@ -11,7 +11,6 @@ docs/dea_efficiency.md.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Sequence
@@ -26,8 +25,8 @@ from bootprob.dea import Panel, efficiency
 from bootprob.dea.efficiencies.envelopment import EnvelopmentSide
 from bootprob.dea.efficiencies.program import Returns, unit_program
 from bootprob.dea.efficiencies.solvers import Linprog
-from bootprob.runtime.files import replace_when_complete
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import save
 
@@ -61,9 +60,8 @@ def main(sizes: Sequence[int] = SIZES, device: str = "cpu", docs: Path = DOCS) -
                 cases.append(measure(random_panel(K, N, M), returns, device))
                 print(cases[-1], flush=True)
                 save(docs / "results" / FILE, COMMAND, {"device": device, "cases": cases})
-    text = documents.render("gpu/benchmarks/dea_efficiency.md.jinja", device=device, cases=cases)
-    with replace_when_complete(docs / "dea_efficiency.md") as file:
-        file.write(text.encode())
+    template = "gpu/benchmarks/dea_efficiency.md.jinja"
+    documents.write(docs / "dea_efficiency.md", template, device=device, cases=cases)
 
 
 def random_panel(K: int, N: int, M: int) -> Panel:
@@ -117,10 +115,8 @@ def measure(panel: Panel, returns: Returns, device: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = docs_options(__doc__)
     parser.add_argument("--units", nargs="+", type=int, default=SIZES, metavar="K")
     parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
-    main(given.units, given.device)
+    main(given.units, given.device, given.docs)

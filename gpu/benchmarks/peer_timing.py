@@ -19,9 +19,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.preparation.grids import DEFAULT_C
+from bootprob.runtime.arrays import Floats
 from gpu.benchmarks.crew import Crew, Timed
 from gpu.benchmarks.peers import load
 from gpu.benchmarks.svm import Machine
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["crews", "estimate", "lower_bounds", "rounds", "time_peer"]
 
-Floats = NDArray[np.float64]
 Model = tuple[int, int]
 
 _ROUNDS = 40  # more would make the standard error smaller than what the machine's noise is worth

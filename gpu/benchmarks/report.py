@@ -8,7 +8,6 @@ Reads docs/results/benchmarks.json (of ``make bench``) and the newest file of gp
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from gpu.benchmarks import report_tables
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.tables import markdown
 from gpu.benchmarks.gpu_results import FOLDER, newest
@@ -116,7 +116,4 @@ def _notes(results: dict[str, Any]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    print(f"wrote {main()}")
+    print(f"wrote {main(docs_options(__doc__).parse_args().docs)}")

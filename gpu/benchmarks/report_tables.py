@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu.benchmarks.common.tables import MISSING, figures, markdown
+from gpu.benchmarks.common.tables import NONE, figures, markdown
 from gpu.benchmarks.targets import TARGETS, reached_its_tolerance
 
 __all__ = ["gpu_times", "memory", "scoring", "targets", "training"]
@@ -18,13 +18,13 @@ def targets(results: dict[str, Any]) -> str:
     rows = []
     for target in TARGETS:
         found = target.measure(results)
-        ratio = MISSING if found is None else _at_least(found.at_least) + figures(found.ratio)
+        ratio = NONE if found is None else _at_least(found.at_least) + figures(found.ratio)
         rows.append(
             [
                 target.promise,
                 figures(target.required, 2),
                 ratio,
-                MISSING if found is None else found.beside,
+                NONE if found is None else found.beside,
                 target.verdict(found),
             ]
         )
@@ -68,7 +68,7 @@ def training(job: dict[str, Any]) -> str:
             row(
                 peer["name"] + _remark(peer),
                 peer,
-                MISSING if gap is None else f"{_small(gap['median'])} / {_small(gap['largest'])}",
+                NONE if gap is None else f"{_small(gap['median'])} / {_small(gap['largest'])}",
                 solved,
                 _at_least(missing > 0),
             )
@@ -117,12 +117,12 @@ def gpu_times(
         rows.append(
             [
                 name + share,
-                f"{found['models']:,}" if "models" in found else MISSING,
+                f"{found['models']:,}" if "models" in found else NONE,
                 figures(found["median, ms"]),
                 figures(found.get("floor, ms")),
                 figures(found.get("time / floor")),
                 _between(predicted.get(name)),
-                MISSING if peak is None else figures(peak / 2**20),
+                NONE if peak is None else figures(peak / 2**20),
             ]
         )
     header = ["models", "median, ms", "floor, ms", "time / floor", "predicted, ms"]
@@ -130,7 +130,7 @@ def gpu_times(
 
 
 def _between(seconds: tuple[float, float] | None) -> str:
-    return MISSING if seconds is None else " to ".join(figures(1e3 * each) for each in seconds)
+    return NONE if seconds is None else " to ".join(figures(1e3 * each) for each in seconds)
 
 
 def _small(value: float) -> str:

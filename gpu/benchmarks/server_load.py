@@ -31,7 +31,7 @@ import aiohttp
 import numpy as np
 
 from gpu.benchmarks.common import documents, environment
-from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.command_line import docs_options
 
 __all__ = ["Tally", "main"]
 
@@ -284,22 +284,12 @@ def _phases(
                 yield "arrivals", {"share of capacity": share} | loaded
 
 
-def write(result: dict[str, Any], docs: Path) -> None:
-    """Write the document."""
-    text = documents.render(
-        "gpu/benchmarks/server_load.md.jinja",
-        **{"result": result, "clients": _CLIENTS, "queue_rows": _QUEUE_ROWS},
-    )
-    (docs / "server_load.md").write_text(text, encoding="utf-8")
-
-
 def main() -> None:
     """Measure, or serve naively for a measurement."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = docs_options(__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--bootstraps", type=int, default=500)
-    parser.add_argument("--docs", type=Path, default=DOCS)
     parser.add_argument("--naive", help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -310,8 +300,14 @@ def main() -> None:
     result = {"environment": described} | measure(given.seconds, given.rows, given.bootstraps)
     path = given.docs / "results" / "server.json"
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    write(result, given.docs)
-    print(f"wrote {path} and server_load.md")
+    page = documents.write(
+        given.docs / "server_load.md",
+        "gpu/benchmarks/server_load.md.jinja",
+        result=result,
+        clients=_CLIENTS,
+        queue_rows=_QUEUE_ROWS,
+    )
+    print(f"wrote {path} and {page}")
 
 
 if __name__ == "__main__":

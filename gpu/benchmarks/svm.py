@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bootprob.runtime.arrays import Floats
 
 __all__ = ["Answer", "Kernel", "Machine"]
 
-Floats = NDArray[np.float64]
 Kernel = Literal["linear", "rbf"]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["adult_like", "gene_like", "mixed_columns"]
 
-Data = tuple[NDArray[np.float64], NDArray[np.bool_]]
+Data = tuple[Floats, Bools]
 
 # Levels of the categories of the Adult census table: work class, education, marital status,
 # occupation, relationship, race, sex, country. With six numbers that makes 100 columns.
@@ -104,16 +105,14 @@ def mixed_columns(n: int, p: int, seed: int = 2024) -> Data:
     return X, odds - np.median(odds) + rng.logistic(size=n) > 0
 
 
-def _mix(rng: np.random.Generator, person: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mix(rng: np.random.Generator, person: Floats) -> Floats:
     """A standard normal number of each person, half of it from the hidden factors."""
     direction = rng.normal(size=person.shape[1])
     shared = person @ (direction / np.linalg.norm(direction))
     return np.sqrt(0.5) * (shared + rng.normal(size=len(person)))
 
 
-def _category(
-    rng: np.random.Generator, person: NDArray[np.float64], levels: int
-) -> NDArray[np.float64]:
+def _category(rng: np.random.Generator, person: Floats, levels: int) -> Floats:
     """Dummies of one category, one column a level."""
     appeal = person @ rng.normal(scale=0.6, size=(person.shape[1], levels))
     appeal += -np.log1p(np.arange(levels)) + rng.gumbel(size=(len(person), levels))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.grids import DEFAULT_C, GAMMA_MULTIPLES, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Problem
 from gpu.benchmarks.common.datasets import FOLDER, LOADERS, Data
 from gpu.benchmarks.svm import Kernel, Machine
@@ -20,7 +21,6 @@ from gpu.benchmarks.synthetic import adult_like, gene_like
 
 __all__ = ["WORKLOADS", "Workload", "absent", "make"]
 
-Floats = NDArray[np.float64]
 Standardize = Literal["bootstrap", "global"]
 
 BOOTSTRAPS = 500
@@ -55,7 +55,7 @@ class Workload:
 
     title: str
     X: Floats
-    positive: NDArray[np.bool_]
+    positive: Bools
     counts: NDArray[np.integer]
     kernel: Kernel
     gamma: str

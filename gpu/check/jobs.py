@@ -7,12 +7,12 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.grids import DEFAULT_C, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel, Problem
 from gpu.benchmarks.common.datasets import FOLDER, LOADERS
 from gpu.benchmarks.synthetic import adult_like
@@ -28,8 +28,8 @@ class Table(NamedTuple):
     """Rows as they come, and labels."""
 
     name: str
-    X: NDArray[np.float64]
-    positive: NDArray[np.bool_]
+    X: Floats
+    positive: Bools
 
     @property
     def title(self) -> str:
@@ -103,7 +103,7 @@ def batch(
     )
 
 
-def _german_like() -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _german_like() -> tuple[Floats, Bools]:
     """900 rows of 7 numbers and 54 dummies, 30 % positives; always the same."""
     rng = np.random.default_rng(1994)
     dummies = [np.eye(k)[rng.choice(k, 900, p=rng.dirichlet(np.ones(k)))] for k in _GERMAN_LEVELS]

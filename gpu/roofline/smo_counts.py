@@ -19,15 +19,14 @@ from pathlib import Path
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Floats, Integers
 from bootprob_gpu import Problem
 from gpu.check.jobs import GERMAN, batch, table
 from gpu.check.plan import ROOT
 
 __all__ = ["Walks", "counted", "makespan", "walk", "walks"]
 
-Floats = NDArray[np.float64]
 
 OUT = ROOT / "docs" / "results" / "smo_counts.json"
 MULTIPROCESSORS = 132  # of an H100
@@ -191,11 +190,11 @@ class Walks:
     """All paths of some replicates, arrays of shape (B, G) but for the sizes (B,)."""
 
     n: int
-    sizes: NDArray[np.int64]  # rows of weight
-    sectors: NDArray[np.int64]  # of a float32 row of all rows, that hold one of these
-    n_iter: NDArray[np.int64]
-    renewed: NDArray[np.int64]  # rows read for gradients that were computed anew
-    touched: NDArray[np.int64]  # different rows read
+    sizes: Integers  # rows of weight
+    sectors: Integers  # of a float32 row of all rows, that hold one of these
+    n_iter: Integers
+    renewed: Integers  # rows read for gradients that were computed anew
+    touched: Integers  # different rows read
     largest_gap: float
     given_up: int  # models
 
@@ -238,7 +237,7 @@ def walks(problem: Problem, *, rounded: bool, tol: float = 1e-6) -> Walks:
     return Walks(n, sizes, sectors, *found, largest, given_up)
 
 
-def makespan(lengths: Sequence[int] | NDArray[np.int64], places: int) -> int:
+def makespan(lengths: Sequence[int] | Integers, places: int) -> int:
     """Length of the schedule in which each path takes the place that becomes free first.
 
     Parameters
@@ -254,7 +253,7 @@ def makespan(lengths: Sequence[int] | NDArray[np.int64], places: int) -> int:
     return max(ends)
 
 
-def schedules(n_iter: NDArray[np.int64], gamma: Floats, places: int, block: int) -> dict[str, int]:
+def schedules(n_iter: Integers, gamma: Floats, places: int, block: int) -> dict[str, int]:
     """Iterations from the first launch to the end of the last, for several orders of the paths.
 
     Parameters
@@ -296,7 +295,7 @@ def counted(name: str, replicates: int) -> dict[str, object]:
     copies = shared.sizes * (shared.sectors * SECTOR + shared.sizes * 4.0)
     gathered = shared.sectors[:, None] * float(SECTOR)
 
-    def terabytes(count: NDArray[np.float64] | float) -> float:
+    def terabytes(count: Floats | float) -> float:
         return float(np.sum(count)) / 1e12
 
     def summary(

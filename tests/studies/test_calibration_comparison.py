@@ -26,6 +26,7 @@ from docs.studies.calibration.methods import (
     tuned_svc,
 )
 from docs.studies.calibration.store import Store
+from gpu.benchmarks.common import datasets
 
 GIVEN = {"bootstraps": 12, "rows": 1000, "seed": 4}
 
@@ -186,7 +187,7 @@ def calls(monkeypatch, rng):
     """Two small tables, peers that are quick, and a list of what is trained."""
     tables = {"wisconsin": two_clouds(rng, n=60), "zoo": two_clouds(rng, n=44, apart=9.0)}
     monkeypatch.setattr(comparison, "LOADERS", {n: lambda n=n: tables[n] for n in tables})
-    monkeypatch.setattr(comparison, "at_hand", lambda name: name in tables)
+    monkeypatch.setattr(datasets, "at_hand", tables.__contains__)
     monkeypatch.setattr(comparison, "find_spec", lambda name: name)
     monkeypatch.setattr(comparison, "of_peers", _quick_peers)
     made: list[str] = []

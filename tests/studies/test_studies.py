@@ -28,6 +28,7 @@ from docs.studies.thesis.numbers import (
 from docs.studies.thesis.studies_document import main as write_document
 from docs.studies.thesis.studies_probabilities import DATA_SETS
 from docs.studies.thesis.svm_tuning import Grid, asked_share, choose
+from gpu.benchmarks.common import datasets
 from gpu.benchmarks.common.datasets import FOLDER
 from gpu.benchmarks.common.study_results import save
 
@@ -242,7 +243,7 @@ def two_data_sets(monkeypatch, rng):
     """Small tables in place of two of the thesis's."""
     tables = {name: two_clouds(rng, n=60, share=0.3) for name in ("wisconsin", "german")}
     monkeypatch.setattr(probabilities, "LOADERS", {n: lambda n=n: tables[n] for n in tables})
-    monkeypatch.setattr(probabilities, "at_hand", lambda name: name in tables)
+    monkeypatch.setattr(datasets, "at_hand", tables.__contains__)
     return tables
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bootprob.datasets.catalog import CATALOG
 from bootprob.datasets.finding import present
 from bootprob.datasets.reading import read
+from bootprob.runtime.arrays import Bools, Floats
 from gpu.benchmarks.common.datasets import FOLDER
 
 __all__ = ["POSITIVE", "clusters_on_cubes", "prepared"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 POSITIVE = {
     "hepatitis": ("1",),

@@ -6,17 +6,15 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.feature_selection import RFE
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob.selection import KernelAlignmentSelector
 
 __all__ = ["CHOOSE"]
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 _ERRORS = 0.8  # ν of the linear program, as a share of the largest for which it is bounded
 _SECONDS = 20.0  # after which the best found counts

@@ -9,7 +9,6 @@ not measured again.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from pathlib import Path
@@ -18,17 +17,17 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC, LinearSVC
 
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob.selection import KernelAlignmentSelector
 from bootprob.selection.alignment.alignment import sigest_gamma
 from docs.studies.alignment.data import clusters_on_cubes, prepared
 from docs.studies.alignment.numbers import PRINTED, STOPPED
 from docs.studies.alignment.rivals import CHOOSE
 from gpu.benchmarks.common import documents
-from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.study_results import load, save, standardised
 
 __all__ = ["main", "render", "search", "synthetic"]
@@ -48,9 +47,6 @@ BEYOND = [
     *[("wisconsin", theta, 1.0) for theta in (3, 5, 7)],
     ("1,000 synthetic rows", 3, 1.0),
 ]
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 def search(X: Floats, y: Bools, theta: int, beta: float, seconds: float | None) -> dict[str, Any]:
@@ -172,11 +168,10 @@ def main(parts: list[str], repetitions: int, seconds: float, again: bool, docs: 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = docs_options(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each job beyond")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     main(given.only, given.repetitions, given.seconds, given.again, given.docs)

@@ -13,7 +13,6 @@ the results are deleted and the folder is kept.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import time
@@ -23,14 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from bootprob.runtime.arrays import Bools, Floats, Indices
 from docs.studies.calibration.document import main as write_document
 from docs.studies.calibration.losses import summarise
 from docs.studies.calibration.methods import AUTO, OURS, PEERS, OutOfBag, of_peers
 from docs.studies.calibration.store import Store
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, at_hand
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS, ROOT
 from gpu.benchmarks.common.study_results import load, save
 
@@ -64,9 +64,7 @@ OF_VARIANTS = ("sigmoid", "sigmoid-both", AUTO)
 
 WITH_VARIANTS = ("wisconsin", "german", "australian", "housing", "hepatitis", "parkinsons", "pima")
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+Fold = tuple[Indices, Indices]
 Settings = dict[str, Any]
 
 
@@ -110,10 +108,7 @@ def main(
     if "peers" in (groups or GROUPS) and find_spec("venn_abers") is None:
         raise SystemExit("The package venn-abers is missing; install the extra 'bench'.")
     path = docs / "results" / FILE
-    for name in names:
-        if not at_hand(name):
-            print(f"{name}: left out, not in {FOLDER}", flush=True)
-            continue
+    for name in those_at_hand(names):
         X, positive = _rows(*LOADERS[name](), given)
         settings = {"bootstraps": given["bootstraps"], "seed": given["seed"], "rows": len(X)}
         for kernel in kernels:
@@ -140,13 +135,13 @@ def main(
     print(f"wrote {path} and {write_document(docs)}")
 
 
-def splits(X: Floats, positive: Mask, seed: int) -> list[Fold]:
+def splits(X: Floats, positive: Bools, seed: int) -> list[Fold]:
     """Rows to train on and rows held out, of each of ten stratified folds; the same for all."""
     return list(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, positive))
 
 
 def measure(
-    X: Floats, positive: Mask, fold: Fold, group: str, kernel: str, settings: Settings
+    X: Floats, positive: Bools, fold: Fold, group: str, kernel: str, settings: Settings
 ) -> dict[str, Any]:
     """Train a group of methods on a fold.
 
@@ -197,7 +192,7 @@ def _methods(group: str) -> list[str]:
     return list(OURS if group == "ours" else PEERS)
 
 
-def _rows(X: Floats, positive: Mask, given: Mapping[str, int]) -> tuple[Floats, Mask]:
+def _rows(X: Floats, positive: Bools, given: Mapping[str, int]) -> tuple[Floats, Bools]:
     """As many rows as asked for, with the shares of the classes kept."""
     if len(X) <= given["rows"]:
         return X, positive
@@ -231,7 +226,7 @@ def _cell(store: Store, groups: Sequence[str], n_folds: int, settings: Settings)
 
 
 def _write(
-    path: Path, name: str, kernel: str, cell: dict[str, Any], X: Floats, positive: Mask
+    path: Path, name: str, kernel: str, cell: dict[str, Any], X: Floats, positive: Bools
 ) -> None:
     results = load(path)
     entry = results.setdefault("data sets", {}).setdefault(name, {})
@@ -241,10 +236,7 @@ def _write(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []])
+    parser = docs_options(__doc__, NAMES)
     parser.add_argument("--kernels", nargs="+", default=KERNELS, choices=KERNELS)
     parser.add_argument("--groups", nargs="+", metavar="GROUP", choices=GROUPS)
     parser.add_argument("--bootstraps", type=int, default=100)
@@ -253,11 +245,10 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no fold after these")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER")
     parser.add_argument("--kept", type=Path, default=KEPT, metavar="FOLDER")
     given = parser.parse_args()
     main(
-        given.names or NAMES,
+        given.names,
         given.kernels,
         given.groups,
         {"bootstraps": given.bootstraps, "rows": given.rows, "seed": given.seed},

@@ -5,7 +5,6 @@ python -m docs.studies.calibration.document
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,36 +15,26 @@ import numpy as np
 from docs.studies.calibration.losses import LOSSES, Comparison, compare
 from docs.studies.calibration.methods import OURS, PEERS
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load
-from gpu.benchmarks.common.tables import figures, markdown
+from gpu.benchmarks.common.tables import NOT_MEASURED, figures, markdown
 
 __all__ = ["against_peers", "best_peer", "choices", "differences", "losses", "main", "variants"]
 
 KERNELS = {"linear": "linear kernel", "rbf": "RBF kernel"}
 
-_MISSING = "…"
 _NEVER_CERTAIN = tuple(peer for peer in PEERS if not peer.startswith("isotonic"))
 
 Entry = dict[str, Any]
 
 
 def main(docs: Path = DOCS) -> Path:
-    """Render the document.
-
-    Parameters
-    ----------
-    docs : Path
-        Holds results/; the document is written there.
-
-    Returns
-    -------
-    Path
-        The document.
-    """
+    """Write the document from what is in results/ below the folder `docs`; its path."""
     results = load(docs / "results" / "calibration.json")
     found = results.get("data sets", {})
-    text = documents.render(
+    return documents.write(
+        docs / "calibration.md",
         "docs/studies/calibration/document.md.jinja",
         results=results,
         found=found,
@@ -64,10 +53,6 @@ def main(docs: Path = DOCS) -> Path:
         measured=measured,
         unlike=unlike,
     )
-    docs.mkdir(parents=True, exist_ok=True)
-    path = docs / "calibration.md"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def losses(found: dict[str, Entry], kernel: str, loss: str) -> str:
@@ -182,7 +167,7 @@ def measured(found: dict[str, Entry]) -> str:
         line = [name, f"{entry['rows']:,}", f"{entry['columns']:,}", f"{100 * share:.0f} %"]
         for kernel in KERNELS:
             cell = entry.get(kernel)
-            line.append(_MISSING if cell is None else str(cell["folds"]))
+            line.append(NOT_MEASURED if cell is None else str(cell["folds"]))
             seconds = {} if cell is None else cell["seconds"]
             line += [figures(seconds.get(group), 2) for group in ("ours", "peers")]
         lines.append(line)
@@ -237,7 +222,4 @@ def _interval(found: Comparison) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    print(f"wrote {main()}")
+    print(f"wrote {main(docs_options(__doc__).parse_args().docs)}")

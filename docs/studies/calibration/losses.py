@@ -7,24 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm, t
+
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["LOSSES", "Comparison", "compare", "summarise"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LEAST = 1e-15  # of a probability in a logarithm
 
 LEVEL = 0.95
 
 
-def _brier(probability: Floats, positive: Mask) -> Floats:
+def _brier(probability: Floats, positive: Bools) -> Floats:
     return np.square(probability - positive)
 
 
-def _log_loss(probability: Floats, positive: Mask) -> Floats:
+def _log_loss(probability: Floats, positive: Bools) -> Floats:
     return -np.log(np.clip(np.where(positive, probability, 1 - probability), LEAST, None))
 
 
@@ -60,7 +59,7 @@ class Comparison:
 
 
 def summarise(
-    folds: Sequence[tuple[Mapping[str, Floats], Mask]], pairs: Sequence[tuple[str, str]]
+    folds: Sequence[tuple[Mapping[str, Floats], Bools]], pairs: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
     """What is kept of the probabilities of some folds.
 

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 from bootprob import BootstrapSVC
 from bootprob.calibration import CALIBRATORS, choose_calibration, vote_logits
 from bootprob.preparation.grids import DEFAULT_C
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = [
     "AUTO",
@@ -31,8 +32,6 @@ __all__ = [
     "tuned_svc",
 ]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 AUTO = "auto"
 OURS = (*CALIBRATORS, AUTO)
@@ -70,7 +69,7 @@ class OutOfBag:
         The same of new rows, from all replicates.
     """
 
-    positive: Mask
+    positive: Bools
     scores: Floats
     votes: Floats
     n_votes: float
@@ -78,7 +77,7 @@ class OutOfBag:
     new_votes: Floats
 
     @classmethod
-    def of_ensemble(cls, X: Floats, positive: Mask, X_new: Floats, **options: Any) -> Self:
+    def of_ensemble(cls, X: Floats, positive: Bools, X_new: Floats, **options: Any) -> Self:
         """Train an ensemble.
 
         Parameters
@@ -124,7 +123,7 @@ class OutOfBag:
 
 
 def of_peers(
-    X: Floats, positive: Mask, X_new: Floats, *, kernel: str, inner_folds: int, seed: int
+    X: Floats, positive: Bools, X_new: Floats, *, kernel: str, inner_folds: int, seed: int
 ) -> tuple[dict[str, Floats], float]:
     """Probabilities of the peers, all of which calibrate the same tuned SVC.
 
@@ -173,7 +172,7 @@ def of_peers(
 
 
 def tuned_svc(
-    X: Floats, positive: Mask, kernel: str, splitter: StratifiedKFold
+    X: Floats, positive: Bools, kernel: str, splitter: StratifiedKFold
 ) -> tuple[Pipeline, float]:
     """Make an SVC on standardised columns with the C of our grid that cross-validates best.
 

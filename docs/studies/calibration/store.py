@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Floats
 from bootprob.runtime.files import replace_when_complete
 from docs.studies.calibration.methods import OutOfBag
 
 __all__ = ["Measured", "Store"]
 
-Measured = tuple[dict[str, Any], dict[str, NDArray[np.float64]], str | float]
+Measured = tuple[dict[str, Any], dict[str, Floats], str | float]
 
 
 class Store:
@@ -75,7 +75,7 @@ class Store:
         return self._folder / f"{self._prefix}-{group.replace(' ', '_')}-{number}.npz"
 
 
-def _probabilities(found: dict[str, Any]) -> tuple[dict[str, NDArray[np.float64]], str | float]:
+def _probabilities(found: dict[str, Any]) -> tuple[dict[str, Floats], str | float]:
     if "chosen" in found:
         by = {key[2:]: value for key, value in found.items() if key.startswith("p ")}
         return by, float(found["chosen"])

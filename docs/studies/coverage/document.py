@@ -7,7 +7,6 @@ Reads the JSON files that `make promises` leaves in tests/promises/results, and 
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ import numpy as np
 
 from docs.studies.coverage.known_truths import COVERED
 from gpu.benchmarks.common import documents
-from gpu.benchmarks.common.places import DOCS, ROOT
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.places import ROOT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,9 +151,8 @@ def _figure(width: float, height: float) -> Figure:
 
 def main() -> None:
     """Write the document and its figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = docs_options(__doc__)
     parser.add_argument("--results", type=Path, default=ROOT / "tests" / "promises" / "results")
-    parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     cases = load(given.results)
     if not cases:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-Floats = NDArray[np.float64]
+from bootprob.runtime.arrays import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class KnownTruth:
         """P(y = 1 | x) of rows."""
         return expit(self.logit(X))
 
-    def draw(self, generator: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
+    def draw(self, generator: np.random.Generator) -> tuple[Floats, Integers]:
         """A training set."""
         X = self.rows(generator, self.n)
         y = (generator.uniform(size=self.n) < self.probability(X)).astype(np.int64)

@@ -8,14 +8,14 @@ is written by hand. Reads the JSON files of tests/promises/results, and measures
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gpu.benchmarks.common.places import DOCS, ROOT
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.places import ROOT
 from gpu.benchmarks.common.tables import markdown
 
 __all__ = ["TABLES", "main", "with_table"]
@@ -186,9 +186,8 @@ def _share(value: float, digits: int = 3) -> str:
 
 def main() -> None:
     """Write the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = docs_options(__doc__)
     parser.add_argument("--results", type=Path, default=ROOT / "tests" / "promises" / "results")
-    parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     for name in TABLES:
         path = given.docs / name

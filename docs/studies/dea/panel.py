@@ -11,7 +11,6 @@ has of the same panel and limits is not measured again.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.dea import (
     EfficiencyDistribution,
@@ -33,9 +31,10 @@ from bootprob.dea import (
     select_outputs,
     selection_curve,
 )
+from bootprob.runtime.arrays import Integers
 from bootprob.runtime.files import replace_when_complete
 from gpu.benchmarks.common import documents
-from gpu.benchmarks.common.places import DOCS
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.study_results import load, save
 
 __all__ = ["Settings", "correlations", "main", "synthetic_panel"]
@@ -81,7 +80,7 @@ class Settings:
     each_unit: float = 10.0
 
 
-def synthetic_panel(units: int, outputs: int, seed: int) -> tuple[Panel, NDArray[np.int64]]:
+def synthetic_panel(units: int, outputs: int, seed: int) -> tuple[Panel, Integers]:
     """Units that differ in size, in six factors and in inefficiency; outputs in ten clusters.
 
     Outputs are log-normal: the size of a unit (standard deviation 0.9 of the logarithm, the same
@@ -117,7 +116,7 @@ def synthetic_panel(units: int, outputs: int, seed: int) -> tuple[Panel, NDArray
     return Panel.of(cost, Y / np.ptp(Y, axis=0)), clusters
 
 
-def correlations(panel: Panel, clusters: NDArray[np.int64]) -> dict[str, Any]:
+def correlations(panel: Panel, clusters: Integers) -> dict[str, Any]:
     """What figure 5.1 would show: of all pairs of outputs, and of those in a cluster."""
     first, second = np.triu_indices(panel.n_outputs, 1)
     pairs = output_correlations(panel).matrix[first, second]
@@ -290,15 +289,12 @@ def _compile() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = docs_options(__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--total", type=float, default=570.0, help="seconds for p = 1 to 10")
     parser.add_argument("--seconds", type=float, help="for one p, or one other objective")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    parser.add_argument("--docs", type=Path, default=DOCS)
     given = parser.parse_args()
     main(
         given.only,

@@ -8,7 +8,6 @@ and docs/pareto.md. What the file has with the same settings is not measured aga
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 import warnings
@@ -18,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -29,9 +27,11 @@ from sklearn.tree import DecisionTreeClassifier
 from bootprob.datasets import CATALOG
 from bootprob.datasets import load as load_data
 from bootprob.datasets.finding import places, present
+from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.selection import ParetoSVC
 from docs.studies.pareto.printed import TABLE_3
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.datasets import FOLDER, at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save
@@ -43,9 +43,6 @@ FILE = "pareto.json"
 COMMAND = "python -m docs.studies.pareto.study"
 SEED = 0
 CREDIT_NUMBERS = ("A2", "A3", "A8", "A11", "A14", "A15")
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -182,7 +179,7 @@ def peers(name: str) -> dict[str, float]:
     }
 
 
-def rows_of(name: str) -> tuple[Floats, NDArray[np.bool_], tuple[str, ...]]:
+def rows_of(name: str) -> tuple[Floats, Bools, tuple[str, ...]]:
     """A data set as the paper has it; of credit the numbers, and the rows that have them all."""
     if name != "credit":
         data = load_data(_HERE.get(name, name), FOLDER, download=False)
@@ -197,7 +194,7 @@ def rows_of(name: str) -> tuple[Floats, NDArray[np.bool_], tuple[str, ...]]:
     return numbers, (table["class"] == "+").to_numpy(), CREDIT_NUMBERS
 
 
-def split(n: int) -> tuple[Rows, Rows]:
+def split(n: int) -> tuple[Indices, Indices]:
     """Two thirds of the rows at random, and the others."""
     order = np.random.default_rng(SEED).permutation(n)
     return order[: 2 * n // 3], order[2 * n // 3 :]
@@ -223,16 +220,14 @@ def turneys_costs(name: str) -> dict[str, Any]:
 def write_document(docs: Path = DOCS) -> Path:
     """Render docs/pareto.md from the results; nothing is measured here."""
     results = load(docs / "results" / FILE)
-    text = documents.render(
+    return documents.write(
+        docs / "pareto.md",
         "docs/studies/pareto/study.md.jinja",
         results=results,
         cases=CASES,
         front=_front,
         table_3=_table_3(results),
     )
-    path = docs / "pareto.md"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def _front(found: dict[str, Any]) -> str:
@@ -278,11 +273,8 @@ def _table_3(results: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("figures", nargs="*", type=int, metavar="FIGURE", choices=[*CASES, []])
+    parser = docs_options(__doc__, CASES, "FIGURE")
     parser.add_argument("--seconds", type=float, default=900.0)
     parser.add_argument("--again", action="store_true")
     given = parser.parse_args()
-    main(given.figures or list(CASES), given.seconds, again=given.again)
+    main(given.names, given.seconds, given.docs, again=given.again)

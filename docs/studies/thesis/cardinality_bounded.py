@@ -13,9 +13,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
+
+from bootprob.runtime.arrays import Bools, Floats, Indices
 
 __all__ = ["cardinality_bounded"]
 
@@ -23,9 +24,7 @@ _STEPS = 18
 _LEAST, _MOST = 1e-5, 1e3  # C of the ℓ₁ machine
 
 
-def cardinality_bounded(
-    X: NDArray[np.float64], positive: NDArray[np.bool_], most: int
-) -> NDArray[np.intp]:
+def cardinality_bounded(X: Floats, positive: Bools, most: int) -> Indices:
     """Columns with a coefficient in the ℓ₁ machine of the largest C that has `most` at most.
 
     Parameters

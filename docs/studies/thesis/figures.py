@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -25,6 +24,7 @@ from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Problem, iter_fit
 from gpu.benchmarks.common.datasets import LOADERS, at_hand
 
@@ -38,8 +38,6 @@ FOLDS = (20, 100, 500)
 BINS = 25  # rows of a dot in 3.1, at least
 SHOWN = 20  # rows in 3.6
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 _POSITIVE, _NEGATIVE, _INK, _FAINT = "#c2500c", "#2a6fa8", "#1d2733", "#c9d0d7"
 
@@ -138,7 +136,7 @@ FIGURES: dict[str, Callable[[argparse.Namespace], Figure]] = {
 }
 
 
-def scores_of_folds(X: Floats, positive: Mask, row: int, C: float, k: int, seed: int) -> Floats:
+def scores_of_folds(X: Floats, positive: Bools, row: int, C: float, k: int, seed: int) -> Floats:
     """Scores of one row under linear machines that each leave out one of k folds of the others.
 
     Parameters
@@ -175,7 +173,7 @@ def scores_of_folds(X: Floats, positive: Mask, row: int, C: float, k: int, seed:
     return np.concatenate([block.train_scores[:, 0, row] for block in iter_fit(problem)])
 
 
-def _instance(given: argparse.Namespace) -> tuple[Floats, Mask, int, float]:
+def _instance(given: argparse.Namespace) -> tuple[Floats, Bools, int, float]:
     """Data, a row chosen at random, and the C with the best out-of-bag accuracy without it."""
     X, positive = LOADERS[given.data]()
     row = int(np.random.default_rng(given.seed).integers(len(X)))

@@ -8,7 +8,6 @@ they exist.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,13 @@ from docs.studies.thesis.studies_probabilities import (
     measured_with,
 )
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load
-from gpu.benchmarks.common.tables import figures, markdown
+from gpu.benchmarks.common.tables import NONE, NOT_MEASURED, figures, markdown
 
 __all__ = ["main", "squared_errors", "table_2_2"]
 
-_NONE = "–"
-_MISSING = "…"
 _METHODS = {
     "svm": "SVM",
     "two costs": "SVM(C₊, C₋)",
@@ -55,18 +53,7 @@ _CONTROLS = {"threshold": "Ctrl1", "constrained": "Ctrl2"}
 
 
 def main(docs: Path = DOCS) -> Path:
-    """Render the document.
-
-    Parameters
-    ----------
-    docs : Path
-        Holds results/; the document is written there.
-
-    Returns
-    -------
-    Path
-        The document.
-    """
+    """Write the document from what is in results/ below the folder `docs`; its path."""
     studies = {
         name: load(docs / "results" / file)
         for name, file in (
@@ -75,7 +62,8 @@ def main(docs: Path = DOCS) -> Path:
             ("chapter3", "tables_3_4_to_3_7.json"),
         )
     }
-    text = documents.render(
+    return documents.write(
+        docs / "studies.md",
         "docs/studies/thesis/studies.md.jinja",
         **studies,
         columns=COLUMNS,
@@ -94,10 +82,6 @@ def main(docs: Path = DOCS) -> Path:
         squared_errors=squared_errors,
         times=_times,
     )
-    docs.mkdir(parents=True, exist_ok=True)
-    path = docs / "studies.md"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def table_2_2(name: str, found: dict[str, Any]) -> str:
@@ -129,11 +113,11 @@ def _method(
     C = [f"{np.median([row[key] for row in rows]):g}" for key in ("C_positive", "C_negative")]
     return [
         _METHODS[method],
-        target or _NONE,
-        _NONE if asked[0] is None else f"{np.mean(asked):.3f}",
-        _NONE if thesis is None else f"{thesis[0]:.3f} ({thesis[1]:.3f})",
+        target or NONE,
+        NONE if asked[0] is None else f"{np.mean(asked):.3f}",
+        NONE if thesis is None else f"{thesis[0]:.3f} ({thesis[1]:.3f})",
         _mean([row["tpr"] for row in rows]),
-        _NONE if thesis is None else f"{thesis[2]:.3f} ({thesis[3]:.3f})",
+        NONE if thesis is None else f"{thesis[2]:.3f} ({thesis[3]:.3f})",
         _mean([row["tnr"] for row in rows]),
         ", ".join(dict.fromkeys(C)),
         f"{np.median([row['gamma'] for row in rows]):g}",
@@ -186,7 +170,7 @@ def squared_errors(name: str, found: dict[str, Any]) -> str:
     for (own, control), number in _TABLES.items():
         label = f"{own}, {_CONTROLS[control]}"
         printed = SQUARED_ERROR[own][control][name]
-        thesis = [_NONE if value is None else f"{value:.3f}" for value in printed]
+        thesis = [NONE if value is None else f"{value:.3f}" for value in printed]
         lines.append([f"{label}, thesis {number}", *thesis])
         lines.append([f"**{label}, here**", *_cells(cells, control, own)])
     for rate in ("tpr", "tnr"):
@@ -202,9 +186,9 @@ def _cells(cells: dict[str, Any], control: str, what: str) -> list[str]:
     for least in TPR_IMPOSED:
         cell = cells.get(f"{control} {least:g}")
         if cells["none"]["tpr"] >= least:
-            found.append(_NONE)
+            found.append(NONE)
         else:
-            found.append(_MISSING if cell is None else f"{cell[what]:.3f}")
+            found.append(NOT_MEASURED if cell is None else f"{cell[what]:.3f}")
     return found
 
 
@@ -246,7 +230,4 @@ def _times(found: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    print(f"wrote {main()}")
+    print(f"wrote {main(docs_options(__doc__).parse_args().docs)}")

@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Floats
 from docs.studies.thesis.numbers import (
     PAPER_PROBABILITY_ERROR,
     PROBABILITY_ERROR,
     PROBABILITY_METHODS,
 )
-from gpu.benchmarks.common.tables import figures, markdown
+from gpu.benchmarks.common.tables import NONE, NOT_MEASURED, figures, markdown
 
 __all__ = ["DATA_SETS", "best_C_errors", "differences", "errors", "measured_with"]
 
 DATA_SETS = tuple(dict.fromkeys([*PROBABILITY_ERROR, *PAPER_PROBABILITY_ERROR]))
 """Data sets of one of the tables that are at hand."""
 
-_NONE = "–"
-_MISSING = "…"
 _FOLDS = 10
 _TITLES = {
     "bootstrap": "bootstrap, `paper()`",
@@ -76,7 +74,7 @@ def differences(found: dict[str, dict[str, Any]]) -> str:
             both = [_folds(entry, method) for method in (one, other)]
             shared = min(map(len, both))
             if shared < 2:
-                line.append(_MISSING)
+                line.append(NOT_MEASURED)
                 continue
             gap = both[0][:shared] - both[1][:shared]
             line.append(f"{gap.mean():+.4f} ± {gap.std(ddof=1) / np.sqrt(shared):.4f}")
@@ -113,7 +111,7 @@ def _rows(found: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
     return [(name, found[name]) for name in DATA_SETS if name in found]
 
 
-def _folds(entry: dict[str, Any], method: str) -> NDArray[np.float64]:
+def _folds(entry: dict[str, Any], method: str) -> Floats:
     """Squared errors of the folds measured."""
     cell = entry["cells"].get(method, {"folds": []})
     return np.array([fold["squared error"] for fold in cell["folds"]])
@@ -129,8 +127,8 @@ def _cell(name: str, method: str, here: float | None, lowest: str | None = None)
     printed = [
         table.get(name, {}).get(method) for table in (PROBABILITY_ERROR, PAPER_PROBABILITY_ERROR)
     ]
-    cells = [_NONE if value is None else f"{value:.3f}" for value in printed]
-    own = _MISSING if here is None else f"{here:.3f}"
+    cells = [NONE if value is None else f"{value:.3f}" for value in printed]
+    own = NOT_MEASURED if here is None else f"{here:.3f}"
     if own == lowest:
         own = f"**{own}**"
     return own if printed == [None, None] else " / ".join([*cells, own])

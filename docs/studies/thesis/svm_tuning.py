@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from bootprob.preparation.grids import DEFAULT_C, PAPER_GAMMA
+from bootprob.runtime.arrays import Bools, Floats, Integers
 from bootprob_gpu import Problem, iter_fit
 
 __all__ = ["Chosen", "Criterion", "Grid", "asked_share", "choose", "equal_costs", "two_costs"]
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Criterion = Literal["accuracy", "G-mean"]
 
 _KKT = 1e-3  # libsvm's own; which rows are right hardly depends on less
@@ -67,7 +65,7 @@ def asked_share(least: float, n: int, confidence: float = 0.95) -> float:
 
 def choose(
     X: Floats,
-    positive: Mask,
+    positive: Bools,
     grid: Grid,
     criterion: Criterion,
     folds: int,
@@ -126,7 +124,7 @@ def choose(
     )
 
 
-def _scores(X: Floats, positive: Mask, inside: Mask, bounds: Floats, gamma: Floats) -> Floats:
+def _scores(X: Floats, positive: Bools, inside: Bools, bounds: Floats, gamma: Floats) -> Floats:
     """Scores of all rows under machines with these box bounds, both (folds, R, n)."""
     problem = Problem(
         X,
@@ -143,8 +141,8 @@ def _scores(X: Floats, positive: Mask, inside: Mask, bounds: Floats, gamma: Floa
 
 def _constrained_scores(
     X: Floats,
-    positive: Mask,
-    inside: Mask,
+    positive: Bools,
+    inside: Bools,
     bounds: Floats,
     gamma: Floats,
     least: float,
@@ -166,13 +164,15 @@ def _constrained_scores(
     return _scores(X, positive, inside, bounds, gamma)
 
 
-def _class_sizes(positive: Mask, rows: Mask) -> NDArray[np.int64]:
+def _class_sizes(positive: Bools, rows: Bools) -> Integers:
     """How many of the rows of each fold are of the class of each row, shape (folds, 1, n)."""
     counted = [np.count_nonzero(rows & own, axis=1)[:, None] for own in (positive, ~positive)]
     return np.where(positive, *counted)[:, None]
 
 
-def _mean_criterion(scores: Floats, positive: Mask, held_out: Mask, criterion: Criterion) -> Floats:
+def _mean_criterion(
+    scores: Floats, positive: Bools, held_out: Bools, criterion: Criterion
+) -> Floats:
     """Mean over the folds' held-out rows, shape (R,)."""
     found = []
     for values, rows in zip(scores, held_out, strict=True):

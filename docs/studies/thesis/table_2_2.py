@@ -10,7 +10,6 @@ it differs from the thesis.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from bootprob.constrained import ConstrainedSVC
+from bootprob.runtime.arrays import Bools, Floats
 from docs.studies.thesis.numbers import PRINTED_TOO, TABLE_2_2, TARGET
 from docs.studies.thesis.studies_document import main as write_document
 from docs.studies.thesis.svm_tuning import (
@@ -34,7 +33,8 @@ from docs.studies.thesis.svm_tuning import (
     equal_costs,
     two_costs,
 )
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, at_hand
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, rates, save, standardised
 
@@ -43,18 +43,15 @@ __all__ = ["Fold", "folds_of", "main", "measure", "rows_of"]
 FILE = "table_2_2.json"
 STEP = 0.025  # δ of thesis 2.3.1
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Fold:
     """Rows of one outer fold; the first half of the training rows are I, the others J."""
 
     X: Floats
-    positive: Mask
+    positive: Bools
     X_held_out: Floats
-    positive_held_out: Mask
+    positive_held_out: Bools
     seed: int
 
     @property
@@ -89,10 +86,7 @@ def main(
     path = docs / "results" / FILE
     results = load(path)
     found = results.setdefault("data sets", {})
-    for name in names:
-        if not at_hand(name):
-            print(f"{name}: left out, not in {FOLDER}", flush=True)
-            continue
+    for name in those_at_hand(names):
         if again or found.get(name, {}).get("settings") != settings:
             found[name] = {"settings": settings}
         measure(name, *rows_of(name), found[name], lambda: save(path, "make table-2-2", results))
@@ -102,13 +96,13 @@ def main(
     print(f"wrote {path} and {write_document(docs)}")
 
 
-def rows_of(name: str) -> tuple[Floats, Mask]:
+def rows_of(name: str) -> tuple[Floats, Bools]:
     """Standardised rows, and which are positive by thesis 2.3.5."""
     X, positive = LOADERS[name]()
     return standardised(X), ~positive if name == "votes" else positive  # democrats are positive
 
 
-def folds_of(X: Floats, positive: Mask, settings: dict[str, int]) -> list[Fold]:
+def folds_of(X: Floats, positive: Bools, settings: dict[str, int]) -> list[Fold]:
     """Outer folds, stratified, their training rows in random order."""
     seed = settings["seed"]
     splitter = StratifiedKFold(settings["folds"], shuffle=True, random_state=seed)
@@ -121,7 +115,7 @@ def folds_of(X: Floats, positive: Mask, settings: dict[str, int]) -> list[Fold]:
 
 
 def measure(
-    name: str, X: Floats, positive: Mask, found: dict[str, Any], keep: Callable[[], None]
+    name: str, X: Floats, positive: Bools, found: dict[str, Any], keep: Callable[[], None]
 ) -> None:
     """Measure what is missing of one data set: all methods, for each target.
 
@@ -233,10 +227,7 @@ def _exact(found: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*TABLE_2_2, []])
+    parser = docs_options(__doc__, TABLE_2_2)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--inner-folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
@@ -244,10 +235,9 @@ if __name__ == "__main__":
     parser.add_argument("--exact", choices=TABLE_2_2, metavar="NAME")
     parser.add_argument("--exact-folds", type=int, default=2)
     parser.add_argument("--exact-seconds", type=float, default=30.0)
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER")
     given = parser.parse_args()
     main(
-        given.names or list(TABLE_2_2),
+        given.names,
         {"folds": given.folds, "inner folds": given.inner_folds, "seed": given.seed},
         given.docs,
         again=given.again,

@@ -10,7 +10,6 @@ interrupted, or that `--minutes` ended, is taken up where it stopped.
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import time
@@ -19,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
 from bootprob import BootstrapSVC
+from bootprob.runtime.arrays import Bools, Floats, Indices
 from docs.studies.thesis.studies_document import main as write_document
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, at_hand
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save
 
@@ -39,8 +39,6 @@ NAMES = (
 )
 OUTER_FOLDS = 10
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Settings = dict[str, int]
 
 
@@ -125,10 +123,7 @@ def main(
     started = time.perf_counter()
     path = docs / "results" / FILE
     results = load(path)
-    for name in names:
-        if not at_hand(name):
-            print(f"{name}: left out, not in {FOLDER}", flush=True)
-            continue
+    for name in those_at_hand(names):
         X, positive = LOADERS[name]()
         found = results.setdefault("data sets", {}).setdefault(name, {"cells": {}})
         found |= {"rows": len(X), "columns": X.shape[1], "positives": int(positive.sum())}
@@ -156,7 +151,7 @@ def main(
     print(f"wrote {path} and {write_document(docs)}")
 
 
-def splits(X: Floats, positive: Mask, given: Settings) -> list[tuple[NDArray[np.intp], ...]]:
+def splits(X: Floats, positive: Bools, given: Settings) -> list[tuple[Indices, ...]]:
     """Rows to train on and rows held out, of each of ten stratified folds; the same for all."""
     splitter = StratifiedKFold(OUTER_FOLDS, shuffle=True, random_state=given["seed"])
     return list(splitter.split(X, positive))
@@ -164,9 +159,9 @@ def splits(X: Floats, positive: Mask, given: Settings) -> list[tuple[NDArray[np.
 
 def measure(
     X: Floats,
-    positive: Mask,
-    training: NDArray[np.intp],
-    held_out: NDArray[np.intp],
+    positive: Bools,
+    training: Indices,
+    held_out: Indices,
     method: str,
     given: Settings,
 ) -> dict[str, float]:
@@ -182,10 +177,7 @@ def measure(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []])
+    parser = docs_options(__doc__, NAMES)
     parser.add_argument("--methods", nargs="+", metavar="METHOD", choices=METHODS)
     parser.add_argument("--bootstraps", type=int, default=500)
     parser.add_argument("--folds", type=int, default=OUTER_FOLDS, choices=range(1, 11), metavar="F")
@@ -193,11 +185,10 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf, help="begin no fold after these")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER")
     given = parser.parse_args()
     chosen = given.methods or list(METHODS)
     main(
-        given.names or list(NAMES),
+        given.names,
         chosen,
         {
             method: settings_of(method, given.bootstraps, given.inner_folds, given.seed)

@@ -11,21 +11,21 @@ constrained machines takes to train on all rows of three data sets.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
 from bootprob import BootstrapSVC
 from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.runtime.arrays import Bools, Floats
 from docs.studies.thesis.numbers import TPR_IMPOSED
 from docs.studies.thesis.studies_document import main as write_document
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, at_hand
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, rates, save
 
@@ -35,9 +35,6 @@ FILE = "tables_3_4_to_3_7.json"
 COMMAND = "make tables-3"
 NAMES = ("wisconsin", "housing", "heart", "australian", "leukemia", "banknote", "german", "careval")
 TIMED = {"wisconsin": 0.975, "australian": 0.96, "german": 0.65}
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 def main(
@@ -65,10 +62,7 @@ def main(
     path = docs / "results" / FILE
     results = load(path)
     results["imposed"] = list(TPR_IMPOSED)
-    for name in names:
-        if not at_hand(name):
-            print(f"{name}: left out, not in {FOLDER}", flush=True)
-            continue
+    for name in those_at_hand(names):
         X, positive = LOADERS[name]()
         found = results.setdefault("data sets", {}).setdefault(name, {"cells": {}})
         found |= {"rows": len(X), "columns": X.shape[1], "positives": int(positive.sum())}
@@ -93,7 +87,7 @@ def _cells() -> list[tuple[str, float | None]]:
 
 
 def measure(
-    X: Floats, positive: Mask, control: str, least: float | None, settings: dict[str, int]
+    X: Floats, positive: Bools, control: str, least: float | None, settings: dict[str, int]
 ) -> dict[str, Any]:
     """Squared errors and rates in held-out folds: means over folds, and fold by fold."""
     started = time.perf_counter()
@@ -115,7 +109,7 @@ def measure(
     }
 
 
-def evaluate(probability: Floats, positive: Mask) -> dict[str, float]:
+def evaluate(probability: Floats, positive: Bools) -> dict[str, float]:
     """Squared error of P(+ | x) for positives and for negatives, and the rates at one half."""
     return {
         "positives": float(np.square(1 - probability[positive]).mean()),
@@ -137,7 +131,7 @@ def training_times(names: list[str], bootstraps: int, docs: Path = DOCS) -> None
     print(f"wrote {path} and {write_document(docs)}")
 
 
-def training_time(X: Floats, positive: Mask, least: float, bootstraps: int) -> dict[str, Any]:
+def training_time(X: Floats, positive: Bools, least: float, bootstraps: int) -> dict[str, Any]:
     """Train a constrained ensemble; see that each machine keeps the rate in its own sample.
 
     Shortfalls are counted from the coefficients, in rows of the sample with multiplicity.
@@ -181,10 +175,7 @@ def _say(name: str, key: str, cell: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []])
+    parser = docs_options(__doc__, NAMES)
     parser.add_argument("--bootstraps", type=int, default=500)
     parser.add_argument("--constrained-bootstraps", type=int, metavar="B", help="default: the same")
     parser.add_argument("--folds", type=int, default=10, choices=range(1, 11), metavar="F")
@@ -192,10 +183,9 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=np.inf, help="begin no cell after these")
     parser.add_argument("--ctrl2-times", action="store_true", help="only the time of training")
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER")
     given = parser.parse_args()
     if given.ctrl2_times:
-        chosen = [name for name in TIMED if name in (given.names or TIMED)]
+        chosen = [name for name in TIMED if name in given.names]
         training_times(chosen, given.bootstraps, given.docs)
     else:
         plain = {"bootstraps": given.bootstraps, "folds": given.folds, "seed": given.seed}
@@ -204,7 +194,7 @@ if __name__ == "__main__":
             "folds": given.constrained_folds or given.folds,
         }
         main(
-            given.names or list(NAMES),
+            given.names,
             {"none": plain, "threshold": plain, "constrained": constrained},
             given.docs,
             seconds=60 * given.minutes,

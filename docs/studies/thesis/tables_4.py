@@ -8,7 +8,6 @@ how it differs from the thesis. What the file has with the same settings is not 
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -17,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
 from bootprob import datasets
 from bootprob.exceptions import UnattainableRateError
+from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.selection import CostSensitiveSelector
 from bootprob.selection.cost_sensitive.classifier import train_on_kept
 from docs.studies.thesis.cardinality_bounded import cardinality_bounded
 from docs.studies.thesis.numbers_4 import PAIRS_4_10, RADIAL, TABLE_4_2
 from docs.studies.thesis.tables_4_document import main as write_document
-from gpu.benchmarks.common.datasets import FOLDER, LOADERS, at_hand
+from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import FOLDER, LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load, save, standardised
 
@@ -42,8 +42,6 @@ POWERS = [2.0**k for k in range(-5, 6)]
 COLUMNS_4_9 = (1, 2, 3, 5, 10, 20, 34)
 SMALL = 100  # rows, below which every row is left out once
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Once = Callable[[str, Callable[[], Any]], Any]
 
 
@@ -52,17 +50,14 @@ def main(names: list[str], settings: dict[str, Any], docs: Path = DOCS) -> None:
     path = docs / "results" / FILE
     results = load(path)
     sets = results.setdefault("data sets", {})
-    for name in names:
-        if not at_hand(name):
-            print(f"{name}: left out, not in {FOLDER}", flush=True)
-            continue
+    for name in those_at_hand(names):
         if sets.get(name, {}).get("settings") != settings:
             sets[name] = {"settings": settings}
         measure(name, *rows_of(name), sets[name], lambda: save(path, COMMAND, results))
     print(f"wrote {path} and {write_document(docs)}")
 
 
-def rows_of(name: str) -> tuple[Floats, Mask]:
+def rows_of(name: str) -> tuple[Floats, Bools]:
     """Standardised rows, the larger class positive; of nursery, the largest of its classes."""
     if name == "nursery":
         found = datasets.load(name, FOLDER, download=False)
@@ -72,7 +67,7 @@ def rows_of(name: str) -> tuple[Floats, Mask]:
 
 
 def measure(
-    name: str, X: Floats, positive: Mask, found: dict[str, Any], keep: Callable[[], None]
+    name: str, X: Floats, positive: Bools, found: dict[str, Any], keep: Callable[[], None]
 ) -> None:
     """Measure what is missing of one data set.
 
@@ -140,7 +135,7 @@ def measure(
 
 
 def _tables_of_australian(
-    X: Floats, positive: Mask, folds: list[Any], settings: dict[str, Any], once: Once
+    X: Floats, positive: Bools, folds: list[Any], settings: dict[str, Any], once: Once
 ) -> None:
     """Tables 4.9, the comparison at every number of columns, and 4.10, other rates."""
     for most in COLUMNS_4_9:
@@ -160,7 +155,7 @@ def _tables_of_australian(
         )
 
 
-def _shares(floors: dict[str, float], positive: Mask, thresholds: str) -> dict[str, float]:
+def _shares(floors: dict[str, float], positive: Bools, thresholds: str) -> dict[str, float]:
     """(4.3), or (4.4) cut off at 1, which the thesis must have done."""
     if thresholds == "4.3":
         return floors
@@ -169,7 +164,7 @@ def _shares(floors: dict[str, float], positive: Mask, thresholds: str) -> dict[s
 
 
 def _selected(
-    X: Floats, positive: Mask, fold: Any, shares: dict[str, float], settings: dict[str, Any]
+    X: Floats, positive: Bools, fold: Any, shares: dict[str, float], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """(P1) on the training rows of a fold."""
     rows = fold[0]
@@ -190,7 +185,7 @@ def _selected(
 
 
 def _on_all_rows(
-    X: Floats, positive: Mask, floors: dict[str, float], settings: dict[str, Any]
+    X: Floats, positive: Bools, floors: dict[str, float], settings: dict[str, Any]
 ) -> dict[str, Any]:
     """(P1) with (4.3) on all rows, and the contingency table of a single column of two levels."""
     rows = np.arange(len(X))
@@ -207,7 +202,7 @@ def _on_all_rows(
 
 
 def _trained(
-    X: Floats, positive: Mask, fold: Any, row: dict[str, Any], kernel: str
+    X: Floats, positive: Bools, fold: Any, row: dict[str, Any], kernel: str
 ) -> dict[str, Any] | None:
     """(P2) or (P3) on the columns chosen; C and γ by cross-validation of the plain machine."""
     if not row["features"]:
@@ -226,14 +221,14 @@ def _trained(
     return {**_hits(machine.predict(columns[held_out]), positive[held_out]), **options}
 
 
-def _compared(X: Floats, positive: Mask, fold: Any, most: int) -> dict[str, Any] | None:
+def _compared(X: Floats, positive: Bools, fold: Any, most: int) -> dict[str, Any] | None:
     if most == 0:
         return None
     training = fold[0]
     return _svm(X, positive, fold, cardinality_bounded(X[training], positive[training], most))
 
 
-def _svm(X: Floats, positive: Mask, fold: Any, columns: NDArray[np.intp]) -> dict[str, Any]:
+def _svm(X: Floats, positive: Bools, fold: Any, columns: Indices) -> dict[str, Any]:
     """The plain linear machine on some columns."""
     training, held_out = fold
     rows = _span(X[:, columns])
@@ -255,7 +250,7 @@ def _span(X: Floats) -> Floats:
     return left * singular
 
 
-def _tuned(X: Floats, positive: Mask, kernel: str) -> dict[str, float]:
+def _tuned(X: Floats, positive: Bools, kernel: str) -> dict[str, float]:
     """C, and γ, of the best accuracy over inner folds of the plain machine."""
     grid = {"C": POWERS} if kernel == "linear" else {"C": POWERS[::2], "gamma": POWERS[::2]}
     inner = StratifiedKFold(5, shuffle=True, random_state=0)
@@ -275,7 +270,7 @@ def _plain(X: Floats, kernel: str) -> LinearSVC | SVC:
     return LinearSVC(dual=False, max_iter=10_000, random_state=0)
 
 
-def _hits(predicted: Mask, positive: Mask) -> dict[str, float | None]:
+def _hits(predicted: Bools, positive: Bools) -> dict[str, float | None]:
     """Rates of a fold; None of a class that it has no row of."""
     right = predicted == positive
     return {
@@ -290,17 +285,13 @@ def _values(rows: list[Any], rate: str) -> list[float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*TABLE_4_2, []])
+    parser = docs_options(__doc__, TABLE_4_2)
     parser.add_argument("--seconds", type=float, default=20.0, help="for each (P1)")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER")
     given = parser.parse_args()
     main(
-        given.names or list(TABLE_4_2),
+        given.names,
         {"seconds": given.seconds, "folds": given.folds, "seed": given.seed},
         given.docs,
     )

@@ -5,7 +5,6 @@ python -m docs.studies.thesis.tables_4_document
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import numpy as np
 
 from docs.studies.thesis.numbers_4 import SVM, TABLE_4_2, TABLE_4_4, TABLE_4_9, TABLE_4_10, TABLES
 from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load
-from gpu.benchmarks.common.tables import figures, markdown
+from gpu.benchmarks.common.tables import NONE, figures, markdown
 
 __all__ = ["main"]
 
-_NONE = "–"
 _MACHINES = {
     "linear": "linear, rates kept",
     "rbf": "RBF, rates kept",
@@ -37,20 +36,10 @@ _NUMBERS = {
 
 
 def main(docs: Path = DOCS) -> Path:
-    """Render the document.
-
-    Parameters
-    ----------
-    docs : Path
-        Holds results/; the document is written there.
-
-    Returns
-    -------
-    Path
-        The document.
-    """
+    """Write the document from what is in results/ below the folder `docs`; its path."""
     results = load(docs / "results" / "tables_4.json")
-    text = documents.render(
+    return documents.write(
+        docs / "feature_selection_tables.md",
         "docs/studies/thesis/tables_4.md.jinja",
         study=results,
         missing=[name for name in TABLE_4_2 if name not in results.get("data sets", {})],
@@ -61,10 +50,6 @@ def main(docs: Path = DOCS) -> Path:
         table_4_9=table_4_9,
         table_4_10=table_4_10,
     )
-    docs.mkdir(parents=True, exist_ok=True)
-    path = docs / "feature_selection_tables.md"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def rates(name: str, found: dict[str, Any]) -> str:
@@ -72,7 +57,7 @@ def rates(name: str, found: dict[str, Any]) -> str:
     lines = []
     if "svm" in found:
         columns = str(found["columns"])
-        lines.append(["SVM", _NONE, _NONE, columns, *_beside(SVM[name], found["svm"]["value"])])
+        lines.append(["SVM", NONE, NONE, columns, *_beside(SVM[name], found["svm"]["value"])])
     for (machine, thresholds), number in _NUMBERS.items():
         part = "compared with" if machine == "compared" else f"{machine} on"
         measured = found.get(f"{part} {thresholds}")
@@ -89,9 +74,9 @@ def rates(name: str, found: dict[str, Any]) -> str:
         lines.append(
             [
                 f"{_MACHINES[machine]}, ({thresholds})",
-                number if printed else _NONE,
-                _NONE if not printed or printed[0] is None else f"{printed[0]:g}",
-                f"{np.mean(used):.3g}" if used else _NONE,
+                number if printed else NONE,
+                NONE if not printed or printed[0] is None else f"{printed[0]:g}",
+                f"{np.mean(used):.3g}" if used else NONE,
                 *_beside(printed[1] if printed else None, measured["value"]),
             ]
         )
@@ -124,7 +109,7 @@ def selections(found: dict[str, Any]) -> str:
                 _counts(status),
                 figures(float(np.median([row["seconds"] for row in solved])), 2)
                 if solved
-                else _NONE,
+                else NONE,
             ]
         )
     header = ["", "TPR asked", "TNR asked", "columns: folds", "bound: folds", "status: folds"]
@@ -186,17 +171,14 @@ def _beside(printed: tuple[float, ...] | None, rows: list[Any]) -> list[str]:
     cells = []
     for place, rate in enumerate(("acc", "tpr", "tnr")):
         values = [row[rate] for row in rows if row is not None and row[rate] is not None]
-        cells.append(_NONE if printed is None else f"{printed[place]:.3f}")
-        cells.append(f"{np.mean(values):.3f} ({np.std(values):.3f})" if values else _NONE)
+        cells.append(NONE if printed is None else f"{printed[place]:.3f}")
+        cells.append(f"{np.mean(values):.3f} ({np.std(values):.3f})" if values else NONE)
     return cells
 
 
 def _counts(counted: Counter[Any]) -> str:
-    return ", ".join(f"{value}: {count}" for value, count in sorted(counted.items())) or _NONE
+    return ", ".join(f"{value}: {count}" for value, count in sorted(counted.items())) or NONE
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    print(f"wrote {main()}")
+    print(f"wrote {main(docs_options(__doc__).parse_args().docs)}")

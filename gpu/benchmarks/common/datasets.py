@@ -8,19 +8,17 @@ downloaded here; `bootprob.datasets.load` does that.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bootprob import datasets
+from bootprob.runtime.arrays import Bools, Floats
 from gpu.benchmarks.common.places import ROOT
 
-__all__ = ["FOLDER", "LOADERS", "Data", "at_hand"]
+__all__ = ["FOLDER", "LOADERS", "Data", "at_hand", "those_at_hand"]
 
-Data = tuple[NDArray[np.float64], NDArray[np.bool_]]
+Data = tuple[Floats, Bools]
 
 FOLDER = Path(os.environ.get("BOOTPROB_DATASETS") or ROOT.parent / "shared" / "datasets")
 
@@ -36,6 +34,15 @@ def at_hand(name: str) -> bool:
     if name == "wisconsin":
         return True
     return FOLDER.is_dir() and datasets.at_hand(name, FOLDER)
+
+
+def those_at_hand(names: Iterable[str]) -> Iterator[str]:
+    """Those that can be loaded, one after the other; the others are said to be left out."""
+    for name in names:
+        if at_hand(name):
+            yield name
+        else:
+            print(f"{name}: left out, not in {FOLDER}", flush=True)
 
 
 def _load(name: str) -> Data:

@@ -5,10 +5,10 @@ python -m gpu.benchmarks.common.datasets_document
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 from bootprob.datasets import CATALOG, Source
+from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.tables import markdown
 
@@ -52,7 +52,4 @@ def _line(source: Source) -> list[str]:
 
 
 if __name__ == "__main__":
-    argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    ).parse_args()
-    print(f"wrote {main()}")
+    print(f"wrote {main(docs_options(__doc__).parse_args().docs)}")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.files import replace_when_complete
 from gpu.benchmarks.common.environment import describe
 
@@ -32,13 +32,13 @@ def save(path: Path, command: str, results: dict[str, Any]) -> None:
         file.write((json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def standardised(X: Floats) -> Floats:
     """Columns with mean 0 and variance 1; constant ones 0."""
     spread = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def rates(predicted: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, float]:
+def rates(predicted: Bools, positive: Bools) -> dict[str, float]:
     """True positive and true negative rate of some rows."""
     return {
         "tpr": float(predicted[positive].mean()),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-__all__ = ["MISSING", "figures", "markdown"]
+__all__ = ["NONE", "NOT_MEASURED", "figures", "markdown"]
 
-MISSING = "–"
-"""What stands where there is no number."""
+NONE, NOT_MEASURED = "–", "…"
+"""What stands where there is no number, and where there is none yet."""
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -21,7 +21,7 @@ def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def figures(value: object, digits: int = 3) -> str:
     """A number to so many significant digits, without an exponent; a dash for anything else."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        return MISSING
+        return NONE
     if value == 0:
         return "0"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
