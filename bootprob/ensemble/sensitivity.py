@@ -285,13 +285,16 @@ def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> Fitt
     certificate = {
         name: taken(getattr(models, name)) for name in ("primal", "dual", "gap", "n_iter", "status")
     }
+    kernel = models.kernel
+    if kernel.gamma is not None:
+        kernel = kernel.with_gamma(torch.tensor([gamma]))
     return replace(
         models,
         intercept=intercept,
         coef=taken(models.coef),
         dual_coef=taken(models.dual_coef),
         scale=models.scale if models.scale.ndim == 1 else models.scale[items],
-        kernel=models.kernel.with_gamma(gamma),
+        kernel=kernel,
         certificate=Certificate(**certificate),  # type: ignore[arg-type]
         replicates=items,
     )

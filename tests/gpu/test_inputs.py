@@ -42,6 +42,9 @@ def with_entry(value: object, shape: tuple[int, ...] = (N, P), fill: object = 1.
     return array
 
 
+POLY = {"kernel": "poly", "gamma": 0.5}
+GRAM = {"kernel": "precomputed", "X": np.eye(N)}
+
 BAD_PROBLEMS = {
     # X
     "nan": ({"X": with_entry(np.nan)}, r"X .*NaN.*\[5, 1\].*(impute|drop)"),
@@ -85,6 +88,29 @@ BAD_PROBLEMS = {
     "infinite gamma": ({"kernel": "rbf", "gamma": np.inf}, r"gamma .*infinity"),
     "unknown kernel": ({"kernel": "sigmoid"}, r"kernel .*'sigmoid'.*'linear'.*'rbf'.*'poly'"),
     "unhashable kernel": ({"kernel": ["rbf"]}, r"kernel .*rbf"),
+    # polynomial and precomputed kernels
+    "no gamma for poly": ({"kernel": "poly"}, r"polynomial.*gamma"),
+    "degree 0": ({**POLY, "degree": 0}, r"degree .*0.*whole number"),
+    "negative degree": ({**POLY, "degree": -1}, r"degree .*-1"),
+    "fractional degree": ({**POLY, "degree": 2.5}, r"degree .*2\.5"),
+    "degree that is true": ({**POLY, "degree": True}, r"degree .*True"),
+    "negative coef0": ({**POLY, "coef0": -0.5}, r"coef0 .*-0\.5.*≥ 0"),
+    "nan coef0": ({**POLY, "coef0": np.nan}, r"coef0 .*NaN"),
+    "degree for rbf": ({"kernel": "rbf", "gamma": 1.0, "degree": 3}, r"degree .*RBF.*none"),
+    "coef0 for linear": ({"coef0": 1.0}, r"coef0 .*linear.*none"),
+    "values that overflow": ({**POLY, "gamma": 1e30, "degree": 5}, r"polynomial.*reaches"),
+    "gamma for precomputed": ({**GRAM, "gamma": 1.0}, r"gamma .*precomputed.*none"),
+    "scale for precomputed": ({**GRAM, "scale": np.ones(N)}, r"scale .*precomputed"),
+    "precomputed, not square": ({"kernel": "precomputed"}, r"X .*\(6, 2\).*\(n, n\)"),
+    "precomputed, not symmetric": (
+        {**GRAM, "X": np.eye(N) + np.triu(np.ones((N, N)), 1)},
+        r"not symmetric.*K\.T",
+    ),
+    "precomputed, indefinite": (
+        {**GRAM, "X": np.diag([1.0, 1, 1, 1, 1, -0.1])},
+        r"indefinite.*eigenvalue",
+    ),
+    "precomputed, nan": ({**GRAM, "X": with_entry(np.nan, (N, N))}, r"X .*NaN"),
     # weights, bounds, scale
     "negative weight": ({"row_weight": with_entry(-0.5, (N,))}, r"row_weight .*-0\.5.*≥ 0"),
     "nan weight": ({"row_weight": with_entry(np.nan, (N,))}, r"row_weight .*NaN"),
@@ -217,3 +243,21 @@ def test_every_status_comes_with_advice(status):
 
 def test_options_of_fit_and_iter_fit_are_the_same():
     assert inspect.signature(fit).parameters == inspect.signature(iter_fit).parameters
+
+
+def test_a_precomputed_kernel_may_be_rounded_to_float32():
+    """Of rank 2: its negative eigenvalues are rounding."""
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    gram = (rows @ rows.T).astype(np.float32)
+    labels, counts = np.where(rows[:, 0] > 0, 1.0, -1.0), np.ones((1, 40), dtype=int)
+    assert np.linalg.eigvalsh(gram.astype(float)).min() < 0
+    fitted = fit(Problem(gram, labels, counts, [1.0], kernel="precomputed"), tol=1e-5)
+    assert (fitted.status == Status.CONVERGED).all()
+
+
+def test_a_kernel_that_is_made_already():
+    given = Problem(**arguments(**POLY, degree=2, coef0=1.0))
+    again = Problem(**arguments(kernel=given.kernel_function))
+    torch.testing.assert_close(fit(given).primal, fit(again).primal, rtol=0, atol=0)
+    with pytest.raises(InputError, match=r"gamma .*already"):
+        Problem(**arguments(kernel=given.kernel_function, gamma=1.0))

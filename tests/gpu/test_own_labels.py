@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from problems import bootstrap_counts
+from problems import WITH_GAMMA, bootstrap_counts
 
 from bootprob_gpu import FittedBatch, Problem, Status, fit, iter_fit, model_scores
 from bootprob_gpu.hardware.memory import chunked
@@ -34,8 +34,10 @@ def arguments(rng, classes, backend) -> dict:
         y[b, rows] = np.where(classes[rows] == second, 1.0, -1.0)
         counts[b, rows] = bootstrap_counts(rng, 1, y[b, rows])[0]
     counts[PER_PAIR + 1, classes == 2] = 0
-    gamma = [0.2, 1.0] if backend.kernel == "rbf" else None
+    gamma = [0.2, 1.0] if backend.kernel in WITH_GAMMA else None
     scale = rng.uniform(0.5, 2.0, size=3)
+    if backend.kernel == "precomputed":
+        X, scale = (X @ X.T + 1) ** 2, None
     return {
         "X": X, "y": y, "counts": counts, "C": [0.1, 1.0], "kernel": backend.kernel,
         "gamma": gamma, "scale": scale,
@@ -73,7 +75,9 @@ def test_a_pair_is_a_problem_of_two_classes(arguments, backend, classes):
     for k, pair in enumerate(PAIRS):
         items, rows = slice(PER_PAIR * k, PER_PAIR * (k + 1)), np.isin(classes, pair)
         alone = arguments | {
-            "X": arguments["X"][rows],
+            "X": arguments["X"][np.ix_(rows, rows)]
+            if backend.kernel == "precomputed"
+            else arguments["X"][rows],
             "y": np.where(classes[rows] == pair[1], 1.0, -1.0),
             "counts": arguments["counts"][items][:, rows],
         }

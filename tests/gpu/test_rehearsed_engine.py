@@ -37,6 +37,7 @@ from bootprob_gpu.smo import triton_paths as triton_smo
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 RBF: dict[str, Any] = {"kernel": "rbf", "gamma": [0.3, 1.0]}
+POLY: dict[str, Any] = {"kernel": "poly", "gamma": [0.3, 1.0], "degree": 2, "coef0": 0.5}
 SINGLE: dict[str, Any] = {"dtype": torch.float32}
 LOOSE: dict[str, Any] = {"tol": 1e-4}  # kernels are interpreted, and every iteration takes time
 
@@ -89,6 +90,12 @@ def weighted(rng) -> Problem:
     return drawn(rng, row_weight=weight)
 
 
+def precomputed(rng) -> Problem:
+    given = drawn(rng)
+    gram = (given.X @ given.X.T + 1) ** 2
+    return Problem(gram, given.y, given.counts, given.C, kernel="precomputed")
+
+
 no_graph = ((interior_point, "_REPLAYED_CELLS", 0),)
 tiles = ((triton_smo, "IN_REGISTERS", 0), (triton_smo, "TILE", 16))
 few_bytes = {"memory_limit": 1}  # one replicate at a time
@@ -119,6 +126,12 @@ JOBS = {
     "rbf, tiles, own labels": Job(
         some(**RBF, own_labels=True, own_scale=True), LOOSE, settings=tiles
     ),
+    "poly": Job(some(**POLY), LOOSE),
+    "poly, own scale, float32": Job(some(**POLY, own_scale=True), SINGLE),
+    "poly, own scale, plain torch": Job(some(**POLY, own_scale=True), kernels="never"),
+    "poly, tiles": Job(some(**POLY), LOOSE, settings=tiles),
+    "precomputed": Job(precomputed, LOOSE),
+    "precomputed, float32": Job(precomputed, SINGLE),
     "rbf, plain torch": Job(some(**RBF, own_scale=True), kernels="never"),
     "rbf, plain torch, float32": Job(some(**RBF), SINGLE, kernels="never"),
 }

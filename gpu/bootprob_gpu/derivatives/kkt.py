@@ -27,6 +27,8 @@ from bootprob_gpu.derivatives.active_sets import ActiveSets, find_active_sets
 from bootprob_gpu.derivatives.kernel_products import GramProducts, KernelProducts, kernel_products
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.linear import Linear
+from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.training import fit
@@ -255,6 +257,7 @@ def differentiable_scores(
     upper: Tensor,
     new: Tensor,
     *,
+    kernel: KernelFunction | None = None,
     gamma: Tensor | None = None,
     scale: Tensor | None = None,
     tol: float | None = None,
@@ -271,9 +274,11 @@ def differentiable_scores(
         Box bounds, ``C · class cost · weight``; a row of bound 0 takes no part. May require grad.
     new : Tensor, shape (m, p)
         Rows to score.
+    kernel : KernelFunction, optional
+        Default: linear without `gamma`, RBF with it.
     gamma : Tensor of float64, shape () or (n_gamma,), optional
-        γ of the RBF kernel; None for the linear one. R is a multiple of n_gamma, models of one γ
-        together. May require grad.
+        In place of the kernel's γ. R is a multiple of n_gamma, models of one γ together. May
+        require grad.
     scale : Tensor, shape (p,) or (B, p), optional
         As for `Problem`.
     tol : float, optional
@@ -298,14 +303,17 @@ def differentiable_scores(
     """
     B, R, _ = upper.shape
     grid = None if gamma is None else gamma.reshape(-1)
-    per_gamma = R if grid is None else R // len(grid)
+    if grid is not None:
+        values = grid.detach().cpu().double()
+        kernel = Rbf(values) if kernel is None else kernel.with_gamma(values)
+    kernel = Linear() if kernel is None else kernel
+    per_gamma = R // kernel.n_values
     problem = Problem(
         X.detach().cpu().numpy(),
         y.detach().cpu().numpy(),
         torch.ones(B, len(X), dtype=torch.int64).numpy(),
         torch.ones(max(per_gamma, 1)).numpy(),
-        kernel="linear" if grid is None else "rbf",
-        gamma=None if grid is None else grid.detach().cpu().numpy(),
+        kernel=kernel,
         upper=upper.detach().cpu().double().numpy(),
         scale=None if scale is None else scale.detach().cpu().numpy(),
     )
@@ -330,8 +338,9 @@ class _Scores(torch.autograd.Function):
     def backward(ctx: Any, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
         d_upper, d_gamma = ctx.models.pullback(ctx.new, cotangents[0])
         d_upper = d_upper.to(ctx.dtype)
-        if d_gamma is not None:
-            d_gamma = d_gamma.unflatten(1, (ctx.n_gamma, -1)).sum((0, 2))
+        if ctx.n_gamma == 0:  # not asked for
+            return d_upper, None, None, None
+        d_gamma = d_gamma.unflatten(1, (ctx.n_gamma, -1)).sum((0, 2))
         return d_upper, d_gamma, None, None
 
 

@@ -41,6 +41,9 @@ class KernelFunction(ABC):
         ``k(x, x) = 1`` and ``0 ≤ k ≤ 1``: float32 holds its values well.
     takes_scale : bool
         Replicates may divide the columns.
+    has_terms : bool
+        It is a function of a sum over the columns, and says so by `terms` and `of_sums`: a few
+        rows are then scored for all replicates at once.
     slope_needs_products : bool
         `slope` asks for inner products.
     """
@@ -53,6 +56,7 @@ class KernelFunction(ABC):
     ignores_offset: ClassVar[bool] = False
     has_unit_diagonal: ClassVar[bool] = False
     takes_scale: ClassVar[bool] = True
+    has_terms: ClassVar[bool] = False
     slope_needs_products: ClassVar[bool] = False
 
     @classmethod
@@ -69,11 +73,13 @@ class KernelFunction(ABC):
         """The same for some values of γ."""
         return self if self.gamma is None else replace(self, gamma=self.gamma[values])
 
-    def with_gamma(self: K, gamma: float) -> K:
-        """The same for another γ, where there is one."""
+    def with_gamma(self: K, gamma: Tensor) -> K:
+        """The same for another grid of γ, shape (G,)."""
         if self.gamma is None:
-            return self
-        return replace(self, gamma=self.gamma.new_tensor([gamma]))
+            raise InputError(
+                f"gamma was given with the {self.name} kernel, which has none; leave it out."
+            )
+        return replace(self, gamma=gamma.to(self.gamma))
 
     def to(self: K, device: torch.device) -> K:
         """The same on a device."""
@@ -133,4 +139,4 @@ class KernelFunction(ABC):
 
     def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
         """Derivative ``dk / dγ`` of kernel values, each with its γ and, if asked for, product."""
-        raise NotImplementedError
+        raise InputError(f"The {self.name} kernel does not say how it changes with gamma.")

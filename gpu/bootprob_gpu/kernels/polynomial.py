@@ -34,6 +34,7 @@ class Polynomial(KernelFunction):
 
     name: ClassVar[str] = "poly"
     parameters: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    has_terms: ClassVar[bool] = True
     slope_needs_products: ClassVar[bool] = True
 
     @classmethod

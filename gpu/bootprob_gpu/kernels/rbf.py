@@ -28,6 +28,7 @@ class Rbf(KernelFunction):
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     ignores_offset: ClassVar[bool] = True
     has_unit_diagonal: ClassVar[bool] = True
+    has_terms: ClassVar[bool] = True
 
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """By ``‖x − z‖² = ‖x‖² − 2 ⟨x, z⟩ + ‖z‖²``: rows are best near 0."""

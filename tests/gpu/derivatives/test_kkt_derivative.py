@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from problems import REGULAR, UGLY, bootstrap_counts, duplicated_rows, overlapping
+from problems import (
+    KERNELS,
+    REGULAR,
+    UGLY,
+    WITH_GAMMA,
+    bootstrap_counts,
+    duplicated_rows,
+    overlapping,
+)
+from truth import weighted_laplacian
 
 from bootprob_gpu import InputError, Problem, fit
 from bootprob_gpu.derivatives.active_sets import SetStatus
 from bootprob_gpu.derivatives.kkt import differentiable_scores, solve_exactly
+from bootprob_gpu.kernels.polynomial import Polynomial
+from bootprob_gpu.kernels.precomputed import Precomputed
 
-KERNELS = ["linear", "rbf"]
 STEP = 1e-6
 TIGHT = {"eps": 1e-10, "max_iters": 100_000}  # its default is off by 5 % now and then
 
@@ -35,14 +45,23 @@ class Batch:
         self.X, self.y, self.B, self.R = tensor(X), tensor(y), 3, 4
         mass = bootstrap_counts(rng, 3, y)[:, None] * rng.uniform(0.5, 2, size=len(y))
         self.upper = tensor(np.array([0.1, 1.0, 0.1, 1.0])[:, None] * mass)
-        self.gamma = tensor([0.1, 0.5]) if kernel == "rbf" else None
+        self.gamma = tensor([0.1, 0.5]) if kernel in WITH_GAMMA else None
         self.scale = tensor(rng.uniform(0.5, 2, size=3 if shared else (3, 3)))
         self.new = tensor(rng.normal(size=(4, 3)))
         self.direction = tensor(rng.normal(size=self.upper.shape)) * self.upper
         self.loss = tensor(rng.normal(size=(3, 4, 4)))
+        self.kernel = None
+        if kernel == "poly":
+            self.kernel = Polynomial(self.gamma, 3, 0.5)
+        if kernel == "precomputed":
+            self.kernel, self.scale = Precomputed(), None
+            rows = self.new.numpy(), X
+            self.new, self.X = (tensor(weighted_laplacian(each, X)) for each in rows)
 
     def scores(self, upper: torch.Tensor, gamma: torch.Tensor | None):
-        return differentiable_scores(self.X, self.y, upper, self.new, gamma=gamma, scale=self.scale)
+        return differentiable_scores(
+            self.X, self.y, upper, self.new, kernel=self.kernel, gamma=gamma, scale=self.scale
+        )
 
     def along(self, step: float, d_gamma: float = 0.0):
         gamma = None if self.gamma is None else self.gamma * (1 + d_gamma)
@@ -75,8 +94,9 @@ def test_box_bounds_against_refits(rng, kernel, shared):
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["own scale", "one scale"])
-def test_gamma_against_refits(rng, shared):
-    batch = Batch(rng, "rbf", shared=shared)
+@pytest.mark.parametrize("kernel", WITH_GAMMA)
+def test_gamma_against_refits(rng, kernel, shared):
+    batch = Batch(rng, kernel, shared=shared)
     gamma = batch.gamma.clone().requires_grad_(True)
     scores, models = batch.scores(batch.upper, gamma)
     above, below = batch.along(0, STEP), batch.along(0, -STEP)
@@ -98,7 +118,7 @@ def test_each_score_and_their_sum_agree(rng, kernel):
     each, of_gamma = models.derivatives(batch.new)
     total, total_gamma = models.pullback(batch.new, batch.loss)
     torch.testing.assert_close((each * batch.loss[..., None]).sum(2), total)
-    if kernel == "rbf":
+    if kernel in WITH_GAMMA:
         torch.testing.assert_close((of_gamma * batch.loss).sum(2), total_gamma)
     else:
         assert of_gamma is None

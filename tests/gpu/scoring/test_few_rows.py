@@ -9,20 +9,21 @@ from bootprob_gpu.scoring import few_rows as few
 from bootprob_gpu.scoring.scorers import ReplicateScores
 
 
-def trained(rng, gamma, dtype=torch.float64, shift=0.0, n=40, p=3, B=5):
+def trained(rng, gamma, dtype=torch.float64, shift=0.0, n=40, p=3, B=5, kernel="rbf"):
     X = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-6, 7, size=p) + shift
     y = np.where(rng.permutation(n) < n // 2, 1.0, -1.0)
     counts = rng.multinomial(n, np.full(n, 1 / n), size=B)
     scale = X.std(axis=0) * rng.uniform(0.5, 2, size=(B, p))
-    problem = Problem(X, y, counts, [0.1, 1.0], kernel="rbf", gamma=gamma, scale=scale)
+    problem = Problem(X, y, counts, [0.1, 1.0], kernel=kernel, gamma=gamma, scale=scale)
     new = X[rng.integers(n, size=4)] + rng.normal(size=(4, p)) * X.std(axis=0)
     return fit(problem, dtype=dtype), torch.from_numpy(np.vstack([new, X[:2]]))
 
 
 @pytest.mark.parametrize("gamma", [[0.3], [0.05, 0.4, 2.0]])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_scores_are_those_of_each_replicate_alone(rng, monkeypatch, gamma, dtype):
-    models, new = trained(rng, gamma, dtype)
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_scores_are_those_of_each_replicate_alone(rng, monkeypatch, gamma, dtype, kernel):
+    models, new = trained(rng, gamma, dtype, kernel=kernel)
     assert few.are_few(models, len(new))
     weights = torch.from_numpy(rng.dirichlet(np.ones(models.intercept.shape[1])))
     weights[0] = 0.0

@@ -8,7 +8,16 @@ import pytest
 import torch
 from problems import bootstrap_counts, overlapping
 
-from bootprob_gpu import InputError, Problem, Status, choose_solver, fit, iter_fit
+from bootprob_gpu import (
+    InputError,
+    Problem,
+    Status,
+    choose_solver,
+    fit,
+    iter_fit,
+    replicate_scores,
+    votes,
+)
 from bootprob_gpu.hardware.compiled_arithmetic import exponential, larger, smaller
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 from bootprob_gpu.kernels.rbf import Rbf
@@ -138,8 +147,20 @@ def small(rng) -> Problem:
     return Problem(X, y, np.ones((2, 8), int), [0.5, 2.0], kernel="rbf", gamma=[0.4])
 
 
-def test_the_fused_kernel_trains_a_problem(small):
+def other_kernel(small: Problem, kernel: str) -> Problem:
+    """The same rows under another kernel."""
+    if kernel == "rbf":
+        return small
+    X, options = small.X, {"gamma": [0.4], "degree": 2, "coef0": 1.0}
+    if kernel == "precomputed":
+        X, options = (0.4 * X @ X.T + 1) ** 2, {}
+    return Problem(X, small.y, small.counts, small.C, kernel=kernel, **options)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])
+def test_the_fused_kernel_trains_a_problem(small, kernel):
     pytest.importorskip("triton")
+    small = other_kernel(small, kernel)
     expected = fit(small, solver="smo-compiled")
     with triton_kernels("always"):
         for dtype, tol in ((torch.float64, 1e-5), (torch.float32, 1e-4)):
@@ -148,6 +169,21 @@ def test_the_fused_kernel_trains_a_problem(small):
             torch.testing.assert_close(fused.primal, expected.primal, rtol=2 * tol, atol=0)
         by_violation = fit(small, solver="smo-fused", tol=1e-15, kkt_tol=1e-3)
     assert (by_violation.status == Status.CONVERGED).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_polynomial_kernel_is_its_values_precomputed(small, solver):
+    by_name, by_values = (
+        fit(other_kernel(small, kernel), solver=solver) for kernel in ("poly", "precomputed")
+    )
+    torch.testing.assert_close(by_name.primal, by_values.primal, rtol=1e-9, atol=0)
+    new = torch.tensor([[0.5, -1.0], [3.0, 0.2]], dtype=torch.float64)
+    values = (0.4 * new @ torch.from_numpy(small.X).T + 1) ** 2
+    torch.testing.assert_close(votes(by_name, new), votes(by_values, values))
+    one = torch.ones(2, dtype=torch.float64)
+    torch.testing.assert_close(
+        replicate_scores(by_name, new, one), replicate_scores(by_values, values, one)
+    )
 
 
 def test_the_fused_kernel_is_refused_where_it_cannot_run(small, monkeypatch):
