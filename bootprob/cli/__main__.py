@@ -6,22 +6,17 @@ Everything heavy is imported inside the commands, so that ``--help`` answers at 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bootprob.cli.console import Commands, note, peak_memory
-from bootprob.cli.control import (
-    BoundName,
-    Confidence,
-    ControlName,
-    LeastTnr,
-    LeastTpr,
-)
-from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
 from bootprob.cli.export import export
+from bootprob.cli.fitting import DemoOptions, FittingOptions, Kernel
 from bootprob.cli.models import (
     check_all_classes,
     fit_table,
@@ -29,27 +24,7 @@ from bootprob.cli.models import (
     print_fit,
     print_metrics,
 )
-from bootprob.cli.options import (
-    AllClasses,
-    Bootstraps,
-    CalibrationName,
-    CheckpointFolder,
-    CsvSafe,
-    Device,
-    FeatureMapName,
-    Gamma,
-    Jobs,
-    Kernel,
-    KernelName,
-    Level,
-    MapColumns,
-    Paper,
-    Positive,
-    Report,
-    Seed,
-    Sets,
-    build_estimator,
-)
+from bootprob.cli.options import AllClasses, CsvSafe, Level, Positive, Report, Sets, takes_options
 from bootprob.cli.report import check_report, report, write_html_report
 from bootprob.cli.score import score
 from bootprob.cli.serve import serve
@@ -95,12 +70,8 @@ def bootprob(
 
 
 @app.command()
-def demo(
-    output: Report = _DEMO_REPORT,
-    n_bootstraps: Bootstraps = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same result.")] = 0,
-    device: Device = None,
-) -> None:
+@takes_options
+def demo(*, output: Report = _DEMO_REPORT, options: DemoOptions) -> None:
     """Fit the Wisconsin breast cancer data and write a report.
 
     The data come with scikit-learn: 569 tumours, 30 measurements each, of
@@ -120,9 +91,7 @@ def demo(
     data = load_breast_cancer()
     diagnosis = data.target_names[data.target]  # sorted, "malignant" is the positive class
     models = {
-        kernel.value: build_estimator(
-            kernel=kernel, n_bootstraps=n_bootstraps, seed=seed, device=device
-        ).fit(data.data, diagnosis)
+        kernel.value: replace(options, kernel=kernel).estimator().fit(data.data, diagnosis)
         for kernel in Kernel
     }
     print_metrics(models)
@@ -132,7 +101,9 @@ def demo(
 
 
 @app.command()
+@takes_options
 def fit(
+    *,
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the training rows.")
     ],
@@ -142,22 +113,7 @@ def fit(
     ],
     positive: Positive = None,
     all_classes: AllClasses = False,
-    kernel: KernelName = None,
-    n_bootstraps: Bootstraps = None,
-    gamma: Gamma = None,
-    feature_map: FeatureMapName = None,
-    n_components: MapColumns = None,
-    seed: Seed = None,
-    device: Device = None,
-    calibration: CalibrationName = None,
-    paper: Paper = False,
-    tpr: LeastTpr = None,
-    tnr: LeastTnr = None,
-    control: ControlName = None,
-    confidence: Confidence = None,
-    bound: BoundName = None,
-    jobs: Jobs = None,
-    checkpoint: CheckpointFolder = None,
+    options: FittingOptions,
 ) -> None:
     """Fit a model of a table and save it.
 
@@ -182,30 +138,9 @@ def fit(
     bootprob fit calls.csv --target answered --checkpoint calls.parts -o calls.model
     """
     if all_classes:
-        check_all_classes(positive, calibration, paper)
+        check_all_classes(positive, options)
     check_output(output, inputs=(table,))
-    model = fit_table(
-        table,
-        target,
-        positive,
-        all_classes=all_classes,
-        kernel=kernel,
-        n_bootstraps=n_bootstraps,
-        gamma=gamma,
-        feature_map=feature_map,
-        n_components=n_components,
-        seed=seed,
-        device=device,
-        calibration=calibration,
-        paper=paper,
-        tpr=tpr,
-        tnr=tnr,
-        control=control,
-        confidence=confidence,
-        bound=bound,
-        jobs=jobs,
-        checkpoint=checkpoint,
-    )
+    model = fit_table(table, target, positive, options, all_classes=all_classes)
     model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
     print_fit(model)
 
@@ -216,7 +151,9 @@ def fit(
 
 
 @app.command()
+@takes_options
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     table: Annotated[
         Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the rows to predict.")
@@ -226,8 +163,7 @@ def predict(
     ],
     level: Level = 0.95,
     sets: Sets = None,
-    cost_false_positive: CostOfFalseAlarm = None,
-    cost_false_negative: CostOfMiss = None,
+    costs: CostOptions,
     csv_safe: CsvSafe = False,
 ) -> None:
     """Predict every row of a table, with intervals.
@@ -249,14 +185,14 @@ def predict(
     """
     from bootprob.tables.files import read_table, table_suffix, write_table
 
-    costs = mistake_costs(cost_false_positive, cost_false_negative)
+    decided_by = costs.mistakes()
     table_suffix(output)
     check_output(output, inputs=(model, table))
     fitted = load_table_model(model)
     preprocessor, target = fitted.preprocessor, fitted.target
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
     frame = read_table(table, text_columns=texts)
-    predicted = fitted.predict(frame, level=level, sets=sets, costs=costs, progress=True)
+    predicted = fitted.predict(frame, level=level, sets=sets, costs=decided_by, progress=True)
     write_table(predicted, output, csv_safe=csv_safe)
     for name, levels in preprocessor.unknown_levels(frame).items():
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])

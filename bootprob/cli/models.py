@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from bootprob.cli.console import metrics_table, note, rates_table
-from bootprob.cli.options import build_estimator
+from bootprob.cli.fitting import FittingOptions
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ def load_table_model(path: Path) -> TableModel:
     raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
 
 
-def check_all_classes(positive: str | None, calibration: str | None, paper: bool) -> None:
+def check_all_classes(positive: str | None, options: FittingOptions) -> None:
     """Refuse options that are of two classes, before anything is read."""
     if positive is not None:
         raise typer.BadParameter(
             "--all-classes and --positive contradict each other; leave one of the two out."
         )
-    if paper or calibration == "none":
+    if options.paper or options.calibration == "none":
         raise typer.BadParameter(
             "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
             "out."
@@ -43,7 +43,12 @@ def check_all_classes(positive: str | None, calibration: str | None, paper: bool
 
 
 def fit_table(
-    table: Path, target: str, positive: str | None, *, all_classes: bool = False, **options: Any
+    table: Path,
+    target: str,
+    positive: str | None,
+    options: FittingOptions,
+    *,
+    all_classes: bool = False,
 ) -> TableModel:
     """Fit a model of a table file and tell what was done."""
     from bootprob.tables.files import read_table
@@ -56,7 +61,7 @@ def fit_table(
     from bootprob.tables.model import TableModel
 
     model = TableModel.fit(
-        frame, target, positive, all_classes=all_classes, estimator=build_estimator(**options)
+        frame, target, positive, all_classes=all_classes, estimator=options.estimator()
     )
     model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
     for sentence in model.preprocessor.notes_:

@@ -9,37 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bootprob.cli.control import (
-    BoundName,
-    Confidence,
-    ControlName,
-    HeldOutTable,
-    LeastTnr,
-    LeastTpr,
-    check_held_out,
-    read_held_out,
-)
+from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
+from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import fit_table
-from bootprob.cli.options import (
-    Bootstraps,
-    Device,
-    FeatureMapName,
-    Gamma,
-    KernelName,
-    MapColumns,
-    Positive,
-    Report,
-    Seed,
-)
+from bootprob.cli.options import Positive, Report, given_options, takes_options
 from bootprob.cli.report_scored import (
     CardFile,
-    CostOfFalseNegative,
-    CostOfFalsePositive,
-    IdColumn,
-    InputTable,
-    ScoredLevel,
     ScoredOptions,
-    ScoringModel,
     check_card,
     is_table,
     report_scored,
@@ -56,7 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["check_report", "report", "write_html_report"]
 
 
+@takes_options
 def report(
+    *,
     source: Annotated[
         Path,
         typer.Argument(
@@ -68,28 +46,12 @@ def report(
     output: Report = Path("report.html"),
     held_out: HeldOutTable = None,
     card: CardFile = None,
-    model: ScoringModel = None,
-    input_table: InputTable = None,
-    cost_fp: CostOfFalsePositive = None,
-    cost_fn: CostOfFalseNegative = None,
-    level: ScoredLevel = None,
-    id_column: IdColumn = None,
+    scored: ScoredOptions,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
     positive: Positive = None,
-    kernel: KernelName = None,
-    n_bootstraps: Bootstraps = None,
-    gamma: Gamma = None,
-    feature_map: FeatureMapName = None,
-    n_components: MapColumns = None,
-    seed: Seed = None,
-    device: Device = None,
-    tpr: LeastTpr = None,
-    tnr: LeastTnr = None,
-    control: ControlName = None,
-    confidence: Confidence = None,
-    bound: BoundName = None,
+    options: FittingOptions,
 ) -> None:
     """Write a report on a model, or on a scored table, readable by a person.
 
@@ -106,7 +68,6 @@ def report(
     bootprob report scored.parquet --model loans.model -o scored.html
     bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
     """
-    scored = ScoredOptions(model, input_table, cost_fp, cost_fn, level, id_column)
     read = [source, *scored.inputs, *([] if held_out is None else [held_out])]
     check_report(output, *read)
     if held_out is not None:
@@ -114,27 +75,13 @@ def report(
     if card is not None:
         check_card(card, *read)
 
-    options: dict[str, Any] = {
-        "kernel": kernel,
-        "n_bootstraps": n_bootstraps,
-        "gamma": gamma,
-        "feature_map": feature_map,
-        "n_components": n_components,
-        "seed": seed,
-        "device": device,
-        "tpr": tpr,
-        "tnr": tnr,
-        "control": control,
-        "confidence": confidence,
-        "bound": bound,
-    }
     of_table = is_table(source)
     if of_table and target is None:
-        fitting = {f"--{name.replace('_', '-')}": value for name, value in options.items()}
-        fitting |= {"--positive": positive, "--held-out": held_out, "--card": card}
-        report_scored(source, output, scored, fitting)
+        others = {"--positive": positive, "--held-out": held_out, "--card": card}
+        fitting = [name for name, value in others.items() if value is not None]
+        report_scored(source, output, scored, [*given_options(options), *fitting])
         return
-    if not of_table and any(value is not None for value in (target, positive, *options.values())):
+    if not of_table and (target is not None or positive is not None or given_options(options)):
         raise typer.BadParameter(
             f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
             "already; the options from --target on do not apply."
@@ -143,7 +90,7 @@ def report(
 
     reported: BootstrapSVC | TableModel
     if of_table and target is not None:
-        reported = fit_table(source, target, positive, **options)
+        reported = fit_table(source, target, positive, options)
     else:
         from bootprob.persistence.save_load import load
 

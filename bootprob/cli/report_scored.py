@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bootprob.cli.options import given_options
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -19,13 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CardFile",
-    "CostOfFalseNegative",
-    "CostOfFalsePositive",
-    "IdColumn",
-    "InputTable",
-    "ScoredLevel",
     "ScoredOptions",
-    "ScoringModel",
     "check_card",
     "is_table",
     "report_scored",
@@ -49,68 +45,6 @@ def _check_cost(value: float | None) -> float | None:
     return value
 
 
-ScoringModel = Annotated[
-    Path | None,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        rich_help_panel=_PANEL,
-        help="The model that scored the table; the report then says whether its probabilities have "
-        "drifted away from those of training.",
-    ),
-]
-InputTable = Annotated[
-    Path | None,
-    typer.Option(
-        "--input",
-        metavar="TABLE",
-        rich_help_panel=_PANEL,
-        help="The table that was scored, CSV or Parquet, to see which columns have drifted; needs "
-        "--model.",
-    ),
-]
-CostOfFalsePositive = Annotated[
-    float | None,
-    typer.Option(
-        "--cost-false-positive",
-        "--cost-fp",
-        metavar="COST",
-        callback=_check_cost,
-        rich_help_panel=_PANEL,
-        help="What a row of the negative class costs that is decided positive; needs "
-        "--cost-false-negative. What was decided, the table says.",
-    ),
-]
-CostOfFalseNegative = Annotated[
-    float | None,
-    typer.Option(
-        "--cost-false-negative",
-        "--cost-fn",
-        metavar="COST",
-        callback=_check_cost,
-        rich_help_panel=_PANEL,
-        help="What a row of the positive class costs that is decided negative.",
-    ),
-]
-ScoredLevel = Annotated[
-    float | None,
-    typer.Option(
-        "--level",
-        metavar="LEVEL",
-        callback=_check_level,
-        rich_help_panel=_PANEL,
-        help="Level that the intervals of the table were made at. Default: 0.95.",
-    ),
-]
-IdColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        rich_help_panel=_PANEL,
-        help="A column of the scored table that tells rows apart; shown beside undecided rows.",
-    ),
-]
 CardFile = Annotated[
     Path | None,
     typer.Option(
@@ -121,23 +55,72 @@ CardFile = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ScoredOptions:
-    """Options that only the report of a scored table has.
+    """Options that only the report of a scored table has."""
 
-    Attributes
-    ----------
-    model, input_table : Path or None
-    cost_fp, cost_fn, level : float or None
-    id_column : str or None
-    """
-
-    model: Path | None
-    input_table: Path | None
-    cost_fp: float | None
-    cost_fn: float | None
-    level: float | None
-    id_column: str | None
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            rich_help_panel=_PANEL,
+            help="The model that scored the table; the report then says whether its probabilities "
+            "have drifted away from those of training.",
+        ),
+    ] = None
+    input_table: Annotated[
+        Path | None,
+        typer.Option(
+            "--input",
+            metavar="TABLE",
+            rich_help_panel=_PANEL,
+            help="The table that was scored, CSV or Parquet, to see which columns have drifted; "
+            "needs --model.",
+        ),
+    ] = None
+    cost_fp: Annotated[
+        float | None,
+        typer.Option(
+            "--cost-false-positive",
+            "--cost-fp",
+            metavar="COST",
+            callback=_check_cost,
+            rich_help_panel=_PANEL,
+            help="What a row of the negative class costs that is decided positive; needs "
+            "--cost-false-negative. What was decided, the table says.",
+        ),
+    ] = None
+    cost_fn: Annotated[
+        float | None,
+        typer.Option(
+            "--cost-false-negative",
+            "--cost-fn",
+            metavar="COST",
+            callback=_check_cost,
+            rich_help_panel=_PANEL,
+            help="What a row of the positive class costs that is decided negative.",
+        ),
+    ] = None
+    level: Annotated[
+        float | None,
+        typer.Option(
+            "--level",
+            metavar="LEVEL",
+            callback=_check_level,
+            rich_help_panel=_PANEL,
+            help="Level that the intervals of the table were made at. Default: 0.95.",
+        ),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            rich_help_panel=_PANEL,
+            help="A column of the scored table that tells rows apart; shown beside undecided rows.",
+        ),
+    ] = None
 
     @property
     def inputs(self) -> list[Path]:
@@ -152,18 +135,7 @@ class ScoredOptions:
         typer.BadParameter
             One of them was given.
         """
-        given = [
-            name
-            for name, value in (
-                ("--model", self.model),
-                ("--input", self.input_table),
-                ("--cost-false-positive", self.cost_fp),
-                ("--cost-false-negative", self.cost_fn),
-                ("--level", self.level),
-                ("--id", self.id_column),
-            )
-            if value is not None
-        ]
+        given = given_options(self)
         if given:
             raise typer.BadParameter(
                 f"{', '.join(given)}: only for a table that was scored already, and {source.name} "
@@ -177,7 +149,7 @@ def is_table(source: Path) -> bool:
 
 
 def report_scored(
-    source: Path, output: Path, options: ScoredOptions, fitting: dict[str, Any]
+    source: Path, output: Path, options: ScoredOptions, fitting: Sequence[str]
 ) -> None:
     """Write the report of a table without a target, which therefore has to be a scored one.
 
@@ -185,8 +157,8 @@ def report_scored(
     ----------
     source, output : Path
     options : ScoredOptions
-    fitting : dict
-        Options that are for fitting a table, by their names; None where not given.
+    fitting : sequence of str
+        Options that were given and are for fitting a table.
 
     Raises
     ------
@@ -204,11 +176,10 @@ def report_scored(
             f"{source.name} is a table and needs --target COLUMN. (A scored table does not, but "
             f"has the columns {', '.join(SCORED_COLUMNS)}; this one lacks {lacks}.)"
         )
-    given = [name for name, value in fitting.items() if value is not None]
-    if given:
+    if fitting:
         raise typer.BadParameter(
             f"{source.name} is a scored table, and nothing is fitted: leave out "
-            f"{', '.join(given)}, or give --target COLUMN to fit the table."
+            f"{', '.join(fitting)}, or give --target COLUMN to fit the table."
         )
     if (options.cost_fp is None) != (options.cost_fn is None):
         raise typer.BadParameter(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bootprob.cli.console import note
-from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.cli.costs import CostOptions
 from bootprob.cli.models import load_table_model
-from bootprob.cli.options import CsvSafe, Device, Level
+from bootprob.cli.options import CsvSafe, Device, Level, takes_options
 
 if TYPE_CHECKING:
     from bootprob.batch_scoring import ScoringSummary
@@ -26,7 +26,9 @@ class BadRows(StrEnum):
     null = "null"
 
 
+@takes_options
 def score(
+    *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     source: Annotated[
         Path,
@@ -57,8 +59,7 @@ def score(
             "their results empty."
         ),
     ] = BadRows.refuse,
-    cost_false_positive: CostOfFalseAlarm = None,
-    cost_false_negative: CostOfMiss = None,
+    costs: CostOptions,
     csv_safe: CsvSafe = False,
     device: Device = None,
 ) -> None:
@@ -85,7 +86,7 @@ def score(
         level=level,
         scores=scores,
         keep=tuple(name.strip() for name in keep.split(",") if name.strip()),
-        costs=mistake_costs(cost_false_positive, cost_false_negative),
+        costs=costs.mistakes(),
         bad_rows=bad_rows.value,
         csv_safe=csv_safe,
     )

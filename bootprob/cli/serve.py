@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 
-from bootprob.cli.costs import CostOfFalseAlarm, CostOfMiss, mistake_costs
+from bootprob.cli.costs import CostOptions
+from bootprob.cli.options import takes_options
 from bootprob.exceptions import DataError
 
 __all__ = ["serve"]
 
 
+@takes_options
 def serve(
+    *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Where to listen; other than loopback with a token.")
@@ -63,8 +66,7 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
     ] = 1,
-    cost_false_positive: CostOfFalseAlarm = None,
-    cost_false_negative: CostOfMiss = None,
+    costs: CostOptions,
 ) -> None:
     """Serve a model over HTTP.
 
@@ -87,7 +89,7 @@ def serve(
     limits = Limits(
         max_rows=max_rows, queue_rows=queue_rows, max_requests=max_requests, deadline=deadline
     )
-    costs = mistake_costs(cost_false_positive, cost_false_negative)
+    decided_by = costs.mistakes()
     token = _token(token_file)
     check_host(host, token)
     run(
@@ -102,7 +104,7 @@ def serve(
         max_connections=max_connections,
         header_deadline=header_deadline,
         drain_delay=drain_delay,
-        costs=costs,
+        costs=decided_by,
     )
 
 

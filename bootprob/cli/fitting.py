@@ -1,0 +1,244 @@
+"""Options of fitting: each is declared once, with the parameter of `BootstrapSVC` that it sets.
+
+An option that was not given is None, so that `BootstrapSVC` alone knows its defaults; the help
+only repeats them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bootprob.calibration.names import CALIBRATIONS
+from bootprob.cli.control import (
+    BoundName,
+    Confidence,
+    ControlName,
+    LeastTnr,
+    LeastTpr,
+    control_parameters,
+)
+from bootprob.cli.options import Device
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["DemoOptions", "FittingOptions", "Kernel"]
+
+
+class Kernel(StrEnum):
+    """Kernels on offer."""
+
+    linear = "linear"
+    rbf = "rbf"
+
+
+class FeatureMap(StrEnum):
+    """Approximations of the RBF kernel on offer."""
+
+    nystroem = "nystroem"
+    random_features = "random-features"
+
+
+if TYPE_CHECKING:
+    Calibration = str
+else:
+    Calibration = StrEnum(
+        "Calibration", [(name.replace("-", "_"), name) for name in (*CALIBRATIONS, "none")]
+    )
+
+
+def _parse_gamma(text: str | None) -> str | list[float] | None:
+    if text in (None, "scale", "median", "grid"):
+        return text
+    try:
+        values = [float(part) for part in str(text).split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < float("inf") for value in values):
+        raise typer.BadParameter(
+            f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1, "
+            "nor grid."
+        )
+    return values
+
+
+def _of_fit(parameter: str | None = None, *others: str, report: bool = True) -> dict[str, Any]:
+    """Metadata of an option of ``fit``, of other commands by name, and of ``report``.
+
+    Parameters
+    ----------
+    parameter : str, optional
+        Of `BootstrapSVC`, if it is set to what is given.
+    """
+    return {"commands": ("fit", *(["report"] if report else []), *others), "parameter": parameter}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittingOptions:
+    """What was asked of a fit: to add an option, add a field."""
+
+    kernel: Annotated[
+        Kernel | None,
+        typer.Option(help="Straight (linear, the default) or curved (rbf) boundaries."),
+    ] = field(default=None, metadata=_of_fit("kernel"))
+    n_bootstraps: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            metavar="B",
+            help="Bootstrap samples; each trains an SVM for every C. Default: 500.",
+        ),
+    ] = field(default=None, metadata=_of_fit("n_bootstraps", "demo"))
+    gamma: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GAMMA",
+            help="Width of the rbf kernel: scale (the default), median, a number, several numbers "
+            "with commas, or grid for eleven around median.",
+        ),
+    ] = field(default=None, metadata=_of_fit("gamma"))
+    feature_map: Annotated[
+        FeatureMap | None,
+        typer.Option(
+            help="Approximate the rbf kernel, for more than 20,000 rows; how far it is off is "
+            "shown."
+        ),
+    ] = field(default=None, metadata=_of_fit("feature_map"))
+    n_components: Annotated[
+        int | None,
+        typer.Option(
+            "--n-components",
+            min=1,
+            metavar="D",
+            help="Columns of the feature map: more are closer to the kernel, and slower. "
+            "Default: 500.",
+        ),
+    ] = field(default=None, metadata=_of_fit("n_components"))
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Same seed, same result. Default: new each time."),
+    ] = field(default=None, metadata=_of_fit("random_state", "demo"))
+    device: Device = field(default=None, metadata=_of_fit("device", "demo"))
+    calibration: Annotated[
+        Calibration | None,
+        typer.Option(
+            help="How scores become probabilities. Default: sigmoid; none leaves the share of "
+            "votes."
+        ),
+    ] = field(default=None, metadata=_of_fit("calibration", report=False))
+    paper: Annotated[
+        bool,
+        typer.Option(
+            "--paper",
+            help="The thesis's configuration: its grid of C, share of votes, no class weights.",
+        ),
+    ] = field(default=False, metadata=_of_fit(report=False))
+    tpr: LeastTpr = field(default=None, metadata=_of_fit())
+    tnr: LeastTnr = field(default=None, metadata=_of_fit())
+    control: ControlName = field(default=None, metadata=_of_fit())
+    confidence: Confidence = field(default=None, metadata=_of_fit())
+    bound: BoundName = field(default=None, metadata=_of_fit())
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Processes, or GPUs, that train at the same time; -1 for all. Default: 1, which "
+            "uses all cores already.",
+        ),
+    ] = field(default=None, metadata=_of_fit("n_jobs", report=False))
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FOLDER",
+            help="Keep what is trained in this folder: the same command, started again after it "
+            "was stopped, goes on from there. Delete the folder when the model is saved.",
+        ),
+    ] = field(default=None, metadata=_of_fit("checkpoint", report=False))
+
+    def estimator(self) -> BootstrapSVC:
+        """Build an unfitted ensemble, which shows its progress.
+
+        Raises
+        ------
+        typer.BadParameter
+            `gamma` cannot be understood or is given for the linear kernel, `feature_map` is given
+            for the linear kernel or several `gamma`, `n_components` without `feature_map`,
+            `calibration` contradicts `paper`, options of control lack what they belong to, `jobs`
+            is 0, or there is no such `device`.
+        """
+        steering = self._steering()
+        params = {
+            each.metadata["parameter"]: _as_parameter(each.name, getattr(self, each.name))
+            for each in fields(self)
+            if each.metadata["parameter"] and getattr(self, each.name) is not None
+        }
+        params |= steering
+        if self.calibration == "none":
+            del params["calibration"]
+            if not self.paper:  # which is made of votes as it is, with the thesis's own interval
+                # The default interval describes calibrated probabilities; this one describes votes.
+                params |= {"calibration": None, "interval": "wilson"}
+
+        from bootprob.ensemble.estimator import BootstrapSVC
+        from bootprob_gpu import InputError, resolve_device
+
+        try:
+            resolve_device(self.device or "auto")
+        except InputError as error:
+            raise typer.BadParameter(str(error)) from None
+        make = BootstrapSVC.paper if self.paper else BootstrapSVC
+        return make(**params, verbose=1)
+
+    def _steering(self) -> dict[str, Any]:
+        """Parameters of control, once no option contradicts another."""
+        if self.jobs == 0:
+            raise typer.BadParameter("--jobs 0 would train nothing; give 1 or more, or -1 for all.")
+        gamma, is_rbf = self.gamma, self.kernel is Kernel.rbf
+        if gamma is not None and not is_rbf:
+            raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
+        if self.feature_map is not None and not is_rbf:
+            raise typer.BadParameter(
+                "--feature-map needs --kernel rbf, which is what it approximates."
+            )
+        if self.feature_map is not None and gamma is not None and (gamma == "grid" or "," in gamma):
+            raise typer.BadParameter("--feature-map takes one --gamma, not a grid.")
+        if self.n_components is not None and self.feature_map is None:
+            raise typer.BadParameter("--n-components needs --feature-map.")
+        if self.paper and self.calibration not in (None, "none"):
+            raise typer.BadParameter(
+                f"--paper and --calibration {self.calibration} contradict each other: the thesis "
+                "does not calibrate, its probability is the share of votes. Leave one of the two "
+                "out."
+            )
+        steering = control_parameters(self.control, self.tpr, self.tnr, self.confidence, self.bound)
+        movable = (None, "sigmoid", "auto", "none")
+        if steering and self.calibration not in movable:
+            raise typer.BadParameter(
+                f"--calibration {self.calibration} lets several scores share a probability, and no "
+                "threshold on it need keep a rate; use sigmoid, or none to control votes."
+            )
+        return steering
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(FittingOptions):
+    """Options of ``demo``, which gives the same result each time."""
+
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same result.")] = field(
+        default=0, metadata=_of_fit("random_state", "demo")
+    )
+
+
+def _as_parameter(name: str, value: Any) -> Any:
+    """What `BootstrapSVC` takes for an option."""
+    if name == "gamma":
+        return _parse_gamma(value)
+    if isinstance(value, StrEnum):
+        return value.value
+    return str(value) if isinstance(value, Path) else value
