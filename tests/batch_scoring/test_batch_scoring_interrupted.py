@@ -41,16 +41,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    few_blocks(monkeypatch)
+
+
+def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 20 rows, of which 3 are a fragment, and about as many a piece of CSV."""
     cut_small(monkeypatch)
+    monkeypatch.setattr("bootprob.batch_scoring.csv_source._PIECE", 3000)
+    monkeypatch.setattr("bootprob.batch_scoring.dataset_scoring._BLOCKS_OF_FRAGMENT", 3)
 
 
 @pytest.fixture
 def interrupt(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Score until 40 blocks are done, which are two parts or more."""
+    """Score until 14 blocks are done, which are two parts or more."""
 
     def interrupted(source: Path, output: Path, options: ScoringOptions | None = None) -> None:
         with monkeypatch.context() as patch:
-            stop_after(patch, 40, KeyboardInterrupt())
+            stop_after(patch, 14, KeyboardInterrupt())
             with pytest.raises(KeyboardInterrupt):
                 score_dataset(folder / "m.model", source, output, options)
 
@@ -83,9 +90,9 @@ def test_a_run_resumes(
     wanted: str,
     error: BaseException,
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / f"in{given}"), tmp_path / wanted
+    source, output = write(rows_of(rng, 400), tmp_path / f"in{given}"), tmp_path / wanted
     with monkeypatch.context() as patch:
-        stop_after(patch, int(rng.integers(30, 50)), error)
+        stop_after(patch, int(rng.integers(8, 13)), error)
         with pytest.raises(type(error)):
             score_dataset(folder / "m.model", source, output)
     assert not output.exists()
@@ -94,7 +101,7 @@ def test_a_run_resumes(
         scored = stop_after(patch, 1000, error)
         summary = score_dataset(folder / "m.model", source, output)
     assert summary.n_resumed > 0
-    assert summary.n_resumed + sum(scored) == 1600 == summary.n_rows
+    assert summary.n_resumed + sum(scored) == 400 == summary.n_rows
     whole = tmp_path / f"whole{Path(wanted).suffix}"
     score_dataset(folder / "m.model", source, whole)
     pd.testing.assert_frame_equal(read(output), read(whole))
@@ -108,7 +115,7 @@ def test_a_run_resumes(
 def test_only_the_same_run_is_resumed(
     folder: Path, tmp_path: Path, rng: np.random.Generator, interrupt: Callable[..., None]
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.parquet"), tmp_path / "out.parquet"
+    source, output = write(rows_of(rng, 400), tmp_path / "in.parquet"), tmp_path / "out.parquet"
     interrupt(source, output)
     os.utime(source, ns=(0, 0))
     assert score_dataset(folder / "m.model", source, output).n_resumed > 0
@@ -122,7 +129,7 @@ def test_only_the_same_run_is_resumed(
     # The same rows, cut into other fragments.
     monkeypatch = pytest.MonkeyPatch()
     with monkeypatch.context() as patch:
-        patch.setattr("bootprob.batch_scoring.dataset_scoring._BLOCKS_OF_FRAGMENT", 7)
+        patch.setattr("bootprob.batch_scoring.dataset_scoring._BLOCKS_OF_FRAGMENT", 5)
         assert score_dataset(folder / "m.model", source, output).n_resumed == 0
     _equal_to_a_whole_run(folder, source, output)
 
@@ -139,7 +146,7 @@ def test_another_day_of_the_same_name_size_and_time(
     in_place: bool,
 ) -> None:
     days = [tmp_path / name / f"data{suffix}" for name in ("day1", "day2")]
-    rows = rows_of(rng, 1600).assign(amount=1.5)
+    rows = rows_of(rng, 400).assign(amount=1.5)
     for day, amount in zip(days, (1.5, 2.5), strict=True):
         day.parent.mkdir()
         write(rows.assign(amount=amount), day)
@@ -162,10 +169,10 @@ def test_every_byte_counts(
     monkeypatch.setattr("bootprob.batch_scoring.input_identity._AT_ONCE", 16)
     monkeypatch.setattr("torch.get_num_threads", lambda: n_threads)
     path, other = tmp_path / "a.csv", tmp_path / "b.csv"
-    content = rng.bytes(200)
+    content = rng.bytes(110)
     changed = [
-        *(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(200)),
-        *(content[:length] for length in range(200)),
+        *(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in range(110)),
+        *(content[:length] for length in range(110)),
         content[48:96] + content[:48] + content[96:],
         content + b"\0",
     ]
@@ -188,7 +195,7 @@ def test_input_that_changes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
     same: bool,
 ) -> None:
-    rows = rows_of(rng, 1600).assign(amount=1.5)
+    rows = rows_of(rng, 400).assign(amount=1.5)
     source, output = write(rows, tmp_path / "in.csv"), tmp_path / "out.parquet"
     stamp = source.stat()
     finish = WorkFolder.finish
@@ -203,13 +210,13 @@ def test_input_that_changes_meanwhile(
 
     monkeypatch.setattr(WorkFolder, "finish", finishing)
     if same:
-        assert score_dataset(folder / "m.model", source, output).n_rows == 1600
+        assert score_dataset(folder / "m.model", source, output).n_rows == 400
     else:
         with pytest.raises(DataError, match=r"in\.csv was changed while it was scored"):
             score_dataset(folder / "m.model", source, output)
         assert not output.exists()
         monkeypatch.undo()
-        cut_small(monkeypatch)
+        few_blocks(monkeypatch)
         assert score_dataset(folder / "m.model", source, output).n_resumed == 0
     _equal_to_a_whole_run(folder, source, output)
 
@@ -226,7 +233,7 @@ def test_a_part_with_one_digit_changed(
     interrupt: Callable[..., None],
     wanted: str,
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.parquet"), tmp_path / wanted
+    source, output = write(rows_of(rng, 400), tmp_path / "in.parquet"), tmp_path / wanted
     interrupt(source, output)
     part = min((tmp_path / f".{wanted}.scoring" / "parts").iterdir())
     data = bytearray(part.read_bytes())
@@ -235,7 +242,7 @@ def test_a_part_with_one_digit_changed(
     part.write_bytes(data)
     with pytest.warns(UserWarning, match=rf"{part.name} is damaged\. Its rows are scored again"):
         summary = score_dataset(folder / "m.model", source, output)
-    assert 0 < summary.n_resumed < 800
+    assert 0 < summary.n_resumed < 200
     _equal_to_a_whole_run(folder, source, output)
 
 
@@ -263,7 +270,7 @@ def test_damaged_files_of_a_run(
     interrupt: Callable[..., None],
     name: str,
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.csv"), tmp_path / "out.csv"
+    source, output = write(rows_of(rng, 400), tmp_path / "in.csv"), tmp_path / "out.csv"
     interrupt(source, output)
     path = tmp_path / ".out.csv.scoring" / name
     # The last digit, whatever it means.
@@ -279,9 +286,9 @@ def test_damaged_files_of_a_run(
 def test_a_full_disk(
     folder: Path, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.parquet"), tmp_path / "out.parquet"
+    source, output = write(rows_of(rng, 400), tmp_path / "in.parquet"), tmp_path / "out.parquet"
     with monkeypatch.context() as patch:
-        stop_after(patch, 40, OSError(errno.ENOSPC, "No space left on device"))
+        stop_after(patch, 10, OSError(errno.ENOSPC, "No space left on device"))
         with pytest.raises(OSError, match="No space left") as failed:
             score_dataset(folder / "m.model", source, output)
     assert failed.value.filename == str(output)
@@ -301,7 +308,7 @@ def test_what_kills_left_is_removed(
     interrupt: Callable[..., None],
     wanted: str,
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.parquet"), tmp_path / wanted
+    source, output = write(rows_of(rng, 400), tmp_path / "in.parquet"), tmp_path / wanted
     interrupt(source, output)
     work = tmp_path / f".{wanted}.scoring"
     left = [
@@ -320,7 +327,7 @@ def test_what_kills_left_is_removed(
     others[0].unlink()
     if not output.suffix:
         assert {each.name for each in output.iterdir()} == {
-            f"part-{k:05}.parquet" for k in range(5)
+            f"part-{k:05}.parquet" for k in range(6)
         }
     _equal_to_a_whole_run(folder, source, output)
 
@@ -392,7 +399,7 @@ def test_a_damaged_summary_after_such_a_kill(
 def test_a_folder_that_is_filled_meanwhile(
     folder: Path, tmp_path: Path, rng: np.random.Generator, interrupt: Callable[..., None]
 ) -> None:
-    source, output = write(rows_of(rng, 1600), tmp_path / "in.parquet"), tmp_path / "out"
+    source, output = write(rows_of(rng, 400), tmp_path / "in.parquet"), tmp_path / "out"
     interrupt(source, output)
     output.mkdir()
     (output / "mine").touch()
