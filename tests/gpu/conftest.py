@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -182,6 +183,24 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interpreter_remembers_dtypes() -> None:
+    """Triton's interpreter builds a table of all dtypes whenever it looks one up."""
+    if torch.cuda.is_available() or not find_spec("triton"):
+        return
+    from triton.runtime import interpreter
+
+    look_up, known = interpreter._get_np_dtype, {}
+
+    def remembered(dtype):
+        name = dtype.scalar.name
+        if name not in known:
+            known[name] = look_up(dtype.scalar)
+        return known[name]
+
+    interpreter._get_np_dtype = remembered
 
 
 @pytest.fixture(scope="session")

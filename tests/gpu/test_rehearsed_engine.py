@@ -39,7 +39,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 RBF: dict[str, Any] = {"kernel": "rbf", "gamma": [0.3, 1.0]}
 POLY: dict[str, Any] = {"kernel": "poly", "gamma": [0.3, 1.0], "degree": 2, "coef0": 0.5}
 SINGLE: dict[str, Any] = {"dtype": torch.float32}
-LOOSE: dict[str, Any] = {"tol": 1e-4}  # kernels are interpreted, and every iteration takes time
+LOOSE: dict[str, Any] = {"tol": 1e-3}  # kernels are interpreted, and every iteration takes time
 
 
 class Job(NamedTuple):
@@ -264,15 +264,15 @@ def test_the_branches_are_those_of_a_gpu(rng, pretended_gpu, monkeypatch, name, 
 
 def test_blocks_come_with_the_scores_of_their_training_rows(rng, pretended_gpu):
     problem = drawn(rng, B=3, C=[0.3], own_scale=True, **RBF)
-    blocks = list(iter_fit(problem, device="cuda", tol=1e-4, memory_limit=1))
+    blocks = list(iter_fit(problem, device="cuda", tol=1e-3, memory_limit=1))
     assert [block.replicates for block in blocks] == [slice(b, b + 1) for b in range(3)]
     for block in blocks:
         assert all(each.is_cuda for each in tensors(block).values())
         (own,) = (each for _, each in model_scores(on_cpu(block), torch.from_numpy(problem.X)))
         torch.testing.assert_close(block.train_scores.cpu(), own, rtol=1e-9, atol=1e-9)
-    whole = fit(problem, device="cuda", tol=1e-4)
+    whole = fit(problem, device="cuda", tol=1e-3)
     joined = FittedBatch.concatenate(blocks)
-    torch.testing.assert_close(joined.primal.cpu(), whole.primal.cpu(), rtol=1e-4, atol=0)
+    torch.testing.assert_close(joined.primal.cpu(), whole.primal.cpu(), rtol=1e-3, atol=0)
 
 
 def test_shards_are_what_they_are_in_the_whole(rng, pretended_gpu):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from gpu_check import ENVIRONMENT, ROOT, names, written
 
+from bootprob import BootstrapSVC
 from bootprob_gpu import iter_fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 
@@ -49,19 +50,20 @@ def check(monkeypatch) -> Any:
 
 @pytest.fixture
 def few_rows(check, monkeypatch, request) -> None:
-    """Kernels are interpreted, program by program: 18 rows, 2 columns, 2 replicates, 2 C, one γ."""
+    """Kernels are interpreted, program by program: 10 rows, 2 columns, 1 or 2 replicates and C, one γ."""
     jobs = check("jobs")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(18, 2))
-    small = jobs.Table("small", X, X[:, 0] + rng.normal(size=18) > 0)
+    X = rng.normal(size=(10, 2))
+    small = jobs.Table("small", X, X[:, 0] + rng.normal(size=10) > 0)
     monkeypatch.setattr(jobs, "_loaded", lambda name: small._replace(name=f"small {name}"))
     if request.getfixturevalue("name") == "out of memory":
         return  # most of it must be in what can be halved: replicates
     batch = jobs.batch
+    few = 1 if request.getfixturevalue("name").endswith("training times") else 2
     monkeypatch.setattr(
-        jobs, "batch", lambda source, kernel, B, **grid: batch(source, kernel, min(B, 2), **grid)
+        jobs, "batch", lambda source, kernel, B, **grid: batch(source, kernel, min(B, few), **grid)
     )
-    monkeypatch.setattr(jobs, "DEFAULT_C", np.array([0.5, 2.0]))
+    monkeypatch.setattr(jobs, "DEFAULT_C", np.array([0.5, 2.0])[:few])
     monkeypatch.setattr(jobs, "gamma_grid", lambda *given: np.array([0.5]))
     monkeypatch.setattr("bootprob.preparation.grids.DEFAULT_C", np.array([0.5, 2.0]))
 
@@ -84,8 +86,12 @@ def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
         monkeypatch.setattr(check("scoring_times"), "_MOST_RUNS", 1)
     if name == "estimator times":
         monkeypatch.setattr(check("estimator_times"), "_MOST_RUNS", 1)
-    if name.endswith("training times"):
-        monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=1e-2))
+        rough = partial(BootstrapSVC, tol=0.1)
+        monkeypatch.setattr(check("estimator_times"), "BootstrapSVC", rough)
+    if part.code.startswith("training_times:"):
+        monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=0.1))
+    if name == "each kernel against its twin":  # test_gpu_check_kernels.py has them to the end
+        monkeypatch.setattr(check("each_kernel"), "_TOL", 0.1)
     if name in TOOLS:  # they watch the hardware
         monkeypatch.setattr(check(part.code.split(":")[0]), "find_tool", lambda name: None)
         with pytest.raises(check("record").PartSkippedError, match=f"{TOOLS[name]} not found"):
