@@ -287,7 +287,7 @@ def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> Fitt
     }
     kernel = models.kernel
     if kernel.gamma is not None:
-        kernel = kernel.with_gamma(torch.tensor([gamma]))
+        kernel = kernel.with_gamma(kernel.gamma.new_tensor([gamma]))
     return replace(
         models,
         intercept=intercept,

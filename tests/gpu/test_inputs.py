@@ -19,6 +19,7 @@ from bootprob_gpu import (
     replicate_scores,
     votes,
 )
+from bootprob_gpu.kernels.rbf import Rbf
 
 N, P, B = 6, 2, 3
 
@@ -95,7 +96,8 @@ BAD_PROBLEMS = {
     "fractional degree": ({**POLY, "degree": 2.5}, r"degree .*2\.5"),
     "degree that is true": ({**POLY, "degree": True}, r"degree .*True"),
     "negative coef0": ({**POLY, "coef0": -0.5}, r"coef0 .*-0\.5.*≥ 0"),
-    "nan coef0": ({**POLY, "coef0": np.nan}, r"coef0 .*NaN"),
+    "nan coef0": ({**POLY, "coef0": np.nan}, r"coef0 .*nan.*finite"),
+    "string coef0": ({**POLY, "coef0": "1"}, r"coef0 .*'1'"),
     "degree for rbf": ({"kernel": "rbf", "gamma": 1.0, "degree": 3}, r"degree .*RBF.*none"),
     "coef0 for linear": ({"coef0": 1.0}, r"coef0 .*linear.*none"),
     "values that overflow": ({**POLY, "gamma": 1e30, "degree": 5}, r"polynomial.*reaches"),
@@ -259,5 +261,7 @@ def test_a_kernel_that_is_made_already():
     given = Problem(**arguments(**POLY, degree=2, coef0=1.0))
     again = Problem(**arguments(kernel=given.kernel_function))
     torch.testing.assert_close(fit(given).primal, fit(again).primal, rtol=0, atol=0)
+    with pytest.raises(InputError, match=r"gamma .*positive"):
+        Problem(**arguments(kernel=Rbf(torch.tensor([1.0, -1.0]))))
     with pytest.raises(InputError, match=r"gamma .*already"):
         Problem(**arguments(kernel=given.kernel_function, gamma=1.0))

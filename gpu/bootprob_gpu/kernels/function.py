@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -59,11 +59,6 @@ class KernelFunction(ABC):
     has_terms: ClassVar[bool] = False
     slope_needs_products: ClassVar[bool] = False
 
-    @classmethod
-    def of(cls: type[K], **parameters: Any) -> K:
-        """The kernel of arguments as `Problem` takes them; those not given are left out."""
-        return cls(**parameters)
-
     @property
     def n_values(self) -> int:
         """Values of γ, G; 1 where there is none."""
@@ -79,7 +74,7 @@ class KernelFunction(ABC):
             raise InputError(
                 f"gamma was given with the {self.name} kernel, which has none; leave it out."
             )
-        return replace(self, gamma=gamma.to(self.gamma))
+        return replace(self, gamma=gamma)
 
     def to(self: K, device: torch.device) -> K:
         """The same on a device."""

@@ -46,7 +46,9 @@ def kernel_function(
             raise InputError(
                 f"{', '.join(given)} was given with a kernel that is made already; leave it out."
             )
-        return kernel
+        if kernel.gamma is None:
+            return kernel
+        return kernel.with_gamma(torch.tensor(positive_grid(kernel.gamma.cpu(), "gamma")))
     if not isinstance(kernel, str) or kernel not in KERNELS:
         *most, last = (repr(name) for name in KERNELS)
         raise InputError(f"kernel is {kernel!r}; give {', '.join(most)} or {last}.")
@@ -63,4 +65,4 @@ def kernel_function(
                 f"The {called} kernel needs gamma: give one positive number or a grid."
             )
         given["gamma"] = torch.tensor(positive_grid(gamma, "gamma"))
-    return cls.of(**given)
+    return cls(**given)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob_gpu.inputs import LARGEST, InputError, finite_floats
+from bootprob_gpu.inputs import LARGEST, InputError
 from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["Polynomial"]
@@ -37,19 +38,15 @@ class Polynomial(KernelFunction):
     has_terms: ClassVar[bool] = True
     slope_needs_products: ClassVar[bool] = True
 
-    @classmethod
-    def of(cls, **parameters: Any) -> Polynomial:
-        """Check `degree` and `coef0`."""
-        degree = parameters.get("degree", cls.degree)
-        if not isinstance(degree, (int, np.integer)) or isinstance(degree, bool) or degree < 1:
-            raise InputError(f"degree is {degree!r}; give a whole number, 1 or more.")
-        coef0 = finite_floats(parameters.get("coef0", cls.coef0), "coef0", shape=())
-        if coef0 < 0:
+    def __post_init__(self) -> None:
+        whole = isinstance(self.degree, (int, np.integer)) and not isinstance(self.degree, bool)
+        if not whole or self.degree < 1:
+            raise InputError(f"degree is {self.degree!r}; give a whole number, 1 or more.")
+        if not isinstance(self.coef0, (Real, np.number)) or not 0 <= self.coef0 <= LARGEST:
             raise InputError(
-                f"coef0 is {coef0:g}, and with it the kernel is not positive semidefinite; give a "
-                "number ≥ 0."
+                f"coef0 is {self.coef0!r}; give a finite number ≥ 0, as the kernel is not positive "
+                "semidefinite with less."
             )
-        return cls(parameters["gamma"], int(degree), float(coef0))
 
     def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
         """Refuse values that overflow when they are summed."""
