@@ -50,7 +50,7 @@ def check(monkeypatch) -> Any:
 
 @pytest.fixture
 def few_rows(check, monkeypatch, request) -> None:
-    """Kernels are interpreted, program by program: 10 rows, 2 columns, 1 or 2 replicates and C, one γ."""
+    """Kernels are interpreted, one by one: 10 rows, 2 columns, 1 or 2 replicates and C, one γ."""
     jobs = check("jobs")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(10, 2))
