@@ -6,14 +6,13 @@ import cProfile
 import pstats
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from bootprob import BootstrapSVC
 from gpu.check.jobs import GERMAN, Table, table
-from gpu.check.plan import ROOT
+from gpu.check.plan import shown_path
 from gpu.check.record import Record
 
 __all__ = ["run"]
@@ -102,17 +101,10 @@ def _profiled(record: Record, work: Callable[[], Any]) -> dict[str, Any]:
         "seconds under the profiler": round(total, 4),
         "functions": [
             {
-                "name": f"{_short(file)}:{line} {name}",
+                "name": f"{shown_path(file, 2)}:{line} {name}",
                 "seconds": round(stats[file, line, name][2], 5),
                 "calls": stats[file, line, name][1],
             }
             for file, line, name in order
         ],
     }
-
-
-def _short(file: str) -> str:
-    """A file's path without what is this machine's own."""
-    path = Path(file)
-    inside = path.is_relative_to(ROOT) and "site-packages" not in path.parts
-    return path.relative_to(ROOT).as_posix() if inside else "/".join(path.parts[-2:])

@@ -6,12 +6,12 @@ import os
 import platform
 import shutil
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
 
 from bootprob import __version__
+from gpu.check.surroundings import installed
 
 __all__ = ["facts"]
 
@@ -33,7 +33,7 @@ def facts(device: str) -> dict[str, Any]:
         "versions": {
             "python": platform.python_version(),
             "bootprob": __version__,
-            **{name: _version(name) for name in _PACKAGES},
+            **{name: installed(name) for name in _PACKAGES},
             "CUDA": torch.version.cuda,
             "driver": _driver(),
         },
@@ -52,13 +52,6 @@ def facts(device: str) -> dict[str, Any]:
                 "compute capability": f"{card.major}.{card.minor}",
             }
     return found
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _driver() -> str | None:

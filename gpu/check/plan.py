@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BUDGET", "PARTS", "ROOT", "Part"]
+__all__ = ["BUDGET", "PARTS", "ROOT", "Part", "shown_path"]
 
 ROOT = Path(__file__).resolve().parents[2]
 BUDGET = 480.0
@@ -62,3 +62,10 @@ PARTS = (
     Part("Triton against plain torch", "twins:run", 30, 10, second=True),
     Part("times without Triton", "training_times:without_triton", 50, 15, second=True),
 )
+
+
+def shown_path(file: str, last: int = 3) -> str:
+    """A file's path without what is this machine's own; of one elsewhere the last few parts."""
+    path = Path(file)
+    inside = path.is_relative_to(ROOT) and "site-packages" not in path.parts
+    return path.relative_to(ROOT).as_posix() if inside else "/".join(path.parts[-last:])

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpu.check.kernel_cache import unpack_kernels
 from gpu.check.plan import ROOT
 
-__all__ = ["CARRIED", "KERNELS", "environment", "fits_here"]
+__all__ = ["CARRIED", "KERNELS", "environment", "fits_here", "installed"]
 
 CARRIED = ROOT / "build" / "gpu-wheels"
 """Archives of `make gpu-wheels`: ``<package>-<version>-<tag>.tar.xz``."""
@@ -50,9 +50,9 @@ def environment(unpacked: Path, carried: Path = CARRIED) -> tuple[dict[str, str]
             said[archive.name.removesuffix(".tar.xz")] = f"{new} kernels put into Triton's cache"
             continue
         name, number, tag = archive.name.removesuffix(".tar.xz").split("-")
-        installed = _installed(name)
-        if installed is not None:
-            said[name] = f"not used: {installed} is installed"
+        here = installed(name)
+        if here is not None:
+            said[name] = f"not used: {here} is installed"
         elif not fits_here(tag):
             said[name] = f"not used: made for {tag}"
         else:
@@ -71,7 +71,8 @@ def fits_here(tag: str) -> bool:
     return tag in ("any", here)
 
 
-def _installed(package: str) -> str | None:
+def installed(package: str) -> str | None:
+    """Version of a package; None where it is not there."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -16,7 +16,6 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 import torch
 
 from gpu.check.machine import facts
-from gpu.check.plan import ROOT
+from gpu.check.plan import shown_path
 from gpu.check.record import PartIncompleteError, PartSkippedError, Record
 
 _FRAMES = 8  # of a traceback that are kept
@@ -106,18 +105,10 @@ def _failure(error: Exception) -> dict[str, Any]:
         "status": "error",
         "why": f"{type(error).__name__}: {str(error)[:2000]}",
         "traceback": [
-            f"{_short(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
+            f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}: {frame.line}"
             for frame in frames
         ],
     }
-
-
-def _short(file: str) -> str:
-    """A file's path without what is this machine's own."""
-    path = Path(file)
-    if path.is_relative_to(ROOT) and "site-packages" not in path.parts:
-        return path.relative_to(ROOT).as_posix()
-    return "/".join(path.parts[-3:])
 
 
 if __name__ == "__main__":

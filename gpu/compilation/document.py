@@ -6,26 +6,17 @@ import re
 from collections import defaultdict
 from typing import Any
 
+from gpu.benchmarks.common.tables import in_place
 from gpu.compilation.table import ROOT
 
 __all__ = ["PAGE", "with_table"]
 
 PAGE = ROOT / "docs" / "gpu.md"
-_PLACE = re.compile(r"(?<=<!-- make gpu-compile -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
 def with_table(text: str, table: dict[str, Any]) -> str:
-    """The text of the page with the table, which stands between two comments in it.
-
-    Raises
-    ------
-    ValueError
-        The page has no place for one table.
-    """
-    filled, places = _PLACE.subn(lambda _: f"\n{_table(table)}\n\n", text)
-    if places != 1:
-        raise ValueError(f"The page has {places} places for the table.")
-    return filled
+    """The text of the page with the table in its place."""
+    return in_place(text, "<!-- make gpu-compile -->\n", "<!-- end -->", f"\n{_table(table)}\n\n")
 
 
 def _table(table: dict[str, Any]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpu.benchmarks.common.tables import in_place
+
 __all__ = ["END", "START", "rendered", "with_table"]
 
 START = "<!-- written by make gpu-roofline -->"
@@ -43,21 +45,8 @@ def rendered(content: dict[str, Any], measured: dict[str, Any] | None) -> str:
 
 
 def with_table(text: str, table: str) -> str:
-    """A document with the table in its place.
-
-    Parameters
-    ----------
-    text, table : str
-
-    Raises
-    ------
-    ValueError
-        If the document has no place for it, or several.
-    """
-    if text.count(START) != 1 or text.count(END) != 1:
-        raise ValueError(f"The document needs one line {START!r} and one {END!r}.")
-    before, rest = text.split(START)
-    return f"{before}{START}\n{table}\n{END}{rest.split(END)[1]}"
+    """A document with the table in its place."""
+    return in_place(text, f"{START}\n", f"\n{END}", table)
 
 
 def _ms(seconds: float) -> str:

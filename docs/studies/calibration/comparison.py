@@ -80,29 +80,19 @@ def main(
     seconds: float = math.inf,
     again: bool = False,
 ) -> None:
-    """Measure what is missing and write the document.
+    """Measure what is missing and write the document; arguments as `study_results` says.
 
     Parameters
     ----------
-    names : sequence of str
-        Data sets.
-    kernels : sequence of str
-        Of `KERNELS`.
     groups : sequence of str, optional
         Of `GROUPS`; default ours, the peers and the first variant, and on a few data sets all. With
         `again` those that are measured again.
     given : dict
         "bootstraps", "rows" (a larger table is cut down to so many) and "seed".
-    docs : Path
-        Holds results/; the document is written there.
     kept : Path
         Where probabilities are kept.
     folds : int
         How many of the ten outer folds.
-    seconds : float
-        After so long no further fold is begun.
-    again : bool
-        Measure what is there, too.
     """
     started = time.perf_counter()
     if "peers" in (groups or GROUPS) and find_spec("venn_abers") is None:

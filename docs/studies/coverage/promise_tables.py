@@ -9,18 +9,16 @@ is written by hand. Reads the JSON files of tests/promises/results, and measures
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import ROOT
-from gpu.benchmarks.common.tables import markdown
+from gpu.benchmarks.common.tables import in_place, markdown
 
 __all__ = ["TABLES", "main", "with_table"]
 
-_PLACE = re.compile(r"(?<=<!-- make promises -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _METRICS = {
     "brier_score": "Brier score",
     "log_loss": "log-loss",
@@ -47,11 +45,8 @@ def with_table(name: str, text: str, results: Path) -> str:
     ValueError
         The document has no place for one table.
     """
-    table = TABLES[name](results)
-    filled, places = _PLACE.subn(lambda _: f"\n{table}\n\n", text)
-    if places != 1:
-        raise ValueError(f"{name} has {places} places <!-- make promises --> … <!-- end -->.")
-    return filled
+    table = f"\n{TABLES[name](results)}\n\n"
+    return in_place(text, "<!-- make promises -->\n", "<!-- end -->", table)
 
 
 def _prediction_sets(results: Path) -> str:

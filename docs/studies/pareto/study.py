@@ -82,18 +82,9 @@ _HERE = {"credit": "crx", "wdbc": "wisconsin"}
 
 
 def main(numbers: list[int], seconds: float, docs: Path = DOCS, *, again: bool = False) -> None:
-    """Measure what is missing and write the document.
+    """Measure what is missing and write the document; arguments as `study_results` says.
 
-    Parameters
-    ----------
-    numbers : list of int
-        Figures, of `CASES`.
-    seconds : float
-        For each front.
-    docs : Path
-        Holds results/; the document is written there.
-    again : bool
-        Measure what the file has, too.
+    Numbers are those of figures, of `CASES`, and the seconds are those of each front.
     """
     path = docs / "results" / FILE
     for number in numbers:

@@ -68,20 +68,10 @@ def main(
     again: bool = False,
     exact: dict[str, Any] | None = None,
 ) -> None:
-    """Measure what is missing and write the document.
+    """Measure what is missing and write the document; arguments as `study_results` says.
 
-    Parameters
-    ----------
-    names : list of str
-        Data sets.
-    settings : dict
-        "folds", "inner folds" and "seed".
-    docs : Path
-        Holds results/; the document is written there.
-    again : bool
-        Measure what the file has, too.
-    exact : dict, optional
-        "name", "folds" and "seconds": data set whose machines are solved exactly as well.
+    Settings are "folds", "inner folds" and "seed". `exact` has the "name" of the data set whose
+    machines are solved exactly as well, in so many "folds", each for so many "seconds".
     """
     path = docs / "results" / FILE
     results = load(path)

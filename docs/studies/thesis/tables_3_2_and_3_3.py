@@ -101,24 +101,9 @@ def main(
     seconds: float = math.inf,
     again: bool = False,
 ) -> None:
-    """Measure what is missing and write the document.
+    """Measure what is missing and write the document; arguments as `study_results` says.
 
-    Parameters
-    ----------
-    names : list of str
-        Data sets.
-    methods : list of str
-        Keys of `METHODS`.
-    settings : dict
-        For each method what `settings_of` gives.
-    docs : Path
-        Holds results/; the document is written there.
-    folds : int
-        How many of the ten outer folds.
-    seconds : float
-        After so long no further fold is begun.
-    again : bool
-        Measure what the file has, too.
+    Settings are those of each of the methods, by `settings_of`; `folds` is how many of the ten.
     """
     started = time.perf_counter()
     path = docs / "results" / FILE

@@ -44,19 +44,10 @@ def main(
     *,
     seconds: float = np.inf,
 ) -> None:
-    """Measure what is missing and write the document.
+    """Measure what is missing and write the document; arguments as `study_results` says.
 
-    Parameters
-    ----------
-    names : list of str
-        Data sets.
-    settings : dict
-        For "none", "threshold" and "constrained" what a cell is measured with: "bootstraps",
-        "folds" (how many of the ten) and "seed".
-    docs : Path
-        Holds results/; the document is written there.
-    seconds : float
-        After so long no further cell is begun.
+    Settings are, for "none", "threshold" and "constrained", what a cell is measured with:
+    "bootstraps", "folds" (how many of the ten) and "seed".
     """
     started = time.perf_counter()
     path = docs / "results" / FILE

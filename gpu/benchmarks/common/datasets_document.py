@@ -10,7 +10,7 @@ from pathlib import Path
 from bootprob.datasets import CATALOG, Source
 from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.places import DOCS
-from gpu.benchmarks.common.tables import markdown
+from gpu.benchmarks.common.tables import in_place, markdown
 
 __all__ = ["BEGIN", "END", "main", "table"]
 
@@ -21,8 +21,7 @@ def main(docs: Path = DOCS) -> Path:
     """Replace what stands between the two marks of the document by the table."""
     path = docs / "datasets.md"
     text = path.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    path.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    path.write_text(in_place(text, BEGIN, END, table()), encoding="utf-8")
     return path
 
 

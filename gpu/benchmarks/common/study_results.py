@@ -1,4 +1,9 @@
-"""What a study has measured so far, kept in a JSON file so that it can be interrupted."""
+"""What a study has measured so far, kept in a JSON file so that it can be interrupted.
+
+The `main` of a study takes names of data sets; what they are measured with, the settings; the
+folder `docs`, which holds results/ and gets the document; `seconds`, after which nothing more is
+begun; and `again`, to measure what the file has with the same settings, too.
+"""
 
 from __future__ import annotations
 

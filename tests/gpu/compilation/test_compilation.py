@@ -94,7 +94,7 @@ def test_what_changed_is_seen(tmp_path):
 
     By a copy of the project; in no time nothing is compiled, but one result is known.
     """
-    for folder in ("bootprob", "gpu/bootprob_gpu", "gpu/compilation", "gpu/results"):
+    for folder in ("bootprob", "gpu"):
         shutil.copytree(
             ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
         )

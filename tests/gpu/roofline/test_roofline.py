@@ -123,8 +123,8 @@ def test_the_document_shows_the_file():
     text = DOCUMENT.read_text(encoding="utf-8")
     table = prediction_table.rendered(CONTENT, newest())
     assert prediction_table.with_table(text, table) == text
-    with pytest.raises(ValueError, match="needs one line"):
-        prediction_table.with_table(text + prediction_table.START, table)
+    with pytest.raises(ValueError, match="2 places"):
+        prediction_table.with_table(text + text, table)
 
 
 def test_a_measurement_stands_beside_its_prediction():
