@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.ensemble.control.control import Control, rates_asked
+from bootprob.ensemble.control.decisions import Control, rates_asked
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.pairs import learn_pairs

@@ -16,7 +16,7 @@ from bootprob.calibration import (
 )
 from bootprob.calibration.calibrated import Calibrated, both
 from bootprob.calibration.calibrated import shares as vote_shares_of_both
-from bootprob.ensemble.control.control import (
+from bootprob.ensemble.control.decisions import (
     Control,
     Controlled,
     control_ensemble,

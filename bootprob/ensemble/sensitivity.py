@@ -282,9 +282,7 @@ def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> Fitt
 
     intercept = taken(models.intercept)
     assert intercept is not None
-    certificate = {
-        name: taken(getattr(models, name)) for name in ("primal", "dual", "gap", "n_iter", "status")
-    }
+    certificate = {name: taken(each) for name, each in vars(models.certificate).items()}
     kernel = models.kernel
     if kernel.gamma is not None:
         kernel = kernel.with_gamma(kernel.gamma.new_tensor([gamma]))

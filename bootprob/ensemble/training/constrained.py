@@ -238,8 +238,9 @@ class _Block:
             values, found = getattr(self.best, name), getattr(models, name)
             if values is not None:
                 values[to] = found[at] * factor[at].unsqueeze(-1)
-        for name in ("primal", "dual", "gap", "n_iter", "status"):
-            getattr(self.best.certificate, name)[to] = getattr(models.certificate, name)[at]
+        theirs = vars(models.certificate)
+        for name, values in vars(self.best.certificate).items():
+            values[to] = theirs[name][at]
 
     def _meets(self, scores: Tensor) -> Tensor:
         """Whether the rows with margin 1 make up what is required, shape (b, R)."""

@@ -8,7 +8,7 @@ trained beside it either; on CUDA it does in the last bits, and there a shard is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any
 
@@ -28,7 +28,6 @@ Counts = NDArray[np.integer[Any]]
 
 _REPLICATES = 10  # of a shard on a CPU
 _CUDA_MODELS, _CUDA_CELLS = 512, 2**24  # models, and models × rows, that keep a GPU busy
-_OF_CERTIFICATE = ("primal", "dual", "gap", "n_iter", "status")
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ class ShardResult:
             "dual_coef": models.dual_coef,
             "center": models.center,
         }
-        found |= {name: getattr(models, name) for name in _OF_CERTIFICATE}
+        found |= vars(models.certificate)
         return {name: each.cpu().numpy() for name, each in found.items() if each is not None}
 
     @classmethod
@@ -227,7 +226,9 @@ class ShardResult:
             center=found["center"],
             scale=torch.from_numpy(scale).to(rows.device),
             kernel=problem.kernel_function.to(rows.device),
-            certificate=Certificate(*(found[name] for name in _OF_CERTIFICATE)),
+            certificate=Certificate(
+                **{each.name: found[each.name] for each in fields(Certificate)}
+            ),
             replicates=shard.drawn,
             dtype=getattr(torch, recipe.dtype),
             memory_limit=recipe.memory_limit,

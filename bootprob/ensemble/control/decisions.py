@@ -1,4 +1,4 @@
-"""Control of rates in an ensemble, thesis 3.2.2: what is asked for, and what becomes of it."""
+"""Where an ensemble under control decides, thesis 3.2.2: what is asked for and what comes of it."""
 
 from __future__ import annotations
 
