@@ -497,8 +497,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ------
         DataError
             For an unknown method or level, or a method that needs a calibration without one. With
-            several classes, for methods that say nothing of errors which the pairs share:
-            "wald", "wilson" and "venn-abers".
+            several classes, for methods that say nothing of errors which the pairs share: those of
+            votes, and "venn-abers".
 
         Warns
         -----

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bootprob.exceptions import DataError
+from bootprob.intervals import OF_VOTES
 from bootprob.report.model.content import report_content
 from bootprob.report.wording import count, percent
 
@@ -326,7 +327,7 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines were not "
             "solved to tolerance."
         )
-    if method in ("wald", "wilson"):
+    if method in OF_VOTES:
         points.append(
             f"Intervals are “{method}”: they measure the noise of a finite number of bootstrap "
             "samples, not where the true probability lies."
