@@ -157,7 +157,7 @@ class Problem:
             raise InputError(f"C is as small as {C.min():.1e}; give larger numbers.")
         if bound > LARGEST:
             raise InputError(f"C · counts · row_weight reaches {bound:.1e}; give smaller numbers.")
-        function.check(X, scale)
+        X = function.checked(X, scale)
         self._set(
             X=X, y=y, counts=counts, C=C, kernel_function=function, row_weight=weight, upper=upper,
             scale=scale,

@@ -257,6 +257,13 @@ def test_a_precomputed_kernel_may_be_rounded_to_float32():
     assert (fitted.status == Status.CONVERGED).all()
 
 
+def test_a_precomputed_kernel_may_be_asymmetric_by_rounding():
+    gram = np.eye(N)
+    gram[0, 1] = 1e-8
+    problem = Problem(**arguments(kernel="precomputed", X=gram))
+    np.testing.assert_array_equal(problem.X, (gram + gram.T) / 2)
+
+
 def test_a_kernel_that_is_made_already():
     given = Problem(**arguments(**POLY, degree=2, coef0=1.0))
     again = Problem(**arguments(kernel=given.kernel_function))

@@ -80,9 +80,9 @@ class KernelFunction(ABC):
         """The same on a device."""
         return self if self.gamma is None else replace(self, gamma=self.gamma.to(device))
 
-    def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-        """Refuse training rows that the kernel cannot take; X (n, p), scale (p,) or (B, p)."""
-        return
+    def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Training rows (n, p) to go on with; scale (p,) or (B, p). Refuses what does not suit."""
+        return X
 
     def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
         """Refuse training rows whose values float32 cannot hold."""

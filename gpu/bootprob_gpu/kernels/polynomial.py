@@ -48,7 +48,7 @@ class Polynomial(KernelFunction):
                 "semidefinite with less."
             )
 
-    def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+    def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Refuse values that overflow when they are summed."""
         largest = self._largest(X, scale)
         if not largest <= LARGEST:
@@ -56,6 +56,7 @@ class Polynomial(KernelFunction):
                 f"The polynomial kernel reaches {largest:.1e}; standardise the columns, or give a "
                 "smaller gamma or degree."
             )
+        return X
 
     def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
         """Refuse values that float32 cannot hold and sum."""

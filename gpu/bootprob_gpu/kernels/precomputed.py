@@ -25,8 +25,8 @@ class Precomputed(KernelFunction):
     name: ClassVar[str] = "precomputed"
     takes_scale: ClassVar[bool] = False
 
-    def check(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-        """Refuse what is no Gram matrix: not square, not symmetric, or indefinite.
+    def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Refuse what is no Gram matrix: not square, not symmetric but for rounding, or indefinite.
 
         Duality, and with it every certificate, rests on ``sᵀ K s ≥ 0``. Cholesky's factorisation
         of the matrix, with as much on its diagonal as rounding to float32 may take away, tells.
@@ -43,6 +43,8 @@ class Precomputed(KernelFunction):
             raise InputError(
                 f"The precomputed kernel is not symmetric (by {apart:.1e}); give (K + K.T) / 2."
             )
+        if apart > 0:
+            X = 0.5 * (X + X.T)
         shift = 4 * _SINGLE * np.sqrt(n) * largest
         matrix = torch.tensor(X)
         matrix.diagonal().add_(shift if shift > 0 else 1.0)
@@ -51,6 +53,7 @@ class Precomputed(KernelFunction):
                 "The precomputed kernel is indefinite (it has a negative eigenvalue), so there is "
                 "no optimum to certify; clip its eigenvalues at 0, or add to its diagonal."
             )
+        return X
 
     def check_float32(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
         """Refuse values that float32 cannot sum."""
