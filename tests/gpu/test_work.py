@@ -66,6 +66,7 @@ def test_floating_point_operations_of_the_batched_interior_point():
         ("interior-point-compiled", "linear", 3.1),
         ("interior-point", "linear", 13.5),
         ("smo-compiled", "rbf", 10.5),
+        ("smo-compiled", "poly", 10.5),
     ],
 )
 def test_bytes_planned_for_a_replicate(monkeypatch, solver, kernel, arrays):

@@ -239,8 +239,11 @@ def test_what_does_not_fit_is_refused(rng):
     _, models = batch.scores(batch.upper, None)
     with pytest.raises(InputError, match=r"Rows to score .*3 columns"):
         models.scores(batch.new[:, :2])
-    with pytest.raises(InputError, match="no gamma"):
-        models.pushforward(batch.new, batch.upper, torch.ones(3, 4))
+    for kernel in ("linear", "precomputed"):
+        other = Batch(rng, kernel)
+        _, models = other.scores(other.upper, None)
+        with pytest.raises(InputError, match=f"{kernel} kernel has no gamma"):
+            models.pushforward(other.new, other.upper, torch.ones(3, 4))
     fitted = fit(Problem(batch.X.numpy(), batch.y.numpy(), np.ones((1, 40), int), [1.0]))
     with pytest.raises(InputError, match="upper has shape"):
         solve_exactly(fitted, batch.X, batch.y, batch.upper)

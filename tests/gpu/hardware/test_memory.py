@@ -104,7 +104,7 @@ def test_blocks_leave_progress_to_be_seen():
     assert visible_block(n_replicates=1, n_models=1000) == 1
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 def test_training_recovers_from_running_out(rng, monkeypatch, kernel):
     X = rng.normal(size=(40, 3))
     y = np.where(X[:, 0] + rng.normal(size=40) > 0, 1, -1)
@@ -146,13 +146,13 @@ def test_training_scores_are_not_kept(rng):
     assert fit(problem).train_scores is None
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 def test_training_scores_go_block_by_block(rng, monkeypatch, kernel):
     """Those of one block are gone before the next one is trained."""
     X = rng.normal(size=(30, 2))
     y = np.where(X[:, 0] > 0, 1, -1)
     counts = rng.multinomial(30, np.full(30, 1 / 30), size=5)
-    gamma = 0.5 if kernel == "rbf" else None
+    gamma = None if kernel == "linear" else 0.5
     problem = Problem(X, y, counts, [1.0], kernel=kernel, gamma=gamma)
     scores, alive = [], []
 
