@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import FittedBatch, Problem, Status, fit
 from bootprob_gpu.hardware import threads as paths
-from bootprob_gpu.smo import batched_working_set as smo_batched_working_set
+from bootprob_gpu.smo import batched_steps
 
 
 @pytest.fixture
@@ -115,14 +115,14 @@ class Searches(TorchDispatchMode):
 @pytest.mark.parametrize("at_once", [1, 3 * 7 * 7, 2**24])
 def test_products_with_the_gram_matrices_of_problems(rng, monkeypatch, dtype, kind, at_once):
     """One matrix a problem, those of the problems that are left, and matrices that many share."""
-    monkeypatch.setattr(smo_batched_working_set, "_NUMBERS_AT_ONCE", at_once)
+    monkeypatch.setattr(batched_steps, "_NUMBERS_AT_ONCE", at_once)
     K = torch.from_numpy(rng.normal(size=(10, 7, 7))).to(dtype)
     K = K + K.mT
     matrix = {"all": np.arange(10), "some": np.array([1, 4, 5, 9]), "shared": np.arange(23) % 10}
     matrix = torch.from_numpy(matrix[kind])
     s = torch.from_numpy(rng.normal(size=(len(matrix), 7)))
     with Searches() as searches:
-        found = smo_batched_working_set.times_gram(K, matrix, s)
+        found = batched_steps.times_gram(K, matrix, s)
     expected = np.stack([K[k].double().numpy() @ v.numpy() for k, v in zip(matrix, s, strict=True)])
     assert found.dtype == torch.float64
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
