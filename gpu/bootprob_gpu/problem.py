@@ -132,7 +132,7 @@ class Problem:
                     )
         if scale is None:
             scale = np.ones(p)
-        elif not function.takes_scale:
+        elif not function.has_features:
             raise InputError(
                 f"scale was given with the {function.name} kernel, whose columns are no features; "
                 "leave it out."

@@ -39,8 +39,9 @@ class KernelFunction(ABC):
         To move all rows by the same vector changes no score, so they may be centred.
     has_unit_diagonal : bool
         ``k(x, x) = 1`` and ``0 ≤ k ≤ 1``: float32 holds its values well.
-    takes_scale : bool
-        Replicates may divide the columns.
+    has_features : bool
+        Columns are features, which replicates may divide. Else they are kernel values with the
+        training rows, and these need not be kept.
     has_terms : bool
         It is a function of a sum over the columns, and says so by `terms` and `of_sums`: a few
         rows are then scored for all replicates at once.
@@ -55,7 +56,7 @@ class KernelFunction(ABC):
     is_linear: ClassVar[bool] = False
     ignores_offset: ClassVar[bool] = False
     has_unit_diagonal: ClassVar[bool] = False
-    takes_scale: ClassVar[bool] = True
+    has_features: ClassVar[bool] = True
     has_terms: ClassVar[bool] = False
     slope_needs_products: ClassVar[bool] = False
 

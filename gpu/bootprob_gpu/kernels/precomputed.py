@@ -23,7 +23,7 @@ class Precomputed(KernelFunction):
     """A row is its kernel values with all training rows, these in their order."""
 
     name: ClassVar[str] = "precomputed"
-    takes_scale: ClassVar[bool] = False
+    has_features: ClassVar[bool] = False
 
     def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Refuse what is no Gram matrix: not square, not symmetric but for rounding, or indefinite.

@@ -57,7 +57,7 @@ def train_dual(
 
     shared = None  # shape (grid, n, n)
     if problem.shares_scale:
-        rows = centered / scale if kernel.takes_scale else centered
+        rows = centered / scale if kernel.has_features else centered
         on_cpu = device.type == "cpu"
         shared = _gram_on_cores(rows, kernel) if on_cpu else kernel.gram(rows, rows)
     limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
@@ -107,7 +107,7 @@ def train_dual(
             intercept=intercept.reshape(shape),
             coef=None,
             dual_coef=dual_coef.reshape(*shape, n),
-            X=X if kernel.takes_scale else None,
+            X=X if kernel.has_features else None,
             center=center,
             scale=scale if problem.shares_scale else scale[items],
             kernel=kernel,

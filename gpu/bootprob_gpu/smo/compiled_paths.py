@@ -76,7 +76,7 @@ class CompiledPaths:
         self._own_grams = gram is None and kernel.is_linear
         self._own_products = gram is None and not kernel.is_linear
         # The compiled loop makes a row of RBF kernels when it needs it, and knows no others.
-        self._on_demand = self._own_products and isinstance(kernel, Rbf)
+        self._on_demand = self._own_products and type(kernel) is Rbf
         self._own_values = self._own_products and not self._on_demand
         self._scratch = SimpleQueue[_Scratch]()
         for _ in range(workers()):
