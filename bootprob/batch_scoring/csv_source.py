@@ -11,7 +11,7 @@ import pyarrow as pa
 from bootprob.tables.columns import Kind
 from bootprob.tables.csv_files import CsvForm
 from bootprob.tables.csv_pieces import CsvLayout, read_piece
-from bootprob.tables.readable import readable
+from bootprob.tables.files import readable
 
 __all__ = ["CsvSource"]
 

@@ -37,7 +37,7 @@ from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
 from bootprob.tables.csv_files import separator_and_names
-from bootprob.tables.readable import readable
+from bootprob.tables.files import readable
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel

@@ -15,7 +15,7 @@ import torch
 from bootprob.batch_scoring.sources import InputFile
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
-from bootprob.tables.readable import readable
+from bootprob.tables.files import readable
 
 __all__ = ["InputIdentity"]
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bootprob.exceptions import DataError
-from bootprob.tables.readable import readable
+from bootprob.tables.files import readable
 
 __all__ = [
     "SUFFIXES",

@@ -192,9 +192,12 @@ def predict(
     preprocessor, target = fitted.preprocessor, fitted.target
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
     frame = read_table(table, text_columns=texts)
-    predicted = fitted.predict(frame, level=level, sets=sets, costs=decided_by, progress=True)
+    unknown: dict[str, dict[str, int]] = {}
+    predicted = fitted.predict(
+        frame, level=level, sets=sets, costs=decided_by, unknown=unknown, progress=True
+    )
     write_table(predicted, output, csv_safe=csv_safe)
-    for name, levels in preprocessor.unknown_levels(frame).items():
+    for name, levels in unknown.items():
         shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
         more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
         note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")

@@ -18,13 +18,18 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.version import __version__
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
-from bootprob.server.bounded import Bounded, refuse_overload
 from bootprob.server.draining import Stopping
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.examples import infer_example, predict_example
 from bootprob.server.limits import Limits
 from bootprob.server.metrics import Metrics
-from bootprob.server.observed import LOGGER, Observed, log_exception
+from bootprob.server.middleware import (
+    LOGGER,
+    Bounded,
+    Observed,
+    log_exception,
+    refuse_overload,
+)
 from bootprob.server.pages import PAGE_HEADERS, operations_page, pages
 from bootprob.server.schemas import (
     ErrorReply,

@@ -22,7 +22,7 @@ import pandas as pd
 from bootprob.exceptions import DataError
 from bootprob.tables.columns import Kind, column_kind
 from bootprob.tables.csv_files import CsvForm, TooManyCellsError, checked_names
-from bootprob.tables.readable import readable
+from bootprob.tables.files import readable
 
 __all__ = ["CsvLayout", "read_piece"]
 

@@ -115,6 +115,7 @@ class TableModel:
         *,
         sets: float | None = None,
         costs: MistakeCosts | None = None,
+        unknown: dict[str, dict[str, int]] | None = None,
         progress: bool = False,
     ) -> pd.DataFrame:
         """Probabilities of every row, with intervals.
@@ -131,6 +132,8 @@ class TableModel:
         costs : MistakeCosts, optional
             Of two classes: what mistakes cost, for decisions of least expected cost. Columns of
             costs are found in `frame`.
+        unknown : dict, optional
+            Is told what `TablePreprocessor.unknown_levels` tells.
         progress : bool
             Show a progress bar.
 
@@ -157,7 +160,10 @@ class TableModel:
             costs.check_model(self.svc)
         if sets is not None:
             sets = check_level(sets)
-        X = self.preprocessor.transform(frame)
+        encoded = self.preprocessor.encode(frame)
+        X = encoded.X
+        if unknown is not None:
+            unknown |= encoded.unknown
         thresholds = None if costs is None else _thresholds(costs, frame)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from bootprob.exceptions import DataError
 from bootprob.preparation.standardization import LARGEST
 from bootprob.tables.columns import (
+    LARGEST_CELL,
+    TOO_LARGE,
+    BadCells,
     Kind,
     as_levels,
     as_numbers,
@@ -136,8 +140,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         DataError
             Columns are missing, the table has no rows, or a number is beyond ±1e150 or unreadable.
         """
-        check_is_fitted(self)
-        return self._encoded(X).X
+        return self.encode(X).X
 
     def unknown_levels(self, X: pd.DataFrame) -> dict[str, dict[str, int]]:
         """Count the categories that were not there when fitting.
@@ -150,13 +153,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Returns
         -------
         dict of str to dict of str to int
-            For each column with unknown levels, the levels and their numbers of rows.
+            For each column with unknown levels, the levels and their numbers of rows, largest
+            first.
         """
-        check_is_fitted(self)
-        return {
-            name: dict(sorted(found.items(), key=lambda each: -each[1]))
-            for name, found in self._encoded(X).unknown.items()
-        }
+        return self.encode(X).unknown
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the columns that `transform` returns.
@@ -242,11 +242,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"The stored preprocessing is damaged: {error}.") from error
         fills = {name: column["fill"] for name, column in columns.items()}
+        for name, fill in fills.items():
+            if not isinstance(fill, str) and abs(fill) > LARGEST_CELL:
+                raise BadCells(TOO_LARGE, np.array([True]), fill).refusal(name)
         levels = {
             name: column["levels"] for name, column in columns.items() if column["kind"] != "number"
         }
         preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels)
-        preprocessor.plain(pd.DataFrame([fills]))  # refuses what could not be in a table
         return preprocessor
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -272,10 +274,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             {name: pd.Series(values, dtype=values.dtype) for name, values in plain.items()}
         )
 
-    def _encoded(self, X: Any) -> EncodedRows:
+    def encode(self, X: pd.DataFrame) -> EncodedRows:
+        """The matrix that `transform` returns, and the counts of `unknown_levels`."""
+        check_is_fitted(self)
         frame = _as_frame(X)
         self._check_has_columns(frame)
-        return self.encoder_.encode({name: frame[name] for name in self.kinds_}, len(frame))
+        found = self.encoder_.encode({name: frame[name] for name in self.kinds_}, len(frame))
+        unknown = {
+            name: dict(sorted(levels.items(), key=lambda each: -each[1]))
+            for name, levels in found.unknown.items()
+        }
+        return replace(found, unknown=unknown)
 
     def _check_has_columns(self, frame: pd.DataFrame) -> None:
         missing = [name for name in self.kinds_ if name not in frame.columns]

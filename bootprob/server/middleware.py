@@ -1,6 +1,6 @@
-"""Around every request: time, count and log line, without a word of what was sent.
+"""Around every request: no more at once than can be answered, and time, count and log line.
 
-And a word to the client when the server is about to stop.
+The log has no word of what was sent. When the server is about to stop, clients are told.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ import logging
 import time
 import traceback
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bootprob.server.draining import Stopping
+from bootprob.server.errors import RequestError
 from bootprob.server.metrics import Metrics
 
-__all__ = ["Observed"]
+__all__ = ["LOGGER", "Bounded", "Observed", "log_exception", "refuse_overload"]
 
 LOGGER = logging.getLogger("bootprob.server")
 _GONE = 499  # the client has left; no reply is sent
+_COME_BACK = 1  # seconds; a request takes less, unless the queue is long: it has its own refusal
+_ALWAYS = ("/v2/health/", "/metrics")  # whoever watches over an overloaded server must get through
+_OVERLOAD = "bootprob.overload"
 
 
 class Observed:
@@ -60,6 +65,57 @@ class Observed:
             LOGGER.info("%s %s %d %.1f ms", scope["method"], endpoint, status, 1e3 * seconds)
             if self._metrics is not None:
                 self._metrics.request(endpoint, status, seconds)
+
+
+class Bounded:
+    """ASGI middleware: marks requests that are too many, for `refuse_overload`.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    most : int
+        Requests at once.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app, self._most = app, most
+        self._n_answering = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] != "http" or _path(scope).startswith(_ALWAYS):
+            await self._app(scope, receive, send)
+            return
+        if self._n_answering >= self._most:
+            scope[_OVERLOAD] = self._most
+            await self._app(scope, receive, send)
+            return
+        self._n_answering += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._n_answering -= 1
+
+
+async def refuse_overload(request: Request) -> None:
+    """Refuse a marked request before anything of it is read.
+
+    A dependency of routes, not part of the middleware: the request is counted where it leads.
+
+    Raises
+    ------
+    RequestError
+        503 with Retry-After.
+    """
+    if most := request.scope.get(_OVERLOAD):
+        message = f"{most} requests are being answered already; try again later."
+        raise RequestError(503, message, retry_after=_COME_BACK)
+
+
+def _path(scope: Scope) -> str:
+    """Without where the application is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path.removeprefix(root)
 
 
 def log_exception(error: BaseException) -> None:
