@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.tables.columns import (
+    LARGEST_CELL,
     BadCells,
     Kind,
     category_text,
@@ -129,9 +130,10 @@ class TableEncoder:
         X = np.zeros((n_rows, self.n_features))
         bad: dict[str, dict[str, Bools]] = {}
         unknown: dict[str, dict[str, int]] = {}
-        rows, first = np.arange(n_rows), self._first
+        numbers, rows = X[:, : len(self._fills)], np.arange(n_rows)
+        is_read = self._read_at_once(columns, numbers)
         for name, kind in self.kinds.items():
-            column = columns[name]
+            column, at = columns[name], self._first[name]
             if kind != "number":
                 where, texts, codes = self._places(column, name, kind)
                 known = where >= 0
@@ -140,24 +142,44 @@ class TableEncoder:
                 else:
                     X[rows[known], where[known]] = 1.0
                     unknown[name] = _counted(texts, codes[~known])
-                continue
-            at = first[name]
-            if isinstance(column, list):
-                X[:, at] = np.array(column, dtype=np.float64)  # None becomes NaN
-                continue
-            X[:, at], cells = self._numbers(column, name, at)
-            if cells and not mark_bad:
-                raise cells[0].refusal(name)
-            if cells:
-                bad[name] = {each.reason: each.rows for each in cells}
-        numbers = X[:, : len(self._fills)]
+            elif not is_read:
+                X[:, at], cells = self._numbers(column, name, at)
+                if cells and not mark_bad:
+                    raise cells[0].refusal(name)
+                if cells:
+                    bad[name] = {each.reason: each.rows for each in cells}
         gaps = np.isnan(numbers)
         if gaps.any():
             numbers[gaps] = self._fills[np.nonzero(gaps)[1]]
         return EncodedRows(X, bad, unknown)
 
-    def _numbers(self, column: pd.Series, name: str, at: int) -> tuple[Floats, list[BadCells]]:
+    def _read_at_once(self, columns: Mapping[str, Column], numbers: Floats) -> bool:
+        """Whether all columns of numbers hold numbers, none of them bad; if so, they are read."""
+        from_json = True
+        for at, name in enumerate(name for name in self.kinds if name not in self.levels):
+            column = columns[name]
+            if isinstance(column, list):
+                numbers[:, at] = np.array(column, dtype=np.float64)  # None becomes NaN
+            elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+                numbers[:, at] = column.to_numpy(dtype=np.float64)
+                from_json = False
+            else:
+                return False
+        if from_json:
+            return True
+        lowest = np.fmin.reduce(numbers, axis=0, initial=np.inf)
+        highest = np.fmax.reduce(numbers, axis=0, initial=-np.inf)
+        if (np.maximum(highest, -lowest) > LARGEST_CELL).any():
+            return False
+        if self.center is None or self.scale is None:
+            return True
+        center, scale = self.center[: len(lowest)], self.scale[: len(lowest)]
+        return not (np.maximum(center - lowest, highest - center) / scale > LARGEST).any()
+
+    def _numbers(self, column: Column, name: str, at: int) -> tuple[Floats, list[BadCells]]:
         """Values of a column, NaN where they are missing or bad."""
+        if isinstance(column, list):
+            return np.array(column, dtype=np.float64), []
         values, bad = numbers_and_bad(column, name)
         if self.center is None or self.scale is None:
             return values, bad
