@@ -141,7 +141,7 @@ def test_a_crew_solves_and_stops(rng):
     peer = PEERS["svc"]
     with Crew("svc", [0]) as crew:
         first = crew.solve([partial(lambda given: given, given) for given in quick])
-        stopped, not_begun = crew.solve([lambda: endless, lambda: quick[0]], seconds=1.0)
+        stopped, not_begun = crew.solve([lambda: endless, lambda: quick[0]], seconds=0.3)
         (again,) = crew.solve([lambda: quick[0]])
     for given, timed in zip([*quick, quick[0]], [*first, again], strict=True):
         expected = given.objective(peer.answer(given, None, peer.solve(given, None)))
@@ -167,7 +167,7 @@ def test_a_peer_and_the_engine_are_given_the_same_problem(rng, kernel):
 
 
 def test_a_peer_is_timed_for_the_whole_job(rng):
-    job = workload(rng, peer_seconds=3.0)
+    job = workload(rng, peer_seconds=1.0)
     dual = train(job)["dual"]
     ways = crews("svc", [0])
     try:

@@ -253,7 +253,7 @@ def served(made, monkeypatch, tmp_path):
     source, _, folder = made
     monkeypatch.setenv("no_proxy", "*")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
         urls = f"{address}/no such file", f"{address}/made up/made.data"
         source = replace(source, files=(replace(source.files[0], urls=urls),))

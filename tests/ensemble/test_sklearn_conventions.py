@@ -39,7 +39,7 @@ NOISE = dict.fromkeys(
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
 @parametrize_with_checks(
     [
-        BootstrapSVC(n_bootstraps=20),
+        BootstrapSVC(n_bootstraps=10),
         BootstrapSVC(kernel="rbf", n_bootstraps=10, C=(0.1, 1, 10)),
         BootstrapSVC(
             n_bootstraps=10, C=1.0, control="threshold", rates={"tpr": 0.6}, random_state=0
@@ -58,7 +58,7 @@ def test_weights_and_repetitions_agree_on_average():
     new = X[:40] + 0.1
     differences = []
     for seed in range(8):
-        model = BootstrapSVC(n_bootstraps=60, random_state=seed)
+        model = BootstrapSVC(n_bootstraps=60, C=1.0, random_state=seed)
         weighted = model.fit(X, y, sample_weight=weight).decision_function(new)
         repeated = clone(model).set_params(random_state=seed + 100)
         repeated = repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))

@@ -75,7 +75,7 @@ _HARD = {
     "max_iter": 500_000,
     "excused": ("extreme_c", "heavy_tails", "outlier", "unequal_scales"),
 }
-_SLOW = {"max_iter": 600, "excused": tuple(UGLY)}
+_SLOW = {"max_iter": 200, "excused": tuple(UGLY)}
 _SOLVERS = [
     Backend("interior-point", "linear"),
     Backend("interior-point-compiled", "linear"),

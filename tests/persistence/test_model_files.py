@@ -32,7 +32,7 @@ from bootprob.persistence.values import decode
 from bootprob.runtime.bounded_json import CONTAINERS, DEPTH, DIGITS, ENTRIES, parse
 from bootprob.tables.columns import Kind
 from bootprob.tables.model import TableModel
-from fuzz_model_files import EXTRA_BYTES, WATCH, examine, fuzz, parts_of, signed
+from fuzz_model_files import EXTRA_BYTES, SECONDS, WATCH, examine, fuzz, parts_of, signed
 from model_answers import ask
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.model"))
@@ -553,7 +553,9 @@ def test_the_fuzzer_sees_what_must_not_be(
     assert "open" in loads(lambda: path.write_bytes(saved))
     assert "there are other files" in loads(lambda: (tmp_path / "other").touch()) or WATCH.events
     assert "bytes for a file" in loads(lambda: bytes(EXTRA_BYTES + 4 * len(saved)))
-    assert "s to load" in loads(lambda: _work(2.1))
+    monkeypatch.setattr("fuzz_model_files.SECONDS", 0.2)
+    assert "s to load" in loads(lambda: _work(0.3))
+    monkeypatch.setattr("fuzz_model_files.SECONDS", SECONDS)
     assert "KeyError" in loads(lambda: {}["x"])
     assert "UserWarning" in loads(lambda: warnings.warn("of the file", stacklevel=1))
     monkeypatch.setattr("fuzz_model_files.load", load)

@@ -1,6 +1,5 @@
 """`make gpu-check` rehearsed on the CPU: the JSON that it leaves, however it ends."""
 
-import json
 import os
 import re
 import shutil
@@ -8,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -20,13 +21,17 @@ from gpu_check import (
     ROOT,
     command,
     copied,
-    inside,
     names,
     only,
     parts,
     run,
     written,
 )
+
+from gpu.check.contract import _environment
+from gpu.check.plan import PARTS
+from gpu.check.test_log import _back_end
+from gpu.check.verdict import is_complete, verdict
 
 # What comes with CUDA and its profilers; a machine with them would have more to say.
 NO_TOOLS = {"compute-sanitizer", "Nsight Compute"}
@@ -68,14 +73,9 @@ def test_the_parts_of_a_command_fit_into_eight_minutes(second):
 
 def test_every_part_can_be_found_and_has_its_own_name():
     assert len(set(names_of_parts())) == len(parts())
-    done = inside("""
-from importlib import import_module
-from gpu.check.plan import PARTS
-for part in PARTS:
-    module, function = part.code.split(":")
-    assert callable(getattr(import_module(f"gpu.check.{module}"), function)), part
-""")
-    assert done.returncode == 0, done.stderr
+    for part in PARTS:
+        module, function = part.code.split(":")
+        assert callable(getattr(import_module(f"gpu.check.{module}"), function)), part
 
 
 # --- whole runs ----------------------------------------------------------------------------------
@@ -219,41 +219,27 @@ def test_the_contract_suite_is_counted_by_back_end(second):
 
 
 def test_the_contract_suite_runs_on_the_device_that_was_asked_for():
-    done = inside("""
-from pathlib import Path
-from types import SimpleNamespace
-import torch
-from gpu.check.contract import _environment
-from gpu.check.test_log import _back_end
-for device in ("cpu", "cuda", "cuda:1"):
-    record = SimpleNamespace(device=torch.device(device))
-    name = _environment(record, Path("log"), 1)["BOOTPROB_TEST_DEVICE"]
-    print(name, _back_end(f"test_contract.py::test_plain[plain-rbf-smo-fused-float64-{name}-2]"))
-""")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        f"{device} rbf-smo-fused-float64-{device}" for device in ("cpu", "cuda", "cuda:1")
-    ]
+    for device in ("cpu", "cuda", "cuda:1"):
+        record = SimpleNamespace(device=torch.device(device))
+        name = _environment(record, Path("log"), 1)["BOOTPROB_TEST_DEVICE"]
+        assert name == device
+        test = f"test_contract.py::test_plain[plain-rbf-smo-fused-float64-{name}-2]"
+        assert _back_end(test) == f"rbf-smo-fused-float64-{device}"
 
 
 # --- verdicts ------------------------------------------------------------------------------------
 
 
 def test_only_what_was_done_to_its_end_is_a_verdict_that_nothing_failed():
-    done = inside("""
-import json
-from gpu.check.verdict import is_complete, verdict
-def of(*statuses):
-    parts = {str(k): {"status": each, "why": "why"} for k, each in enumerate(statuses)}
-    return [*verdict(parts), is_complete(parts)]
-print(json.dumps([
-    of("passed", "passed"), of("passed", "skipped"), of("passed", "incomplete"),
-    of("passed", "not run"), of("passed", "running"), of("skipped", "skipped"),
-    of("failed", "passed"), of("crashed", "skipped"),
-]))
-""")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [
+    def of(*statuses):
+        parts = {str(k): {"status": each, "why": "why"} for k, each in enumerate(statuses)}
+        return [*verdict(parts), is_complete(parts)]
+
+    assert [
+        of("passed", "passed"), of("passed", "skipped"), of("passed", "incomplete"),
+        of("passed", "not run"), of("passed", "running"), of("skipped", "skipped"),
+        of("failed", "passed"), of("crashed", "skipped"),
+    ] == [
         ["nothing failed", 0, True],
         ["incomplete: 1 (skipped: why)", 3, False],
         ["incomplete: 1 (incomplete: why)", 3, False],
@@ -262,7 +248,7 @@ print(json.dumps([
         ["incomplete: nothing was checked: 0 (skipped: why), 1 (skipped: why)", 3, False],
         ["FAILED: 0", 1, True],
         ["FAILED: 0; incomplete: 1 (skipped: why)", 1, False],
-    ]
+    ]  # fmt: skip
 
 
 # --- runs that go wrong --------------------------------------------------------------------------

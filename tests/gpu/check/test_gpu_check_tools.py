@@ -5,10 +5,14 @@ The samples are laid out as the tools' manuals show them; no GPU is needed.
 
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from gpu_check import CHECK, inside, only, run, written
+from gpu_check import CHECK, only, run, written
+
+from gpu.check import nsight_compute, sanitizer
+from gpu.check.tools import find_tool, kernel_functions
 
 CLEAN = """========= COMPUTE-SANITIZER
 A line of the program itself
@@ -70,15 +74,7 @@ def reports() -> dict[str, dict]:
         "clean": CLEAN, "overrun": OVERRUN, "race": RACE, "no race": NO_RACE,
         "divergent": DIVERGENT, "no device": NO_DEVICE, "cut off": CUT_OFF,
     }  # fmt: skip
-    done = inside(f"""
-import json
-from dataclasses import asdict
-from gpu.check.sanitizer import parse
-samples = json.loads({json.dumps(samples)!r})
-print(json.dumps({{name: asdict(parse(each)) for name, each in samples.items()}}))
-""")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return {name: asdict(sanitizer.parse(each)) for name, each in samples.items()}
 
 
 def test_a_clean_report(reports):
@@ -91,7 +87,7 @@ def test_a_clean_report(reports):
 def test_findings_are_told_by_kernel(reports):
     report = reports["overrun"]
     assert report["errors"] == 3
-    assert report["kernels"] == {"_move": 2, "null": 1}
+    assert report["kernels"] == {"_move": 2, None: 1}
     assert report["findings"][0] == "Invalid __global__ read of size 8 bytes [at _move]"
     assert len(report["findings"]) == 3
     assert reports["divergent"]["errors"] == 1
@@ -226,13 +222,7 @@ Counters on the target device 0.
 
 
 def test_counters_are_read_launch_by_launch():
-    done = inside(f"""
-import json
-from gpu.check.nsight_compute import parse
-print(json.dumps(parse({COUNTERS!r})))
-""")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    assert json.loads(json.dumps(nsight_compute.parse(COUNTERS))) == {
         "_factor": {
             "grid": "(5500, 1, 1)", "block": "(128, 1, 1)", "launches": 2,
             "metrics": {
@@ -250,22 +240,19 @@ print(json.dumps(parse({COUNTERS!r})))
 
 
 def test_the_heaviest_kernels_are_those_with_the_most_time_over_all_jobs():
-    done = inside("""
-from gpu.check.nsight_compute import heaviest
-def job(seconds, **shares):
-    kernels = [{"name": name, "share": share, "calls": 1} for name, share in shares.items()]
-    return {"device busy, seconds": seconds, "kernels": kernels}
-shares = {
-    "a": job(1.0, _factor=0.5, _move=0.2, gemm=0.3),
-    "b": job(10.0, path_in_registers=0.9, _move=0.1),
-    "c": job(0.1, _votes=1.0, _solve=0.0, _judge=0.0, _weigh=0.0),
-}
-ours = {"_factor", "_move", "_votes", "path_in_registers", "_solve", "_judge", "_weigh"}
-print(*heaviest(shares, ours))
-""")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[:4] == ["path_in_registers", "_move", "_factor", "_votes"]
-    assert len(done.stdout.split()) == 5
+    def job(seconds, **shares):
+        kernels = [{"name": name, "share": share, "calls": 1} for name, share in shares.items()]
+        return {"device busy, seconds": seconds, "kernels": kernels}
+
+    shares = {
+        "a": job(1.0, _factor=0.5, _move=0.2, gemm=0.3),
+        "b": job(10.0, path_in_registers=0.9, _move=0.1),
+        "c": job(0.1, _votes=1.0, _solve=0.0, _judge=0.0, _weigh=0.0),
+    }
+    ours = {"_factor", "_move", "_votes", "path_in_registers", "_solve", "_judge", "_weigh"}
+    found = nsight_compute.heaviest(shares, ours)
+    assert list(found)[:4] == ["path_in_registers", "_move", "_factor", "_votes"]
+    assert len(found) == 5
 
 
 def profiled(tmp_path: Path, script: str) -> tuple[dict, int]:
@@ -289,24 +276,17 @@ def test_counters_are_recorded(tmp_path):
 
 
 def test_kernels_are_known_by_their_names():
-    done = inside("from gpu.check.tools import kernel_functions; print(*kernel_functions())")
-    assert done.returncode == 0, done.stderr
-    names = set(done.stdout.split())
+    names = kernel_functions()
     assert {"_factor", "_votes", "_judge", "path_in_registers", "path_in_tiles"} <= names
     assert not names & {"_rows", "gain", "box"}  # parts of kernels
 
 
-def test_a_tool_is_found_in_a_carried_package(tmp_path):
+def test_a_tool_is_found_in_a_carried_package(tmp_path, monkeypatch):
     """As the package nvidia-cuda-sanitizer-api has it."""
     program = tmp_path / "nvidia" / "cu13" / "bin" / "a-tool-of-nvidia"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
-    script = f"""
-import os
-os.environ["PYTHONPATH"] = {str(tmp_path)!r}
-from gpu.check.tools import find_tool
-print(find_tool("a-tool-of-nvidia"))
-"""
-    assert inside(script).stdout.strip() == "None"  # it cannot be run
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert find_tool("a-tool-of-nvidia") is None  # it cannot be run
     program.chmod(0o755)
-    assert inside(script).stdout.strip() == str(program)
+    assert find_tool("a-tool-of-nvidia") == str(program)

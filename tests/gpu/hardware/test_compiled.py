@@ -104,6 +104,7 @@ print(round(found[3][0], 6))
 """
     environment = os.environ | {
         "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_OPT": "0",
     }  # fmt: skip
 
     def primal() -> float:
@@ -127,7 +128,7 @@ def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
         "toy",
         "import time\nfrom bootprob_gpu.hardware import compiled as c\n"
         "keep = c._Kept.save_overload\n"
-        "c._Kept.save_overload = lambda *a: (time.sleep(2), keep(*a))\n"
+        "c._Kept.save_overload = lambda *a: (time.sleep(1), keep(*a))\n"
         '@compiled("the toy", seconds=1)\ndef toy(x):\n    return x\n',
     )
     processes = [copy.start() for _ in range(3)]
