@@ -16,7 +16,7 @@ import pytest
 import torch
 from pretended_cuda import Driver, pretended_cuda
 from problems import BATCH, REGULAR, UGLY, Case
-from truth import Machine, Truth, cvxpy
+from truth import Answer, Machine, Truth, cvxpy
 
 from bootprob_gpu import FittedBatch, Problem, fit
 from bootprob_gpu.hardware import cuda as engine_cuda
@@ -128,6 +128,7 @@ class Bench:
         self.case = cache(self._case)
         self.truth = cache(self._truth)
         self.fit = cache(self._fit)
+        self.answers = cache(self._answers)
 
     def rng(self, name: str) -> np.random.Generator:
         """A stream of its own for every name, whatever the order of the tests."""
@@ -149,6 +150,13 @@ class Bench:
     def _fit(self, backend: Backend, name: str) -> FittedBatch:
         problem = Problem(**self.case(name).arguments(backend.kernel))
         return backend.fit(problem, max_iter=backend.max_iter if name in UGLY else None)
+
+    def _answers(self, backend: Backend, name: str) -> list[tuple[tuple[int, int], Answer]]:
+        fitted, case = self.fit(backend, name), self.case(name)
+        return [
+            ((b, r), Answer.read(fitted, case, backend, b, r))
+            for b, r in self.models(name, backend.kernel)
+        ]
 
     def models(self, name: str, kernel: str) -> Iterator[tuple[int, int]]:
         """All pairs of replicate and model of a problem in which both classes carry weight."""

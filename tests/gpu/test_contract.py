@@ -6,7 +6,6 @@ The truths and the bounds that make the comparisons rigorous are in `truth`, the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -70,13 +69,6 @@ def assert_same_bits(one: FittedBatch, other: FittedBatch, *, besides: str = "")
         np.testing.assert_array_equal(values, theirs[name], err_msg=name)
 
 
-def answers(bench, backend, name: str) -> Iterator[tuple[tuple[int, int], Answer]]:
-    """All models of a problem in which both classes carry weight."""
-    fitted, case = bench.fit(backend, name), bench.case(name)
-    for b, r in bench.models(name, backend.kernel):
-        yield (b, r), Answer.read(fitted, case, backend, b, r)
-
-
 def fresh_rows(bench, name: str) -> np.ndarray:
     case = bench.case(name)
     draw = bench.rng(f"fresh rows of {name}").normal(size=(7, case.X.shape[1]))
@@ -125,7 +117,7 @@ def test_closed_form_of_a_symmetric_column_agrees_with_cvxpy(bench):
 def test_objective_agrees_with_cvxpy(bench, backend, regular):
     accuracy = max(1e-6, backend.tol)
     fitted = bench.fit(backend, regular)
-    for (b, r), answer in answers(bench, backend, regular):
+    for (b, r), answer in bench.answers(backend, regular):
         truth = bench.truth(regular, backend.kernel, b, r)
         primal, dual = float(fitted.primal[b, r]), float(fitted.dual[b, r])
         assert abs(primal - truth.upper) <= accuracy * truth.upper + answer.doubt
@@ -137,7 +129,7 @@ def test_scores_agree_with_cvxpy(bench, backend, regular):
     fitted, case = bench.fit(backend, regular), bench.case(regular)
     for X in (case.X, fresh_rows(bench, regular)):
         ours = all_scores(fitted, case, X)
-        for (b, r), answer in answers(bench, backend, regular):
+        for (b, r), answer in bench.answers(backend, regular):
             truth, Z = bench.truth(regular, backend.kernel, b, r), case.rows(b, backend.kernel, X)
             excess, rounding = answer.excess(truth), answer.evaluate(X)[1]
             difference = ours[b, r] - truth.scores(Z)
@@ -155,7 +147,7 @@ def test_agrees_with_svc_refitted_on_the_resampled_rows(bench, backend, name, to
     case = bench.case(name)
     X = np.vstack([case.X, fresh_rows(bench, name)])
     ours = all_scores(bench.fit(backend, name), case, X)
-    for (b, r), answer in answers(bench, backend, name):
+    for (b, r), answer in bench.answers(backend, name):
         C, gamma = case.parameters(backend.kernel, r)
         scale = case.scale_of(b)
         seen = case.given(backend.kernel, case.X)
@@ -181,7 +173,7 @@ def test_agrees_with_svc_refitted_on_the_resampled_rows(bench, backend, name, to
 
 
 def test_explicit_bounds_agree_with_svc_sample_weight(bench, backend):
-    for _, answer in answers(bench, backend, "own_bounds"):
+    for _, answer in bench.answers(backend, "own_bounds"):
         truth = svc(answer.machine)
         assert answer.primal <= truth.upper * (1 + max(1e-6, backend.tol)) + answer.doubt
         assert answer.primal >= truth.lower - answer.doubt
@@ -238,7 +230,7 @@ def test_certificate_is_what_the_coefficients_give(bench, backend, name):
     fitted = bench.fit(backend, name)
     for field, values in outputs(fitted).items():
         assert np.isfinite(values).all(), field
-    for (b, r), answer in answers(bench, backend, name):
+    for (b, r), answer in bench.answers(backend, name):
         assert_certified(fitted, answer, b, r)
         truth = bench.truth(name, backend.kernel, b, r)
         assert float(fitted.dual[b, r]) <= truth.upper + answer.doubt
@@ -307,7 +299,7 @@ def test_converged_means_converged(bench, backend, name):
     """
     fitted = bench.fit(backend, name)
     tol = backend.tol * (10 if backend.dtype == torch.float32 else 1)
-    for (b, r), answer in answers(bench, backend, name):
+    for (b, r), answer in bench.answers(backend, name):
         if int(fitted.status[b, r]) == Status.CONVERGED:
             truth = bench.truth(name, backend.kernel, b, r)
             rounding = replace(answer, eps=16 * DOUBLE).doubt
@@ -359,7 +351,7 @@ def test_scores_of_ugly_problems_are_finite_and_right(bench, backend, ugly):
     X = np.vstack([case.X, fresh_rows(bench, ugly)])
     ours = all_scores(fitted, case, X)
     assert np.isfinite(ours).all()
-    for (b, r), answer in answers(bench, backend, ugly):
+    for (b, r), answer in bench.answers(backend, ugly):
         truth, Z = bench.truth(ugly, backend.kernel, b, r), case.rows(b, backend.kernel, X)
         by_definition, rounding = answer.evaluate(X)
         assert (np.abs(ours[b, r] - by_definition) <= rounding).all()

@@ -23,6 +23,7 @@ relative gaps of 1e-7 to 1e-4, or runs for minutes. CLARABEL's are 1e-9 and belo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -212,19 +213,19 @@ class Answer:
             stored = abs(self.intercept)
         return scores, self.eps * (size + np.abs(scores)) + 256 * DOUBLE * stored
 
-    @property
+    @cached_property
     def squared_norm(self) -> float:
         """``‖w‖²`` in the features that the replicate sees."""
         if self.coef is not None:
             return float(np.sum((self.coef * self.case.scale_of(self.b)) ** 2))
         return self.machine.squared_norm(self.dual_coef)
 
-    @property
+    @cached_property
     def primal(self) -> float:
         """Primal objective at the coefficients."""
         return self.machine.primal(self.squared_norm, self.evaluate(self.case.X)[0])
 
-    @property
+    @cached_property
     def doubt(self) -> float:
         """How far rounding may move the objectives."""
         rounding = self.evaluate(self.case.X)[1]

@@ -522,10 +522,10 @@ def test_a_kill_leaves_the_old_file_or_the_new(saved: bytes, tmp_path: Path) -> 
 
 
 def test_mutated_files(rng: np.random.Generator, tmp_path: Path) -> None:
-    outcomes, violations = fuzz(300, int(rng.integers(2**31)), keep=tmp_path / "found")
+    outcomes, violations = fuzz(120, int(rng.integers(2**31)), keep=tmp_path / "found")
     assert violations == []
-    assert outcomes["refused"] > 150
-    assert outcomes["loaded"] > 5
+    assert outcomes["refused"] > 60
+    assert outcomes["loaded"] > 0
 
 
 def _work(seconds: float) -> None:
