@@ -47,7 +47,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of 20 rows, of which 3 are a fragment, and about as many a piece of CSV."""
     cut_small(monkeypatch)
-    monkeypatch.setattr("bootprob.batch_scoring.csv_source._PIECE", 3000)
+    monkeypatch.setattr("bootprob.tables.csv_pieces._PIECE", 3000)
     monkeypatch.setattr("bootprob.batch_scoring.dataset_scoring._BLOCKS_OF_FRAGMENT", 3)
 
 
