@@ -46,6 +46,7 @@ from bootprob.runtime.device_rows import (
     take_rows,
 )
 from bootprob_gpu import Kernel
+from bootprob_gpu.kernels.named import KERNELS
 
 __all__ = ["BootstrapSVC"]
 
@@ -61,16 +62,24 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf"}, default "linear"
-        Kernel of the support vector machines.
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default "linear"
+        Kernel of the support vector machines, as in scikit-learn. With "precomputed" X is the
+        (n, n) matrix of kernel values of the training rows, and that of new rows (m, n) has theirs
+        with the training rows: nothing is standardised, and "corrected" intervals need equal
+        numbers on the diagonal.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this
         one (see `paper`).
     gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,), default "scale"
-        γ of the RBF kernel, on the standardised columns: scikit-learn's rule
-        ``1 / (p · variance)``, the inverse median of squared distances ("sigest"), a number, or
-        a grid that is crossed with `C`; "grid" is the median rule times ``2**-5, ..., 2**5``.
+        γ of "rbf" and "poly", on the standardised columns: scikit-learn's rule
+        ``1 / (p · variance)``, a number, or a grid that is crossed with `C`. Of "rbf" also the
+        inverse median of squared distances ("sigest"), and as "grid" that times
+        ``2**-5, ..., 2**5``.
+    degree : int, default 3
+        Of "poly", ``(γ ⟨x, z⟩ + coef0)^degree``.
+    coef0 : float, default 0.0
+        Of "poly"; at least 0.
     feature_map : {"nystroem", "random-features"} or None, default None
         None trains RBF models on the kernel itself, which takes matrices of n × n and is refused
         beyond 20,000 rows, unless a `memory_limit` is given that they fit into. A feature map
@@ -192,13 +201,15 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf"})],
+        "kernel": [StrOptions(set(KERNELS))],
         "C": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "gamma": [
             StrOptions({"scale", "median", "grid"}),
             Interval(Real, 0, None, closed="neither"),
             "array-like",
         ],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
         "feature_map": [StrOptions({"nystroem", "random-features"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_bootstraps": [Interval(Integral, 2, None, closed="left")],
@@ -231,6 +242,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         kernel: Kernel = "linear",
         C: float | ArrayLike | None = None,
         gamma: str | float | ArrayLike = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
         feature_map: Literal["nystroem", "random-features"] | None = None,
         n_components: int = 500,
         n_bootstraps: int = 500,
@@ -259,6 +272,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         self.kernel = kernel
         self.C = C
         self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.feature_map = feature_map
         self.n_components = n_components
         self.n_bootstraps = n_bootstraps
@@ -729,9 +744,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
                 f"The model has {len(self.classes_)} classes, whose probabilities are coupled, and "
                 f"no {attribute}; those of pair_ensembles_ have one each."
             )
-        if state.gamma_ is not None:
+        if not state.kernel.is_linear:
+            called = {"rbf": "the RBF", "poly": "the polynomial"}.get(state.kernel.name, "a given")
             raise AttributeError(
-                f"Scores of the RBF kernel are not linear in the columns, so there is no "
+                f"Scores of {called} kernel are not linear in the columns, so there is no "
                 f"{attribute}; permutation_importance needs none."
             )
         return mean_hyperplane(state)
@@ -754,6 +770,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.control is None
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

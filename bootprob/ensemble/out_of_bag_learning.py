@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
 
 __all__ = ["learn_out_of_bag"]
+
+_CONSTANT = 1e-6  # relative, of a diagonal made in float32
 
 
 def learn_out_of_bag(
@@ -95,7 +98,7 @@ def learn_out_of_bag(
     of_intervals = _of_intervals(ruled, ensemble, positive, teaching, counts)
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = None
-    if kind is not None and table.gamma is not None:
+    if kind is not None and not table.kernel.is_linear:
         kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
     model_scores = ensemble.score_sums
     model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
@@ -109,7 +112,7 @@ def learn_out_of_bag(
         **of_intervals,
         "kernel_posterior_": kernel_posterior,
         "oob_kernel_logits_": oob_kernel_logits,
-        "lack_of_fit_": _lack_of_fit(ruled, rows, positive, weight) if kind else None,
+        "lack_of_fit_": _lack_of_fit(ruled, table, positive, weight) if kind else None,
         "calibration_": kind,
         "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
         "oob_counts_": ensemble.n_out_of_bag,
@@ -167,10 +170,11 @@ def _calibrate(
 
 
 def _lack_of_fit(
-    ruled: Controlled, rows: Floats, positive: NDArray[np.bool_], weight: Floats
+    ruled: Controlled, table: Prepared, positive: NDArray[np.bool_], weight: Floats
 ) -> dict[str, float]:
     probability = ruled.scores.sigmoid.predict(ruled.scores.mean + ruled.moved)
-    return lack_of_fit(rows, positive, probability, weight)
+    of_values = not table.kernel.has_features
+    return lack_of_fit(table.rows, positive, probability, weight, precomputed=of_values)
 
 
 def _of_intervals(
@@ -198,19 +202,27 @@ def _of_intervals(
 
 def _kernel_posterior(
     table: Prepared, positive: NDArray[np.bool_], weight: Floats
-) -> tuple[dict[str, Any], Floats]:
-    """Arrays of the kernel's posterior, and its logits of rows (n, g, 2) left out in turn."""
-    assert table.gamma is not None
-    used = weight > 0
+) -> tuple[dict[str, Any], Floats | None]:
+    """Arrays of the kernel's posterior, and its logits of rows (n, g, 2) left out in turn.
+
+    Nothing of a precomputed kernel whose diagonal varies: that of new rows is not known.
+    """
+    used, kernel = weight > 0, table.kernel
     rows = table.unmapped
     known = rows if used.all() else rows[used]  # of a million rows there is no need for a copy
+    if not kernel.has_features:
+        known = known[:, used]
+        if np.ptp(known.diagonal()) > _CONSTANT * known.diagonal().mean():
+            return {}, None
     posterior, left_out = fit_kernel_posterior(
-        known, positive[used], weight[used], table.gamma, table.device
+        known, positive[used], weight[used], kernel, table.device
     )
+    if posterior.support is not None:
+        posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
     logits = np.empty((len(rows), *left_out.shape[1:]))
     logits[used] = left_out
-    logits[~used] = posterior.moments(rows[~used], table.device)
-    return dict(vars(posterior)), logits
+    logits[~used] = posterior.moments(rows[~used], kernel, table.device)
+    return posterior.arrays(), logits
 
 
 def _out_of_bag(ruled: Controlled) -> dict[str, Any]:

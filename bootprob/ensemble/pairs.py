@@ -127,6 +127,9 @@ def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any
         if found[name] is not None:
             kept[name] = found[name][own]
     kept["sampled_rows_"] = np.searchsorted(np.flatnonzero(own), found["sampled_rows_"])
+    if (support := found["kernel_posterior_"].get("support")) is not None:
+        among_own = np.searchsorted(np.flatnonzero(own), support)
+        kept["kernel_posterior_"] = found["kernel_posterior_"] | {"support": among_own}
     if (dual_coef := found["bootstrap_dual_coef_"]) is not None:
         kept["bootstrap_dual_coef_"] = np.ascontiguousarray(dual_coef[..., own])
         kept["X_fit_"] = found["X_fit_"][own]

@@ -25,13 +25,16 @@ from bootprob.ensemble.scoring.rows import (
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
 from bootprob.preparation.feature_map import FeatureMap
-from bootprob.preparation.grids import grid_of
+from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows
 from bootprob_gpu import Certificate, FittedBatch, resolve_device
-from bootprob_gpu.kernels.named import kernel_function
+from bootprob_gpu.kernels.linear import Linear
 
 __all__ = ["Scores"]
+
+
+_LARGEST_FLOAT32 = 1e30
 
 
 @dataclass(frozen=True)
@@ -111,18 +114,22 @@ class Scores:
 
     def unmapped(self, X: Rows) -> NewRows:
         """The same, but for the feature map."""
-        given = X.tensor if isinstance(X, DeviceRows) else X
-        return NewRows(given, self.state.center_, self.state.scale_)
+        given, state = X.tensor if isinstance(X, DeviceRows) else X, self.state
+        if state.kernel.has_features:
+            return NewRows(given, state.center_, state.scale_, farthest=self._farthest)
+        if state.shared_draws_ is not None:  # of the whole table's columns the pair's
+            given = given[:, state.shared_draws_["rows"]]
+        return NewRows(given, np.zeros(given.shape[1]), np.ones(given.shape[1]))
 
     @cached_property
     def models(self) -> FittedBatch:
         """The trained models on the device."""
         state, spec = self.state, self.spec
-        scale, gamma = state.bootstrap_scale_, None
+        scale, kernel = state.bootstrap_scale_, state.kernel
         if self._map is not None:
-            scale = np.ones(self._map.n_components)
-        elif state.gamma_ is not None:
-            gamma = grid_of(state.gamma_)
+            scale, kernel = np.ones(self._map.n_components), Linear()
+        elif not kernel.has_features:
+            scale = np.ones(len(state.y_))
         device = resolve_device(spec.device)
 
         def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
@@ -133,15 +140,23 @@ class Scores:
             intercept=torch.from_numpy(state.bootstrap_intercept_).to(device),
             coef=tensor(state.bootstrap_coef_),
             dual_coef=tensor(state.bootstrap_dual_coef_),
-            X=tensor(state.X_fit_),
+            X=tensor(state.X_fit_) if kernel.has_features else None,
             center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
             scale=torch.from_numpy(scale).to(device),
-            kernel=kernel_function("linear" if gamma is None else "rbf", gamma).to(device),
+            kernel=kernel.to(device),
             certificate=Certificate(**certificates),
             replicates=slice(0, state.n_replicates),
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
         )
+
+    @property
+    def _farthest(self) -> float:
+        """Standard deviations beyond which the kernel, or sums of it, would overflow."""
+        degree = (self.state.kernel_ or {}).get("degree")
+        if degree is None:
+            return LARGEST
+        return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / degree)
 
     @cached_property
     def _map(self) -> FeatureMap | None:

@@ -41,6 +41,8 @@ class PreparationSpec(_OfParameters):
     kernel: Kernel
     C: float | ArrayLike | None
     gamma: str | float | ArrayLike
+    degree: int
+    coef0: float
     feature_map: Literal["nystroem", "random-features"] | None
     n_components: int
     n_bootstraps: int

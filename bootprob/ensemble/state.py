@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from bootprob.calibration import CALIBRATORS
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.named import kernel_function
 
 __all__ = [
     "FEATURE_MAPS",
@@ -28,6 +32,7 @@ __all__ = [
     "State",
     "TwoClassState",
     "declared",
+    "described",
     "state_of",
     "two_class_state",
 ]
@@ -109,6 +114,8 @@ _CERTIFICATES = {
 }
 _KERNEL_POSTERIOR = {
     "landmarks": _part("lp"),
+    "support": _part("l", "not negative", kinds="i"),
+    "unit": _part("g", "positive"),
     "gamma": _part("g", "not negative"),
     "prior_variance": _part("g", "not negative"),
     "weight": _part("g", "a share"),
@@ -121,6 +128,14 @@ _SHARED_DRAWS = {
     "weight": _part("N", "positive or 0"),
     "rows": _part("n", "not negative", kinds="i"),
 }
+
+
+def described(kernel: KernelFunction) -> dict[str, Any] | None:
+    """What `kernel_` says of a kernel."""
+    if kernel.name in ("linear", "rbf"):
+        return None
+    own = {name: getattr(kernel, name) for name in kernel.parameters if name != "gamma"}
+    return {"kernel": kernel.name, **own}
 
 
 class State:
@@ -157,9 +172,14 @@ class State:
         "R: not negative", """γ of each model; None for the linear kernel. The models of one γ stand
         together, in the order of C: whatever has the shape (R,) becomes a table with
         ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
+    kernel_: dict[str, Any] | None = _declare(
+        """Of kernels other than the linear and RBF, which `gamma_` tells apart, the name
+        ("kernel"), and "degree" and "coef0" where it has them.""", kind=dict, absent="None",
+        of_pair="same", shown="dict or None")
     X_fit_: Floats | None = _array(
         "nD", """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
-        with a feature map mapped to its D columns, else D is p.""", absent="None", of_pair="rows")
+        with a feature map mapped to its D columns, else D is p; of a precomputed kernel the matrix
+        of its values.""", absent="None", of_pair="rows")
     feature_map_: dict[str, Floats] | None = _declare(
         """What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
         "frequencies" (p, D) and "phases" (D,).""",
@@ -211,6 +231,13 @@ class State:
     def __init__(self, attributes: Mapping[str, Any]) -> None:
         for name in declared(type(self)):
             setattr(self, name, attributes.get(name))
+
+    @cached_property
+    def kernel(self) -> KernelFunction:
+        """The kernel of rows that are standardised, before a feature map."""
+        gamma = None if self.gamma_ is None else grid_of(self.gamma_)
+        by_default = {"kernel": "linear" if gamma is None else "rbf"}
+        return kernel_function(gamma=gamma, **(self.kernel_ or by_default))
 
     @property
     def n_replicates(self) -> int:

@@ -161,7 +161,15 @@ class TwoClasses:
     def checked_method(self, method: str | None) -> str:
         """The method of intervals asked for, or the default; a DataError for an unknown one."""
         method = self.interval if method is None else method
-        return check_method(method, calibrated=self.spec.calibration is not None)
+        method = check_method(method, calibrated=self.spec.calibration is not None)
+        state = self.state
+        if method == "corrected" and not state.kernel.has_features and not state.kernel_posterior_:
+            raise DataError(
+                "method='corrected' needs k(x, x) of new rows, which only a precomputed kernel of "
+                "equal numbers on its diagonal tells; divide k(x, z) by sqrt(k(x, x) k(z, z)), or "
+                "use 'normal'."
+            )
+        return method
 
     @cached_property
     def probability_intervals(self) -> ProbabilityIntervals:
@@ -188,15 +196,16 @@ class TwoClasses:
         if not state.kernel_posterior_:
             return None
         posterior = KernelPosterior(**state.kernel_posterior_)
+        kernel = state.kernel
         new = self.scores.unmapped(X)
         device = resolve_device(self.spec.device)
         scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
         found = np.empty((len(new.X), len(posterior.gamma), 2))
         for block in row_blocks(*new.X.shape):
             seen = new.standardized(block)
-            found[block] = posterior.moments(
-                seen / torch.as_tensor(scale, device=seen.device), device
-            )
+            if kernel.has_features:
+                seen = seen / torch.as_tensor(scale, device=seen.device)
+            found[block] = posterior.moments(seen, kernel, device)
         return found
 
     def _votes(self, X: Rows) -> Floats | None:

@@ -26,7 +26,12 @@ _BANDWIDTHS = (1.0, 4.0, 16.0)  # γ in units of the inverse median squared dist
 
 
 def lack_of_fit(
-    rows: Floats, positive: NDArray[np.bool_], probability: Floats, weight: Floats
+    rows: Floats,
+    positive: NDArray[np.bool_],
+    probability: Floats,
+    weight: Floats,
+    *,
+    precomputed: bool = False,
 ) -> dict[str, float]:
     """Test whether out-of-bag residuals of neighbouring rows agree in sign.
 
@@ -47,6 +52,8 @@ def lack_of_fit(
         Out-of-bag probabilities, NaN for a row never out of bag.
     weight : ndarray, shape (n,)
         Row weights; rows without weight, or without probability, are left out.
+    precomputed : bool, default False
+        Whether `rows` is the matrix of a kernel, (n, n), which has the distances between them.
 
     Returns
     -------
@@ -61,7 +68,7 @@ def lack_of_fit(
     found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(n)}
     if n < 10:
         return found
-    distance = pdist(rows[known], "sqeuclidean")  # of each pair once
+    distance = _in_feature_space(rows, known) if precomputed else pdist(rows[known], "sqeuclidean")
     median = float(np.median(distance))
     if median == 0:
         return found
@@ -80,6 +87,14 @@ def lack_of_fit(
         found["statistic"] = float(largest[0])
         found["p_value"] = float((largest >= largest[0]).mean())
     return found
+
+
+def _in_feature_space(kernel: Floats, known: NDArray[np.intp]) -> Floats:
+    """Squared distances ``k(x, x) + k(z, z) − 2 k(x, z)`` of each pair once."""
+    own = kernel[np.ix_(known, known)]
+    first, second = np.triu_indices(len(known), 1)
+    diagonal = own.diagonal()
+    return np.maximum(diagonal[first] + diagonal[second] - 2 * own[first, second], 0.0)
 
 
 def _statistics(

@@ -91,6 +91,8 @@ def export_onnx(
         inputs = [("X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
     ensemble = two_classes_of(svc, "ONNX graphs")
+    if ensemble.state.kernel_ is not None:
+        raise DataError(f"kernel={svc.kernel!r} is not exported; 'linear' and 'rbf' are.")
     calibrated = ensemble.calibrated
     votes = svc.calibration is None or calibrated.needs_votes
     score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)

@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
 from bootprob.persistence.layout import TWO_CLASSES, names_in
+from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.named import KERNELS, kernel_function
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -128,13 +131,18 @@ def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
 
 def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any]) -> None:
     """Check the parameters of an estimator beside its state; errors as above."""
-    if (svc.kernel == "rbf") != ("gamma_" in arrays):
-        raise ValueError("the kernel does not fit gamma_")
+    kernel = _kernel(arrays, values)
+    if svc.kernel != kernel.name:
+        raise ValueError("the kernel does not fit gamma_ and kernel_")
     if svc.calibration is not None and values.get("lack_of_fit_") is None:
         raise ValueError("the calibration does not fit lack_of_fit_")
     of_two = "intercept_" in arrays
-    calibrated_rbf = svc.kernel == "rbf" and values.get("calibration_") is not None
-    if of_two and calibrated_rbf != ("oob_kernel_logits_" in arrays):
+    calibrated = not kernel.is_linear and values.get("calibration_") is not None
+    may_lack = not kernel.has_features  # whose diagonal may vary
+    if of_two and calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack):
+        raise ValueError("the kernel does not fit kernel_posterior_")
+    posterior = names_in("kernel_posterior_", arrays)
+    if posterior and kernel.has_features == ("support" in posterior):
         raise ValueError("the kernel does not fit kernel_posterior_")
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
@@ -143,6 +151,21 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
         for name, limit in limits.items():
             if name in arrays and not np.abs(arrays[name]).max() <= limit:
                 raise ValueError(f"{name} has numbers that are too large for float32")
+
+
+def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> type[KernelFunction]:
+    """The kernel that a state is of; errors as above."""
+    gamma, stored = arrays.get("gamma_"), values.get("kernel_")
+    if stored is None:
+        return KERNELS["linear" if gamma is None else "rbf"]
+    name = stored.get("kernel")
+    if name not in KERNELS or name in ("linear", "rbf"):
+        raise ValueError("kernel_ is of no kernel that has parameters")
+    if stored.keys() - {"kernel"} != set(KERNELS[name].parameters) - {"gamma"}:
+        raise TypeError("kernel_ lacks parameters, or has unknown ones")
+    # Its own errors say of numbers what is wrong with them.
+    kernel_function(gamma=None if gamma is None else grid_of(gamma), **stored)
+    return KERNELS[name]
 
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
@@ -195,11 +218,18 @@ def _check_kernel_posterior(arrays: Arrays) -> None:
     parts = names_in("kernel_posterior_", arrays)
     if not parts and "oob_kernel_logits_" not in arrays:
         return
-    if parts != TWO_CLASSES.parts["kernel_posterior_"].keys() or "oob_kernel_logits_" not in arrays:
+    if not (
+        TWO_CLASSES.parts["kernel_posterior_"].keys() - parts <= {"landmarks", "support", "unit"}
+        and ("landmarks" in parts) != ("support" in parts)
+        and "oob_kernel_logits_" in arrays
+    ):
         raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
     of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
-    if of["coefficients"].shape[1] != len(of["landmarks"]) + 1:
+    landmarks = of["landmarks"] if "landmarks" in of else of["support"]
+    if of["coefficients"].shape[1] != len(landmarks) + 1:
         raise ValueError("kernel_posterior_.coefficients has another length than its landmarks")
+    if "support" in of and not of["support"].max() < len(arrays["y_"]):
+        raise ValueError("kernel_posterior_.support has rows that are none of the training rows")
     if not abs(of["weight"].sum() - 1) <= 1e-6:
         raise ValueError("kernel_posterior_.weight does not sum to 1")
     if not (arrays["oob_kernel_logits_"][..., 1] > 0).all():

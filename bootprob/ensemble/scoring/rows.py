@@ -62,12 +62,15 @@ class NewRows:
         What standardises them; None if they are standardised.
     feature_map : callable, optional
         Takes standardised rows (k, p) and returns the columns (k, D) that the models know.
+    farthest : float
+        Standard deviations from the training rows beyond which scores may overflow.
     """
 
     X: NDArray[np.floating[Any]] | torch.Tensor
     center: Floats | None = None
     scale: Floats | None = None
     feature_map: Callable[[Floats], Floats] | None = None
+    farthest: float = LARGEST
 
     def blocks(self, size: int) -> Iterator[NDArray[np.floating[Any]] | torch.Tensor]:
         """Blocks of up to `size` rows: mapped, which is done on the host, or as they were given."""
@@ -107,8 +110,8 @@ class NewRows:
         block = block - torch.tensor(self.center, device=block.device)  # in float64
         block /= torch.tensor(self.scale, device=block.device)
         lowest, highest = torch.aminmax(block)
-        if torch.maximum(-lowest, highest) > LARGEST:
-            row, column = (block.abs() > LARGEST).nonzero()[0].tolist()
+        if torch.maximum(-lowest, highest) > self.farthest:
+            row, column = (block.abs() > self.farthest).nonzero()[0].tolist()
             raise DataError(
                 f"Row {first + row}, column {column} (counted from 0) is "
                 f"{block[row, column].abs().item():.0e} standard deviations from the training "

@@ -30,6 +30,7 @@ from bootprob.preparation.bootstrap import draw_entropy
 from bootprob.runtime.bounded_json import parse
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.runtime.version import __version__
+from bootprob_gpu import Problem
 
 __all__ = ["Checkpoint"]
 
@@ -212,7 +213,7 @@ def _made_of(work: Work, device: torch.device) -> dict[str, str]:
         "weights": _checksum(problem.row_weight, work.weight),
         "bootstrap samples": _checksum(problem.counts, work.drawn),
         "C": _checksum(problem.C),
-        "kernel": f"{problem.kernel} {None if problem.gamma is None else problem.gamma.tolist()}",
+        "kernel": _kernel(problem),
         "tol": repr(recipe.tol),
         "dtype": recipe.dtype,
         "constraints": repr(constraints),
@@ -242,3 +243,11 @@ def _checksum(*parts: str | NDArray[Any]) -> str:
             found.update(f"{part.dtype.str}{part.shape}".encode())
             found.update(np.ascontiguousarray(part).data)
     return found.hexdigest()
+
+
+def _kernel(problem: Problem) -> str:
+    """Name and parameters of a kernel."""
+    kernel = problem.kernel_function
+    others = [getattr(kernel, name) for name in kernel.parameters if name != "gamma"]
+    gamma = None if problem.gamma is None else problem.gamma.tolist()
+    return " ".join(map(str, (kernel.name, gamma, *others)))

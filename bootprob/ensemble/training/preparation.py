@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from bootprob.ensemble.specs import PreparationSpec
+from bootprob.ensemble.state import described
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
@@ -23,7 +24,10 @@ from bootprob.preparation.grids import c_grid, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.version import __version__
-from bootprob_gpu import Kernel, Problem, resolve_device
+from bootprob_gpu import Problem, resolve_device
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.linear import Linear
+from bootprob_gpu.kernels.named import KERNELS, kernel_function
 
 __all__ = ["Prepared", "prepare"]
 
@@ -42,12 +46,10 @@ class Prepared:
         What standardised them.
     replicate_scale : ndarray, shape (B, p) or (p,)
         As `bootstrap_scale_` of `BootstrapSVC`.
-    kernel : {"linear", "rbf"}
-        Of the machines on `rows`: linear on a feature map.
+    kernel : KernelFunction
+        Of the unmapped rows.
     C : ndarray
         Grid of C.
-    gamma : ndarray or None
-        Grid of γ.
     counts : ndarray of int, shape (B, n)
         The bootstrap samples.
     redrawn : int
@@ -63,9 +65,8 @@ class Prepared:
     center: Floats
     scale: Floats
     replicate_scale: Floats
-    kernel: Kernel
+    kernel: KernelFunction
     C: Floats
-    gamma: Floats | None
     counts: NDArray[np.unsignedinteger[Any]]
     redrawn: int
     entropy: list[int]
@@ -88,15 +89,14 @@ class Prepared:
             y,
             counts,
             self.C,
-            kernel=self.kernel,
-            gamma=None if mapped else self.gamma,
+            kernel=Linear() if mapped else self.kernel,
             row_weight=training_weight,
-            scale=None if mapped else scale,
+            scale=None if mapped or not self.kernel.has_features else scale,
         )
 
     def attributes(self, problem: Problem) -> dict[str, Any]:
         """Attributes of the fit that say how the table was prepared."""
-        C, gamma = problem.C_per_model, self.gamma
+        C, gamma = problem.C_per_model, self.kernel.gamma
         return {
             "center_": self.center,
             "scale_": self.scale,
@@ -104,7 +104,8 @@ class Prepared:
             "entropy_": self.entropy,
             "n_redrawn_": self.redrawn,
             "C_": C,
-            "gamma_": None if gamma is None else np.repeat(gamma, len(C) // len(gamma)),
+            "gamma_": None if gamma is None else np.repeat(gamma.numpy(), len(C) // len(gamma)),
+            "kernel_": described(self.kernel),
             "feature_map_": None if self.feature_map is None else dict(self.feature_map.arrays),
             "feature_map_error_": self.feature_map_error,
             "device_": str(self.device),
@@ -141,27 +142,34 @@ def prepare(
         Whose seed is followed by what is drawn without a `random_state`.
     """
     device = resolve_device(spec.device)
-    center, scale = center_and_scale(X, weight, names)
-    rows = (X - center) / scale
-    gamma = _gammas(spec, X, rows, weight, device)
+    if not KERNELS[spec.kernel].has_features:
+        center, scale, rows = np.zeros(X.shape[1]), np.ones(X.shape[1]), X
+    else:
+        center, scale = center_and_scale(X, weight, names)
+        rows = (X - center) / scale
+    kernel = _kernel(spec, X, rows, weight, device)
     if checkpoint is None:
         random_state = check_random_state(spec.random_state)
     else:
         random_state = checkpoint.random_state(spec.random_state)
     entropy = draw_entropy(random_state)
     counts, redrawn = bootstrap_counts(codes, weight, range(spec.n_bootstraps), entropy)
-    if spec.standardize == "bootstrap" and spec.feature_map is None:
+    if spec.standardize == "bootstrap" and spec.feature_map is None and kernel.has_features:
         replicate_scale = bootstrap_scale(rows, counts, weight)
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
         replicate_scale = 1 / scale if spec.standardize is None else np.ones_like(scale)
     unmapped = rows if replicate_scale.ndim > 1 else rows / replicate_scale
     feature_map = error = None
     if spec.feature_map is not None:
-        assert gamma is not None
+        assert kernel.gamma is not None
         # scikit-learn's kernels follow joblib's number of jobs, and their last bits with it.
         with parallel_config("sequential"):
             feature_map, error = fit_feature_map(
-                spec.feature_map, unmapped[weight > 0], gamma[0], spec.n_components, random_state
+                spec.feature_map,
+                unmapped[weight > 0],
+                kernel.gamma.item(),
+                spec.n_components,
+                random_state,
             )
         rows = feature_map.transform(unmapped)
     return Prepared(
@@ -170,9 +178,8 @@ def prepare(
         center=center,
         scale=scale,
         replicate_scale=replicate_scale,
-        kernel=spec.kernel if feature_map is None else "linear",
+        kernel=kernel,
         C=c_grid(spec.C),
-        gamma=gamma,
         counts=counts,
         redrawn=redrawn,
         entropy=entropy,
@@ -182,25 +189,43 @@ def prepare(
     )
 
 
-def _gammas(
+def _kernel(
     spec: PreparationSpec, X: Floats, rows: Floats, weight: Floats, device: torch.device
-) -> Floats | None:
-    """Grid of γ, or None for the linear kernel; checks that it can be trained."""
-    if spec.kernel == "linear":
-        if spec.feature_map is not None:
-            raise DataError(
-                f"feature_map is {spec.feature_map!r}, but the linear kernel needs none; give "
-                "kernel='rbf' or leave feature_map out."
+) -> KernelFunction:
+    """The kernel, whose γ may follow the rows; checks that it can be trained."""
+    known = KERNELS[spec.kernel].parameters
+    if spec.feature_map is not None and spec.kernel != "rbf":
+        raise DataError(
+            f"feature_map is {spec.feature_map!r}, but "
+            + (
+                "the linear kernel needs none; give kernel='rbf' or leave feature_map out."
+                if spec.kernel == "linear"
+                else f"it approximates RBF kernels; kernel is {spec.kernel!r}. Leave it out."
             )
-        return None
-    gamma = gamma_grid(spec.gamma, (X if spec.standardize is None else rows)[weight > 0])
-    if spec.feature_map is None:
-        check_exact_rows(len(X), len(gamma), device, spec.memory_limit)
-    elif not (np.isfinite(gamma) & (gamma > 0)).all():
+        )
+    parameters = {"degree": spec.degree, "coef0": spec.coef0}
+    given: dict[str, Any] = {name: parameters[name] for name in known if name in parameters}
+    if "gamma" in known:
+        if spec.kernel != "rbf" and isinstance(spec.gamma, str) and spec.gamma != "scale":
+            raise DataError(
+                f"gamma={spec.gamma!r} goes by the distances that RBF kernels see, and kernel is "
+                f"{spec.kernel!r}; give 'scale' or numbers."
+            )
+        seen = X if spec.standardize is None else rows
+        given["gamma"] = gamma_grid(spec.gamma, seen[weight > 0])
+    if spec.feature_map is not None:
+        _check_one(given["gamma"])
+    elif not KERNELS[spec.kernel].is_linear:
+        check_exact_rows(len(X), len(given.get("gamma", [1])), device, spec.memory_limit)
+    return kernel_function(spec.kernel, **given)
+
+
+def _check_one(gamma: Floats) -> None:
+    """Refuse what no feature map can be made for."""
+    if not (np.isfinite(gamma) & (gamma > 0)).all():
         raise DataError(f"gamma is {gamma.tolist()}; give a positive number.")
-    elif len(gamma) != 1:
+    if len(gamma) != 1:
         raise DataError(
             f"gamma gives {len(gamma)} values, but a feature map approximates the kernel of "
             "one; give one γ, and compare several by fitting a model for each."
         )
-    return gamma

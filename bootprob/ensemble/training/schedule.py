@@ -262,7 +262,7 @@ def _source(work: Work) -> tuple[Any, ...]:
     labels = problem.y[None]
     if not problem.shares_labels:
         labels = problem.y[:: len(work.drawn)].astype(np.float64)
-    grid = {"C": problem.C, "gamma": problem.gamma, "kernel": problem.kernel}
+    grid = {"C": problem.C, "kernel": problem.kernel_function}
     draws = work.draws
     return (
         problem.X,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites, approximate
-from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior, landmark_values
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu.kernels.rbf import Rbf
+from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["fit_kernel_posterior"]
 
@@ -33,27 +33,28 @@ def fit_kernel_posterior(
     rows: Floats,
     positive: NDArray[np.bool_],
     weight: Floats,
-    gammas: Sequence[float] | Floats,
+    kernel: KernelFunction,
     device: torch.device,
 ) -> tuple[KernelPosterior, Floats]:
     """Fit the posterior of the logits, and leave each training row out of it in turn.
 
     ``logit P(y = 1 | x) = b + f(x)`` with ``b ~ N(0, 10²)`` and f a Gaussian process of kernel
-    ``σ² exp(−γ ‖x − z‖²)``, on up to 256 landmarks (Nyström; the part of the prior variance that
-    they do not reach is added to the posterior's). Posterior and evidence for γ of the grid and
-    σ = 2⁻³, 2⁻², …, 2⁴ are those of `bootprob.ensemble.uncertainty.expectation_propagation`, and
-    the pairs count by their evidence; no more than eight are kept. Of more than 1,000 rows, that
+    ``σ² k(x, z) / u`` (see `KernelPosterior`), on up to 256 landmarks (Nyström; the part of the
+    prior variance that they do not reach is added to the posterior's). Posterior and evidence for γ
+    of the grid and σ = 2⁻³, 2⁻², …, 2⁴ are those of
+    `bootprob.ensemble.uncertainty.expectation_propagation`, and the pairs count by their evidence;
+    no more than eight are kept. Of more than 1,000 rows, that
     many tell which pairs are possible, then 10,000, and all rows which of those count.
 
     Parameters
     ----------
     rows : ndarray, shape (n, p)
-        As the kernel sees them.
+        As the kernel sees them; of a precomputed kernel (n, n), of constant diagonal.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights of mean 1, positive.
-    gammas : ndarray, shape (G,)
-        Grid of γ.
+    kernel : KernelFunction
+        With its grid of γ.
     device : torch.device
 
     Returns
@@ -64,13 +65,18 @@ def fit_kernel_posterior(
         its own label left out.
     """
     every = _Labelled.of(rows, positive, weight, device)
+    kernel = kernel.to(device)
     stages = [_spaced(positive, size) for size in _EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
     drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
-    landmarks = torch.from_numpy(rows[first[np.sort(drawn)]]).to(device)
+    which = first[np.sort(drawn)]
+    landmarks = _Landmarks(
+        kernel, torch.from_numpy(rows[which]).to(device), torch.from_numpy(which).to(device), every
+    )
     data = [*(every.part(stage) for stage in stages), every]
-    posteriors = _possible(_climb(data[0], landmarks, np.unique(gammas)))
+    gammas = np.zeros(1) if kernel.gamma is None else np.unique(kernel.gamma.cpu().numpy())
+    posteriors = _possible(_climb(data[0], landmarks, gammas))
     for more in data[1:]:
         kept = [(each.columns.gamma, each.deviation) for each in posteriors]
         columns = {gamma: _Columns(more, landmarks, gamma) for gamma, _ in kept}
@@ -104,20 +110,48 @@ class _Labelled:
         return _Labelled(self.rows[index], self.label[index], self.weight[index])
 
 
+@dataclass(frozen=True)
+class _Landmarks:
+    """Rows (l, p) that stand for all, by which kernel, and which of all they are."""
+
+    kernel: KernelFunction
+    rows: Tensor
+    which: Tensor
+    every: _Labelled
+
+    def of_gamma(self, gamma: float) -> KernelFunction:
+        """The kernel for one γ."""
+        if self.kernel.gamma is None:
+            return self.kernel
+        return self.kernel.with_gamma(self.kernel.gamma.new_tensor([gamma]))
+
+    def values(self, kernel: KernelFunction, rows: Tensor) -> Tensor:
+        """Kernel between rows (m, p) and landmarks, (m, l)."""
+        return landmark_values(kernel, rows, self.rows, self.which)[0]
+
+    def unit(self, kernel: KernelFunction) -> float | None:
+        """Mean of the diagonal over all rows; None where it is 1 everywhere."""
+        if kernel.has_unit_diagonal:
+            return None
+        return float(kernel.diagonal(self.every.rows).mean())
+
+
 class _Columns:
     """For one γ: a leading 1, and columns whose inner products are the kernel's.
 
     Attributes
     ----------
     gamma : float
+    unit : float or None
     basis : Tensor, shape (l + 1, r + 1)
         From kernel values at the landmarks, after a 1, to the columns.
     """
 
-    def __init__(self, data: _Labelled, landmarks: Tensor, gamma: float) -> None:
+    def __init__(self, data: _Labelled, landmarks: _Landmarks, gamma: float) -> None:
         self.gamma, self._data, self._landmarks = float(gamma), data, landmarks
-        self._kernel = Rbf(torch.tensor([gamma], dtype=torch.float64, device=landmarks.device))
-        values, vectors = torch.linalg.eigh(self._kernel.gram(landmarks, landmarks)[0])
+        self._kernel = landmarks.of_gamma(gamma)
+        self.unit = landmarks.unit(self._kernel)
+        values, vectors = torch.linalg.eigh(self._values(landmarks.rows))
         kept = values > _RANK * values[-1]
         basis = vectors[:, kept] / values[kept].sqrt()
         self.basis = torch.block_diag(torch.ones_like(basis[:1, :1]), basis)
@@ -131,9 +165,13 @@ class _Columns:
 
     def _made(self) -> Iterator[tuple[slice, Tensor]]:
         for block in row_blocks(len(self._data.rows), len(self.basis), 2**22):
-            kernel = self._kernel.gram(self._data.rows[block], self._landmarks)[0]
+            kernel = self._values(self._data.rows[block])
             ones = torch.ones_like(kernel[:, :1])
             yield block, torch.cat([ones, kernel], dim=1) @ self.basis
+
+    def _values(self, rows: Tensor) -> Tensor:
+        values = self._landmarks.values(self._kernel, rows)
+        return values if self.unit is None else values / self.unit
 
     def posterior(self, deviation: float, start: Sites | None) -> _Posterior:
         """Condition on the labels, for one σ."""
@@ -147,9 +185,11 @@ class _Columns:
 
     def missing(self) -> Tensor:
         """Share of the prior variance that the columns do not reach, shape (n,)."""
-        return torch.cat([1 - part[:, 1:].square().sum(1) for _, part in self.blocks()]).clamp_min(
-            0
-        )
+        reached = torch.cat([part[:, 1:].square().sum(1) for _, part in self.blocks()])
+        whole: float | Tensor = 1.0  # also of precomputed kernels, whose diagonal is constant
+        if self.unit is not None and self._kernel.has_features:
+            whole = self._kernel.diagonal(self._data.rows)[0] / self.unit
+        return (whole - reached).clamp_min(0)
 
 
 @dataclass(frozen=True)
@@ -161,7 +201,7 @@ class _Posterior:
     found: Approximation
 
 
-def _climb(data: _Labelled, landmarks: Tensor, gammas: Floats) -> list[_Posterior]:
+def _climb(data: _Labelled, landmarks: _Landmarks, gammas: Floats) -> list[_Posterior]:
     """Posteriors for every γ and the σ that may count.
 
     The evidence has one peak over σ; from where the γ before had it, both sides are followed as
@@ -194,7 +234,7 @@ def _possible(posteriors: list[_Posterior]) -> list[_Posterior]:
     return [each for each in ranked[:_MOST_PAIRS] if each.found.evidence >= least]
 
 
-def _mixture(posteriors: list[_Posterior], landmarks: Tensor) -> tuple[KernelPosterior, Floats]:
+def _mixture(posteriors: list[_Posterior], landmarks: _Landmarks) -> tuple[KernelPosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn."""
     evidence = np.array([each.found.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
@@ -207,12 +247,16 @@ def _mixture(posteriors: list[_Posterior], landmarks: Tensor) -> tuple[KernelPos
         quadratic.append(form)
         spread = found.left_out_variance + variance * each.columns.missing()
         left_out.append(torch.stack([found.left_out_mean, spread.sqrt()], dim=1))
+    of_values = not landmarks.kernel.has_features
+    units = [each.columns.unit for each in posteriors]
     posterior = KernelPosterior(
-        landmarks.cpu().numpy(),
-        np.array([each.columns.gamma for each in posteriors]),
-        np.array([each.deviation**2 for each in posteriors]),
-        weight / weight.sum(),
-        torch.stack(coefficients).cpu().numpy(),
-        torch.stack(quadratic).cpu().numpy(),
+        gamma=np.array([each.columns.gamma for each in posteriors]),
+        prior_variance=np.array([each.deviation**2 for each in posteriors]),
+        weight=weight / weight.sum(),
+        coefficients=torch.stack(coefficients).cpu().numpy(),
+        quadratic=torch.stack(quadratic).cpu().numpy(),
+        landmarks=None if of_values else landmarks.rows.cpu().numpy(),
+        support=landmarks.which.cpu().numpy() if of_values else None,
+        unit=None if None in units else np.array(units),
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())

@@ -99,6 +99,11 @@ class KernelFunction(ABC):
         """Kernel between rows (..., m, p) and others (..., n, p), shape (..., G, m, n)."""
         return self.of_products(rows @ others.mT, rows, others)
 
+    def diagonal(self, rows: Tensor) -> Tensor:
+        """Kernel between each row (m, p) and itself, shape (G, m)."""
+        alone = rows.unsqueeze(-2)
+        return self.gram(alone, alone)[..., 0, 0].mT
+
     @abstractmethod
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """The kernel from inner products (..., m, n), which may be overwritten; (..., G, m, n)."""
