@@ -125,27 +125,25 @@ def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
     For many small operations of torch: sharing each of them among threads, as torch does, makes
     every one wait for the slowest core, and on a busy machine that takes most of the time.
     """
-    count = min(workers(), n_items)
-    if count <= 1:
+    if min(workers(), n_items) <= 1:
         return [work(slice(0, n_items))]
-    bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
-    with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
-        return list(pool.map(work, map(slice, bounds[:-1], bounds[1:])))
+    return one_core_each(work, n_items)
 
 
-def one_core_each(work: Callable[[int], None], n_items: int) -> None:
-    """Do ``work(item)`` for every item, as many at once as torch may use, each on one core.
+def one_core_each(work: Callable[[slice], T], n_items: int) -> list[T]:
+    """As `in_threads`, and a single item on one core as well.
 
-    The last bits of a matrix product depend on its shape and on the threads that share it. What an
-    item's own products leave is the same whatever stands beside it, and on any number of cores.
+    The last bits of a matrix product depend on its shape and on the threads that share it. What
+    products of an item's own leave is then the same whatever stands beside it, and on any number
+    of cores.
     """
-    if workers() == 1:
-        for item in range(n_items):
-            work(item)
-        return
     count = min(workers(), n_items)
+    bounds = np.linspace(0, n_items, count + 1).astype(int).tolist()
+    parts = list(map(slice, bounds[:-1], bounds[1:]))
+    if workers() == 1:
+        return [work(part) for part in parts]
     with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
-        list(pool.map(work, range(n_items)))
+        return list(pool.map(work, parts))
 
 
 def one_openmp_thread() -> None:

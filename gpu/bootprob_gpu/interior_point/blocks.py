@@ -136,9 +136,10 @@ def _intercept_and_scores(
     b, R, _ = w.shape
     intercept, scores = w.new_empty(b, R), w.new_empty(b, R, len(X1))
 
-    def work(k: int) -> None:
-        intercept[k] = w[k, :, -1] - coef[k].clone() @ center
-        scores[k] = w[k].clone() @ X1.T
+    def work(part: slice) -> None:
+        for k in range(b)[part]:
+            intercept[k] = w[k, :, -1] - coef[k].clone() @ center
+            scores[k] = w[k].clone() @ X1.T
 
     one_core_each(work, b)
     return intercept, scores

@@ -158,9 +158,10 @@ def _gram_on_cores(rows: Tensor, kernel: KernelFunction) -> Tensor:
     n = len(rows)
     gram = rows.new_empty(kernel.n_values, n, n)
 
-    def work(k: int) -> None:
-        part = slice(k * _GRAM_ROWS, (k + 1) * _GRAM_ROWS)
-        gram[:, part] = kernel.gram(rows[part].clone(), rows)
+    def work(blocks: slice) -> None:
+        for first in range(0, n, _GRAM_ROWS)[blocks]:
+            part = slice(first, first + _GRAM_ROWS)
+            gram[:, part] = kernel.gram(rows[part].clone(), rows)
 
     one_core_each(work, ceil(n / _GRAM_ROWS))
     return gram
@@ -193,7 +194,11 @@ def _linear_intercept_and_scores(
     moved = torch.empty_like(intercept)
     found = torch.empty_like(dual_coef) if scores is None else scores
 
-    def work(k: int) -> None:
+    def work(part: slice) -> None:
+        for k in range(len(dual_coef))[part]:
+            of_replicate(k)
+
+    def of_replicate(k: int) -> None:
         own = dual_coef[k, 0].clone()  # bits depend on where within a cache line an array begins
         divisor = scale[k if len(scale) > 1 else 0]  # its square may be too small for a number
         moved[k, 0] = intercept[k, 0] - own @ (rows @ (center / divisor).div_(divisor))
