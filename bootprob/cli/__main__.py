@@ -221,3 +221,7 @@ app.add_typer(dea_app)
 def main() -> None:
     """Run the command line and leave with its exit code."""
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -35,6 +35,7 @@ class Kernel(StrEnum):
 
     linear = "linear"
     rbf = "rbf"
+    poly = "poly"
 
 
 class FeatureMap(StrEnum):
@@ -84,7 +85,7 @@ class FittingOptions:
 
     kernel: Annotated[
         Kernel | None,
-        typer.Option(help="Straight (linear, the default) or curved (rbf) boundaries."),
+        typer.Option(help="Straight (linear, the default) or curved (rbf, poly) boundaries."),
     ] = field(default=None, metadata=_of_fit("kernel"))
     n_bootstraps: Annotated[
         int | None,
@@ -99,9 +100,22 @@ class FittingOptions:
         typer.Option(
             metavar="GAMMA",
             help="Width of the rbf kernel: scale (the default), median, a number, several numbers "
-            "with commas, or grid for eleven around median.",
+            "with commas, or grid for eleven around median. Of poly: scale or numbers.",
         ),
     ] = field(default=None, metadata=_of_fit("gamma"))
+    degree: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of the poly kernel. Default: 3."),
+    ] = field(default=None, metadata=_of_fit("degree"))
+    coef0: Annotated[
+        float | None,
+        typer.Option(
+            "--coef0",
+            min=0,
+            metavar="NUMBER",
+            help="Of the poly kernel: above 0, lower degrees count too. Default: 0.",
+        ),
+    ] = field(default=None, metadata=_of_fit("coef0"))
     feature_map: Annotated[
         FeatureMap | None,
         typer.Option(
