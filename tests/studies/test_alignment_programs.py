@@ -8,7 +8,7 @@ import pytest
 from bootprob import DataError
 from bootprob.selection import KernelAlignmentSelector
 from bootprob.selection.alignment.alignment import AlignmentPairs, NormalisedPairs
-from bootprob.selection.alignment.programs import (
+from docs.studies.alignment.programs import (
     nonlinear_objective,
     solve_full,
     solve_nonlinear,
