@@ -257,19 +257,20 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     def _of(self, *kinds: Kind) -> list[str]:
         return [name for name, kind in self.kinds_.items() if kind in kinds]
 
-    def plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def plain(self, X: pd.DataFrame) -> pd.DataFrame:
         """The columns in use in canonical form: float64, or text as object, NaN where missing.
 
         What is wrong with them is refused as by `transform`.
         """
-        self._check_has_columns(frame)
+        check_is_fitted(self)
+        self._check_has_columns(X)
         plain: dict[str, np.ndarray] = {}
         for name, kind in self.kinds_.items():
             if kind == "number":
-                plain[name] = as_numbers(frame[name], name)
+                plain[name] = as_numbers(X[name], name)
             else:
-                column_kind(frame[name], name)  # refuses dates and nested values
-                plain[name] = as_levels(frame[name], kind)
+                column_kind(X[name], name)  # refuses dates and nested values
+                plain[name] = as_levels(X[name], kind)
         return pd.DataFrame(
             {name: pd.Series(values, dtype=values.dtype) for name, values in plain.items()}
         )
