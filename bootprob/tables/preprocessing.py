@@ -108,7 +108,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 self.notes_.append(f"Column {name!r} is left out: {reason}.")
         if not self.kinds_:
             raise DataError("No usable column is left. " + " ".join(self.notes_))
-        plain = self.plain(frame)
+        plain = self._plain(frame)
         fills: dict[str, float | str] = {}
         levels = {}
         for name, kind in self.kinds_.items():
@@ -263,6 +263,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         What is wrong with them is refused as by `transform`.
         """
         check_is_fitted(self)
+        return self._plain(X)
+
+    def _plain(self, X: pd.DataFrame) -> pd.DataFrame:
         self._check_has_columns(X)
         plain: dict[str, np.ndarray] = {}
         for name, kind in self.kinds_.items():

@@ -357,7 +357,7 @@ def test_dict_class_weights_act_as_row_weights(data):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "poly"}, "kernel"),
+        ({"kernel": "cosine"}, "kernel"),
         ({"C": -1.0}, "'C' parameter"),
         ({"C": [1.0, 0.0]}, "positive"),
         ({"C": []}, "positive"),
