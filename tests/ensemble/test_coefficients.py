@@ -147,7 +147,7 @@ def test_files_keep_the_names_they_had(path, tmp_path):
         name: defaults[name] for name in younger
     }
     assert content == golden
-    assert list(arrays) == list(golden_arrays)
+    assert arrays.keys() == golden_arrays.keys()
     for name, array in arrays.items():
         assert array.dtype == golden_arrays[name].dtype
         np.testing.assert_array_equal(array, golden_arrays[name])

@@ -11,8 +11,17 @@ from bootprob import BootstrapSVC
 from bootprob.ensemble.uncertainty import kernel_posterior_fit
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.intervals import of_mixture
+from bootprob_gpu.kernels.rbf import Rbf
 
 CPU = torch.device("cpu")
+
+
+def rbf(gammas):
+    """The kernel of a grid of γ."""
+    return Rbf(torch.tensor(np.asarray(gammas, dtype=float)))
+
+
+ANY = rbf([1.0])  # a posterior has its own γ
 
 
 def smooth(rng, n):
@@ -27,8 +36,8 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(rng):
     rows, new = rng.normal(size=(n, 2)), rng.normal(size=(3, 2))
     positive = np.array([True, False, True, True, False, True, False])
     weight = rng.uniform(0.5, 1.5, size=n)
-    posterior, left_out = fit_kernel_posterior(rows, positive, weight, gammas, CPU)
-    found, sign = posterior.moments(new, CPU), 2 * positive - 1
+    posterior, left_out = fit_kernel_posterior(rows, positive, weight, rbf(gammas), CPU)
+    found, sign = posterior.moments(new, ANY, CPU), 2 * positive - 1
     assert found.shape == (3, len(posterior.gamma), 2)
     assert left_out.shape == (n, len(posterior.gamma), 2)
     every, evidence = np.vstack([rows, new]), []
@@ -56,7 +65,7 @@ def _moments(values, weight):
 def test_many_rows_in_blocks_are_few_rows_at_once(rng, monkeypatch):
     """What narrows γ and σ down, or is made again, changes nothing that can be seen."""
     rows, positive = smooth(rng, 700)
-    known = rows, positive, np.ones(700), np.array([0.1, 0.5]), CPU
+    known = rows, positive, np.ones(700), rbf([0.1, 0.5]), CPU
     plain, left_out = fit_kernel_posterior(*known)
     monkeypatch.setattr(kernel_posterior_fit, "_HELD", 0)
     streamed, again = fit_kernel_posterior(*known)
@@ -66,17 +75,21 @@ def test_many_rows_in_blocks_are_few_rows_at_once(rng, monkeypatch):
     narrowed, _ = fit_kernel_posterior(*known)
     new = rng.normal(size=(50, 2))
     wide, narrow = (
-        of_mixture(each.moments(new, CPU), each.weight, 0.95) for each in (narrowed, plain)
+        of_mixture(each.moments(new, ANY, CPU), each.weight, 0.95) for each in (narrowed, plain)
     )
     assert np.abs(expit(wide) - expit(narrow)).mean() < 0.02
 
 
 def test_far_from_all_rows_only_the_prior_is_left(rng):
     rows, positive = smooth(rng, 100)
-    posterior, _ = fit_kernel_posterior(rows, positive, np.ones(100), np.array([1.0]), CPU)
-    [far] = posterior.moments(np.full((1, 2), 1e3), CPU)
+    posterior, _ = fit_kernel_posterior(rows, positive, np.ones(100), rbf([1.0]), CPU)
+    [far] = posterior.moments(np.full((1, 2), 1e3), ANY, CPU)
     assert (far[:, 1] >= np.sqrt(posterior.prior_variance)).all()
-    assert posterior.moments(np.empty((0, 2)), CPU).shape == (0, len(posterior.gamma), 2)
+    assert posterior.moments(np.empty((0, 2)), ANY, CPU).shape == (
+        0,
+        len(posterior.gamma),
+        2,
+    )
 
 
 @pytest.mark.parametrize("case", ["duplicated", "constant", "separable", "two rows a class"])
@@ -90,11 +103,11 @@ def test_ugly_rows(rng, case):
         rows = np.ones_like(rows)
     elif case == "separable":
         positive = rows[:, 0] > 0
-    gammas = np.array([0.0, 1e-6, 1.0, 1e6])
-    posterior, left_out = fit_kernel_posterior(rows, positive, np.ones(len(rows)), gammas, CPU)
+    kernel = rbf([0.0, 1e-6, 1.0, 1e6])
+    posterior, left_out = fit_kernel_posterior(rows, positive, np.ones(len(rows)), kernel, CPU)
     assert np.isfinite(left_out).all()
     assert (left_out[..., 1] > 0).all()
-    bounds = of_mixture(posterior.moments(rows, CPU), posterior.weight, 0.95)
+    bounds = of_mixture(posterior.moments(rows, ANY, CPU), posterior.weight, 0.95)
     assert np.isfinite(bounds).all()
     assert (bounds[:, 0] < bounds[:, 1]).all()
 
@@ -140,11 +153,11 @@ def test_rbf_intervals_are_those_of_the_posterior_and_hold_the_probability(rng, 
         (X - model.center_) / (model.scale_ if options.get("standardize", 1) else 1),
         positive,
         np.ones(80),
-        np.unique(model.gamma_),
+        rbf(np.unique(model.gamma_)),
         CPU,
     )
     seen = (new - model.center_) / (model.scale_ if options.get("standardize", 1) else 1)
-    bounds = of_mixture(posterior.moments(seen, CPU), posterior.weight, 0.9)
+    bounds = of_mixture(posterior.moments(seen, ANY, CPU), posterior.weight, 0.9)
     below, above = expit(bounds).T
     np.testing.assert_allclose(lower, np.minimum(below, probability), atol=1e-6)
     np.testing.assert_allclose(upper, np.maximum(above, probability), atol=1e-6)
