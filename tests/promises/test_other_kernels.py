@@ -6,7 +6,12 @@ from scipy.special import expit
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from bootprob import BootstrapSVC
+from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob_gpu import Status
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::bootprob.LackOfFitWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVELS = 60, 60, 100, (0.9, 0.95)
 C = tuple(2.0**k for k in (-5, -2, 1, 4))
 LEAST = {0.9: 0.86, 0.95: 0.92}
@@ -38,6 +43,7 @@ CASES = {
 def test_corrected_intervals_cover(case, n, record):
     truth, degree = CASES[case]
     covered, widths = ({level: [] for level in LEVELS} for _ in range(2))
+    unsolved, warned = 0, 0
     for trial in range(TRIALS):
         generator = np.random.default_rng([2026, n, trial])
         X, new = generator.normal(size=(n, 3)), generator.normal(size=(NEW_ROWS, 3))
@@ -50,6 +56,8 @@ def test_corrected_intervals_cover(case, n, record):
             model.set_params(kernel="poly", degree=degree, coef0=1.0).fit(X, y)
             new_rows = new
         p = expit(truth(new))
+        unsolved += int((model.certificates_["status"] != Status.CONVERGED).sum())
+        warned += model.lack_of_fit_["p_value"] < SIGNIFICANT
         for level in LEVELS:
             lower, upper = model.proba_interval(new_rows, level)[:, 1].T
             covered[level].append(((lower <= p) & (p <= upper)).mean())
@@ -59,6 +67,8 @@ def test_corrected_intervals_cover(case, n, record):
         "n": n,
         "training sets": TRIALS,
         "bootstrap samples": BOOTSTRAPS,
+        "models not solved to 1e-6": unsolved,
+        "fits that lack of fit is found of": warned,
         "coverage": {level: round(float(np.mean(covered[level])), 4) for level in LEVELS},
         "standard error": {
             level: round(float(np.std(covered[level]) / TRIALS**0.5), 4) for level in LEVELS
