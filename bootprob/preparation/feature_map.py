@@ -191,8 +191,10 @@ def _kernel(rows: Floats, others: Floats, gamma: float) -> Floats:
     return rbf_kernel(rows, others, gamma=gamma)
 
 
-def check_exact_rows(n: int, n_gamma: int, device: torch.device, memory_limit: int | None) -> None:
-    """Refuse to train RBF models on the kernel itself where its matrices would be too large.
+def check_exact_rows(
+    n: int, n_gamma: int, device: torch.device, memory_limit: int | None, kernel: str = "rbf"
+) -> None:
+    """Refuse to train models on the kernel itself where its matrices would be too large.
 
     Up to 20,000 rows nothing is checked. Beyond, a `memory_limit` must have been given that the
     n × n matrices of one bootstrap sample fit into: one of distances and one for each γ.
@@ -207,6 +209,8 @@ def check_exact_rows(n: int, n_gamma: int, device: torch.device, memory_limit: i
         Where the matrices would lie.
     memory_limit : int or None
         The user's limit in bytes.
+    kernel : str, default "rbf"
+        Its name.
 
     Raises
     ------
@@ -216,20 +220,23 @@ def check_exact_rows(n: int, n_gamma: int, device: torch.device, memory_limit: i
     if n <= EXACT_ROWS:
         return
     needed = 8 * n**2 * (1 + n_gamma)
+    instead = "feature_map='nystroem'"
+    if kernel != "rbf":
+        instead = f"kernel='rbf' and {instead}"
     if memory_limit is None:
         raise DataError(
-            f"kernel='rbf' on {n:,} rows takes at least {needed / 1e9:.0f} GB for the kernel "
+            f"kernel={kernel!r} on {n:,} rows takes at least {needed / 1e9:.0f} GB for the kernel "
             f"matrices of one bootstrap sample; beyond {EXACT_ROWS:,} rows that is not begun "
-            "unasked. Give feature_map='nystroem', which needs no such matrices; or, to train on "
+            f"unasked. Give {instead}, which needs no such matrices; or, to train on "
             f"the kernel itself all the same, a memory_limit of {needed} bytes or more."
         )
     available = free_bytes(device, memory_limit)
     if needed > available:
         raise DataError(
-            f"kernel='rbf' on {n:,} rows takes at least {needed / 1e9:.0f} GB for the kernel "
+            f"kernel={kernel!r} on {n:,} rows takes at least {needed / 1e9:.0f} GB for the kernel "
             f"matrices of one bootstrap sample, and {available / 1e9:.0f} GB may be used (half of "
-            f"what is free on {device}, and no more than memory_limit). Give "
-            "feature_map='nystroem', which needs no such matrices."
+            f"what is free on {device}, and no more than memory_limit). Give {instead}, which "
+            "needs no such matrices."
         )
 
 

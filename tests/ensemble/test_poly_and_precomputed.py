@@ -225,3 +225,10 @@ def test_distances_in_feature_space_are_those_between_rows(circle):
     weight = np.ones(90)
     found = lack_of_fit(X @ X.T, y == 1, p, weight, precomputed=True)
     assert found == pytest.approx(lack_of_fit(X, y == 1, p, weight))
+
+
+def test_too_many_rows_are_told_of_the_map_that_there_is():
+    X = np.zeros((20_001, 1))
+    X[::2] = 1
+    with pytest.raises(DataError, match=r"kernel='poly' on 20,001 rows.*kernel='rbf' and feature_"):
+        BootstrapSVC(kernel="poly", **FEW).fit(X, X[:, 0] > 0)

@@ -195,13 +195,11 @@ def _kernel(
     """The kernel, whose γ may follow the rows; checks that it can be trained."""
     known = KERNELS[spec.kernel].parameters
     if spec.feature_map is not None and spec.kernel != "rbf":
+        linear = spec.kernel == "linear"
+        why = "the linear kernel needs none" if linear else "it approximates RBF kernels"
         raise DataError(
-            f"feature_map is {spec.feature_map!r}, but "
-            + (
-                "the linear kernel needs none; give kernel='rbf' or leave feature_map out."
-                if spec.kernel == "linear"
-                else f"it approximates RBF kernels; kernel is {spec.kernel!r}. Leave it out."
-            )
+            f"feature_map is {spec.feature_map!r}, but {why}; give kernel='rbf' or leave "
+            "feature_map out."
         )
     parameters = {"degree": spec.degree, "coef0": spec.coef0}
     given: dict[str, Any] = {name: parameters[name] for name in known if name in parameters}
@@ -216,7 +214,8 @@ def _kernel(
     if spec.feature_map is not None:
         _check_one(given["gamma"])
     elif not KERNELS[spec.kernel].is_linear:
-        check_exact_rows(len(X), len(given.get("gamma", [1])), device, spec.memory_limit)
+        n_gamma = len(given.get("gamma", [1]))
+        check_exact_rows(len(X), n_gamma, device, spec.memory_limit, spec.kernel)
     return kernel_function(spec.kernel, **given)
 
 
