@@ -155,12 +155,24 @@ def _dea(results: Path) -> str:
     return markdown(["inputs, outputs", *header], rows)
 
 
+def _other_kernels(results: Path) -> str:
+    rows = []
+    for case in sorted(_cases(results, "other_kernels_*"), key=lambda case: case["n"]):
+        shares = (
+            f"{100 * case['coverage'][level]:.1f} % ± {100 * case['standard error'][level]:.1f}"
+            for level in ("0.9", "0.95")
+        )
+        rows.append([case["truth and kernel"], str(case["n"]), *shares])
+    return markdown(["true logit, kernel", "rows", "of 90 %", "of 95 %"], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
     "control.md": _control,
     "metric_intervals.md": _metric_intervals,
     "dea.md": _dea,
+    "guide.md": _other_kernels,
 }
 """File name of the document to what makes its table from the results."""
 
