@@ -232,3 +232,34 @@ def test_too_many_rows_are_told_of_the_map_that_there_is():
     X[::2] = 1
     with pytest.raises(DataError, match=r"kernel='poly' on 20,001 rows.*kernel='rbf' and feature_"):
         BootstrapSVC(kernel="poly", **FEW).fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("parameters", [{"degree": 3}, {"degree": 2, "coef0": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "case", ["constant", "one column", "copies", "separable", "wide", "scales"]
+)
+def test_ugly_rows_have_probabilities_and_intervals(rng, case, parameters):
+    y = np.tile([0, 1], 20)
+    X = {
+        "constant": np.ones((40, 2)),
+        "one column": rng.normal(size=(40, 1)),
+        "copies": np.repeat(rng.normal(size=(10, 3)), 4, axis=0),
+        "separable": np.column_stack([5.0 * y, rng.normal(size=40)]),
+        "wide": rng.normal(size=(40, 200)),
+        "scales": rng.normal(size=(40, 2)) * [1e6, 1e-6],
+    }[case]
+    settings = {"n_bootstraps": 10, "random_state": 0, "C": [0.1, 1e4]}
+    model = BootstrapSVC(kernel="poly", **parameters, **settings).fit(X, y)
+    p, bounds = model.predict_proba(X[:4]), model.proba_interval(X[:4])
+    assert (bounds[..., 0] <= p).all()
+    assert (p <= bounds[..., 1]).all()
+    assert ((bounds >= 0) & (bounds <= 1)).all()
+
+
+@pytest.mark.parametrize("K", [np.zeros((40, 40)), np.ones((40, 40)), 1e-12 * np.eye(40)])
+def test_kernels_that_tell_nothing_have_probabilities_and_intervals(K):
+    model = BootstrapSVC(kernel="precomputed", **FEW).fit(K, np.tile([0, 1], 20))
+    p, bounds = model.predict_proba(K[:4]), model.proba_interval(K[:4])
+    assert (bounds[..., 0] <= p).all()
+    assert (p <= bounds[..., 1]).all()

@@ -130,10 +130,10 @@ class _Landmarks:
         return landmark_values(kernel, rows, self.rows, self.which)[0]
 
     def unit(self, kernel: KernelFunction) -> float | None:
-        """Mean of the diagonal over all rows; None where it is 1 everywhere."""
+        """Mean of the diagonal over all rows, if it is not 0; None where it is 1 everywhere."""
         if kernel.has_unit_diagonal:
             return None
-        return float(kernel.diagonal(self.every.rows).mean())
+        return float(kernel.diagonal(self.every.rows).mean()) or 1.0
 
 
 class _Columns:
@@ -154,7 +154,7 @@ class _Columns:
         values, vectors = torch.linalg.eigh(self._values(landmarks.rows))
         kept = values > _RANK * values[-1]
         basis = vectors[:, kept] / values[kept].sqrt()
-        self.basis = torch.block_diag(torch.ones_like(basis[:1, :1]), basis)
+        self.basis = torch.block_diag(basis.new_ones(1, 1), basis)
         self._held: list[tuple[slice, Tensor]] | None = None
         if len(data.rows) * self.basis.shape[1] <= _HELD:
             self._held = list(self._made())
