@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as to_bytes
+from sklearn.base import clone
 
 from bootprob import BootstrapSVC
 from bootprob.exceptions import ModelFileError
@@ -92,12 +93,17 @@ def seed_models() -> dict[str, BootstrapSVC | TableModel]:
         **{name: {"calibration": name} for name in ("sigmoid-votes", "sigmoid-both", "isotonic")},
         **{name: {"calibration": name} for name in ("beta", "venn-abers")},
         "percentiles": {"interval": "percentile"},
+        "poly": {"kernel": "poly", "gamma": [0.1, 0.5], "degree": 2, "coef0": 1.0},
     }
     found: dict[str, BootstrapSVC | TableModel] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few rows and columns of a map
         for name, params in settings.items():
             found[name] = BootstrapSVC(**quick | params).fit(X, y)
+        values = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
+        given = BootstrapSVC(kernel="precomputed", **quick)
+        found["precomputed"] = clone(given).fit(values, y)
+        found["three classes, precomputed"] = clone(given).fit(values, three)
         found["wide"] = BootstrapSVC(**quick).fit(rng.normal(size=(12, 15)), y[:12])
         found["three classes"] = BootstrapSVC(**quick).fit(X, three)
         found["three classes, rbf"] = BootstrapSVC(**quick | rbf).fit(X, three)
