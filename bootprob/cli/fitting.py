@@ -181,10 +181,10 @@ class FittingOptions:
         Raises
         ------
         typer.BadParameter
-            `gamma` cannot be understood or is given for the linear kernel, `feature_map` is given
-            for the linear kernel or several `gamma`, `n_components` without `feature_map`,
-            `calibration` contradicts `paper`, options of control lack what they belong to, `jobs`
-            is 0, or there is no such `device`.
+            `gamma` cannot be understood, the kernel has no such option, `feature_map` is given for
+            several `gamma`, `n_components` without `feature_map`, `calibration` contradicts
+            `paper`, options of control lack what they belong to, `jobs` is 0, or there is no such
+            `device`.
         """
         steering = self._steering()
         params = {
@@ -213,17 +213,7 @@ class FittingOptions:
         """Parameters of control, once no option contradicts another."""
         if self.jobs == 0:
             raise typer.BadParameter("--jobs 0 would train nothing; give 1 or more, or -1 for all.")
-        gamma, is_rbf = self.gamma, self.kernel is Kernel.rbf
-        if gamma is not None and not is_rbf:
-            raise typer.BadParameter("--gamma needs --kernel rbf; the linear kernel has no width.")
-        if self.feature_map is not None and not is_rbf:
-            raise typer.BadParameter(
-                "--feature-map needs --kernel rbf, which is what it approximates."
-            )
-        if self.feature_map is not None and gamma is not None and (gamma == "grid" or "," in gamma):
-            raise typer.BadParameter("--feature-map takes one --gamma, not a grid.")
-        if self.n_components is not None and self.feature_map is None:
-            raise typer.BadParameter("--n-components needs --feature-map.")
+        self._check_kernel()
         if self.paper and self.calibration not in (None, "none"):
             raise typer.BadParameter(
                 f"--paper and --calibration {self.calibration} contradict each other: the thesis "
@@ -238,6 +228,29 @@ class FittingOptions:
                 "threshold on it need keep a rate; use sigmoid, or none to control votes."
             )
         return steering
+
+    def _check_kernel(self) -> None:
+        """Refuse options that the kernel does not have."""
+        gamma, kernel = self.gamma, self.kernel or Kernel.linear
+        if gamma is not None and kernel is Kernel.linear:
+            raise typer.BadParameter(
+                "--gamma needs --kernel rbf or poly; the linear kernel has no width."
+            )
+        if gamma in ("median", "grid") and kernel is Kernel.poly:
+            raise typer.BadParameter(
+                f"--gamma {gamma} goes by distances, as --kernel rbf does; give scale or numbers."
+            )
+        for option, given in (("--degree", self.degree), ("--coef0", self.coef0)):
+            if given is not None and kernel is not Kernel.poly:
+                raise typer.BadParameter(f"{option} needs --kernel poly.")
+        if self.feature_map is not None and kernel is not Kernel.rbf:
+            raise typer.BadParameter(
+                "--feature-map needs --kernel rbf, which is what it approximates."
+            )
+        if self.feature_map is not None and gamma is not None and (gamma == "grid" or "," in gamma):
+            raise typer.BadParameter("--feature-map takes one --gamma, not a grid.")
+        if self.n_components is not None and self.feature_map is None:
+            raise typer.BadParameter("--n-components needs --feature-map.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,6 @@ from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import (
     METHODS,
     OF_PROBABILITIES,
-    check_method,
 )
 from bootprob.ensemble.weighting import accuracy_weights
 from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
@@ -46,7 +45,7 @@ from bootprob.runtime.device_rows import (
     take_rows,
 )
 from bootprob_gpu import Kernel
-from bootprob_gpu.kernels.named import KERNELS
+from bootprob_gpu.kernels.named import KERNELS, spoken_name
 
 __all__ = ["BootstrapSVC"]
 
@@ -521,7 +520,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             If out-of-bag residuals show that the truth is out of the kernel's reach.
         """
         ensemble = ensemble_of(self)
-        method = self._checked_method(method)
+        method = ensemble.checked_method(method)
         found = ensemble.proba_interval(checked_rows(self, X), level, method, clip=clip)
         self._warn_of_doubts(method)
         return found
@@ -555,7 +554,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
         """
         ensemble = ensemble_of(self)
-        method = self._checked_method(method)
+        method = ensemble.checked_method(method)
         rows = checked_rows(self, X)
         found = ensemble.summarize(rows, level, method, score_interval=score_interval)
         self._warn_of_doubts(method)
@@ -713,7 +712,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Raises
         ------
         AttributeError
-            With the RBF kernel, a feature map or several classes.
+            With another kernel than the linear one, a feature map or several classes.
         """
         return self._hyperplane("coef_")[0][None]
 
@@ -728,10 +727,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
 
-    def _checked_method(self, method: str | None) -> str:
-        method = self.interval if method is None else method
-        return check_method(method, calibrated=self.calibration is not None)
-
     def _warn_of_doubts(self, method: str) -> None:
         if method in METHODS and METHODS[method].of_confidence:
             warn_of_lack_of_fit(self.lack_of_fit_)
@@ -745,10 +740,9 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
                 f"no {attribute}; those of pair_ensembles_ have one each."
             )
         if not state.kernel.is_linear:
-            called = {"rbf": "the RBF", "poly": "the polynomial"}.get(state.kernel.name, "a given")
             raise AttributeError(
-                f"Scores of {called} kernel are not linear in the columns, so there is no "
-                f"{attribute}; permutation_importance needs none."
+                f"Scores of the {spoken_name(state.kernel.name)} kernel are not linear in the "
+                f"columns, so there is no {attribute}; permutation_importance needs none."
             )
         return mean_hyperplane(state)
 

@@ -153,10 +153,10 @@ class Scores:
     @property
     def _farthest(self) -> float:
         """Standard deviations beyond which the kernel, or sums of it, would overflow."""
-        degree = (self.state.kernel_ or {}).get("degree")
-        if degree is None:
+        power = self.state.kernel.power
+        if power == 1:
             return LARGEST
-        return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / degree)
+        return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / power)
 
     @cached_property
     def _map(self) -> FeatureMap | None:

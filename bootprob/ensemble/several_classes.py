@@ -61,12 +61,11 @@ class PairEnsemble(Protocol):
     """The binary ensemble of a pair of classes; `TwoClasses` is one."""
 
     @property
-    def interval(self) -> str:
-        """Default method of its intervals."""
-
-    @property
     def n_replicates(self) -> int:
         """Bootstrap samples, B."""
+
+    def checked_method(self, method: str | None) -> str:
+        """The method of intervals asked for, or the default; a DataError for one it has not."""
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of both classes, shape (m, 2)."""
@@ -250,18 +249,22 @@ class SeveralClasses(Generic[P]):
         bounds of levels near by can cross: on iris and wine in 1 % of the cases with "corrected",
         by up to .006. Only intervals that are refused here could be clipped.
         """
-        level = check_level(level)
-        method = self.ensembles[0].interval if method is None else method
-        if method in _NOT_COUPLED:
-            raise DataError(
-                f"method={method!r} says nothing of how the errors of several pairs of classes go "
-                "together; give 'corrected' or 'normal'."
-            )
+        level, method = check_level(level), self.checked_method(method)
         bounds = np.empty((len(X), len(self.classes), 2))
         per_row = len(self.ensembles) * self.ensembles[0].n_replicates
         for rows in row_blocks(len(X), per_row, _AT_ONCE):
             bounds[rows] = self._intervals(X[rows], level, method)
         return bounds
+
+    def checked_method(self, method: str | None) -> str:
+        """The method of intervals asked for, or the default; a DataError for one without sense."""
+        method = self.ensembles[0].checked_method(method)
+        if method in _NOT_COUPLED:
+            raise DataError(
+                f"method={method!r} says nothing of how the errors of several pairs of classes go "
+                "together; give 'corrected' or 'normal'."
+            )
+        return method
 
     def summarize(
         self, X: Any, level: float, method: str, *, score_interval: bool

@@ -134,8 +134,7 @@ def described(kernel: KernelFunction) -> dict[str, Any] | None:
     """What `kernel_` says of a kernel."""
     if kernel.name in ("linear", "rbf"):
         return None
-    own = {name: getattr(kernel, name) for name in kernel.parameters if name != "gamma"}
-    return {"kernel": kernel.name, **own}
+    return {"kernel": kernel.name, **kernel.others}
 
 
 class State:

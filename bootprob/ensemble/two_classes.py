@@ -60,11 +60,6 @@ class TwoClasses:
         )
 
     @property
-    def interval(self) -> str:
-        """Default method of intervals."""
-        return self.spec.interval
-
-    @property
     def n_replicates(self) -> int:
         """Number of bootstrap samples, B."""
         return self.state.n_replicates
@@ -159,8 +154,8 @@ class TwoClasses:
         return slope * (scores + state.score_threshold_) + intercept
 
     def checked_method(self, method: str | None) -> str:
-        """The method of intervals asked for, or the default; a DataError for an unknown one."""
-        method = self.interval if method is None else method
+        """The method of intervals asked for, or the default; a DataError for one it has not."""
+        method = self.spec.interval if method is None else method
         method = check_method(method, calibrated=self.spec.calibration is not None)
         state = self.state
         if method == "corrected" and not state.kernel.has_features and not state.kernel_posterior_:

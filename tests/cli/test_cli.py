@@ -25,6 +25,7 @@ from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
 PROGRAM = "from bootprob.cli.__main__ import main; main()"
+_TARGET = ["--target", "risk"]
 QUICK = ["--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
 
 
@@ -180,6 +181,14 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     assert "Only binary classification is supported" in " ".join(result.stderr.split())
 
 
+def test_options_of_a_polynomial_kernel_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
+    result = _run(*given, "--kernel", "poly", "--gamma", "0.1,1", "--degree", 2, "--coef0", 0.5)
+    assert result.exit_code == 0, result.output
+    svc = load(tmp_path / "m.model").svc
+    assert (svc.kernel, svc.gamma, svc.degree, svc.coef0) == ("poly", [0.1, 1.0], 2, 0.5)
+
+
 def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
     given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
     result = _run(*given, "--kernel", "rbf", "--gamma", "0.1,1", "--calibration", "none")
@@ -305,6 +314,7 @@ def test_demo(tmp_path: Path) -> None:
     assert "MB of memory" in result.stdout
     numbers = json.loads((tmp_path / "demo/report.json").read_text(encoding="utf-8"))
     assert numbers["data"]["positive_class"] == "malignant"
+    assert [model["label"] for model in numbers["models"]] == ["linear", "rbf"]
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "report.json"}
 
 
@@ -383,6 +393,18 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
             "should be greater",
         ),
         (["fit", "loans.csv", "--target", "risk", "--gamma", "1", "-o", "m"], "needs --kernel rbf"),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--degree", "2", "-o", "m"],
+            "needs --kernel poly",
+        ),
+        (
+            ["fit", "loans.csv", "--target", "risk", "--kernel", "rbf", "--coef0", "1", "-o", "m"],
+            "--coef0 needs --kernel poly.",
+        ),
+        (
+            ["fit", "loans.csv", *_TARGET, "--kernel", "poly", "--gamma", "grid", "-o", "m"],
+            "--gamma grid goes by distances",
+        ),
         *(
             (
                 ["fit", "loans.csv", "--target", "risk", "-o", "m", "--paper", "--calibration", x],

@@ -74,6 +74,8 @@ def test_a_precomputed_polynomial_is_the_polynomial(circle):
     with pytest.raises(DataError, match=r"needs k\(x, x\) of new rows.*sqrt"):
         given.proba_interval(values)
     with pytest.raises(DataError, match=r"needs k\(x, x\) of new rows"):
+        given.summarize(values)
+    with pytest.raises(DataError, match=r"needs k\(x, x\) of new rows"):
         given.oob_proba_interval()
 
 

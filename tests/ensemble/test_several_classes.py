@@ -40,7 +40,10 @@ class LogisticPair:
         steps = np.linalg.solve(information, ((weights * (t - p)) @ Z).T).T
         self.theta, self.thetas = theta, theta + steps - steps.mean(axis=0)
         self.n_replicates = len(counts)
-        self.covariance, self.interval = np.linalg.inv(information), "normal"
+        self.covariance = np.linalg.inv(information)
+
+    def checked_method(self, method: str | None) -> str:
+        return method or "normal"
 
     @staticmethod
     def _design(X: np.ndarray) -> np.ndarray:

@@ -248,6 +248,5 @@ def _checksum(*parts: str | NDArray[Any]) -> str:
 def _kernel(problem: Problem) -> str:
     """Name and parameters of a kernel."""
     kernel = problem.kernel_function
-    others = [getattr(kernel, name) for name in kernel.parameters if name != "gamma"]
     gamma = None if problem.gamma is None else problem.gamma.tolist()
-    return " ".join(map(str, (kernel.name, gamma, *others)))
+    return " ".join(map(str, (kernel.name, gamma, *kernel.others.values())))

@@ -201,8 +201,7 @@ def _kernel(
             f"feature_map is {spec.feature_map!r}, but {why}; give kernel='rbf' or leave "
             "feature_map out."
         )
-    parameters = {"degree": spec.degree, "coef0": spec.coef0}
-    given: dict[str, Any] = {name: parameters[name] for name in known if name in parameters}
+    given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:
         if spec.kernel != "rbf" and isinstance(spec.gamma, str) and spec.gamma != "scale":
             raise DataError(

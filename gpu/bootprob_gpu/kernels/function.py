@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -59,6 +59,16 @@ class KernelFunction(ABC):
     has_features: ClassVar[bool] = True
     has_terms: ClassVar[bool] = False
     slope_needs_products: ClassVar[bool] = False
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """Parameters besides γ, by name."""
+        return {name: getattr(self, name) for name in self.parameters if name != "gamma"}
+
+    @property
+    def power(self) -> int:
+        """The power of squared columns that values may grow with; 1 by default."""
+        return 1
 
     @property
     def n_values(self) -> int:

@@ -14,7 +14,7 @@ from bootprob_gpu.kernels.polynomial import Polynomial
 from bootprob_gpu.kernels.precomputed import Precomputed
 from bootprob_gpu.kernels.rbf import Rbf
 
-__all__ = ["KERNELS", "Kernel", "kernel_function"]
+__all__ = ["KERNELS", "Kernel", "kernel_function", "spoken_name"]
 
 Kernel = Literal["linear", "rbf", "poly", "precomputed"]
 
@@ -22,6 +22,11 @@ KERNELS: dict[str, type[KernelFunction]] = {
     each.name: each for each in (Linear, Rbf, Polynomial, Precomputed)
 }
 _CALLED = {"rbf": "RBF", "poly": "polynomial"}
+
+
+def spoken_name(kernel: str) -> str:
+    """What a kernel is called in a sentence."""
+    return _CALLED.get(kernel, kernel)
 
 
 def kernel_function(
@@ -53,7 +58,7 @@ def kernel_function(
         *most, last = (repr(name) for name in KERNELS)
         raise InputError(f"kernel is {kernel!r}; give {', '.join(most)} or {last}.")
     cls = KERNELS[kernel]
-    called = _CALLED.get(kernel, kernel)
+    called = spoken_name(kernel)
     for name in given:
         if name not in cls.parameters:
             raise InputError(

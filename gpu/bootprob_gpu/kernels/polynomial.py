@@ -48,6 +48,11 @@ class Polynomial(KernelFunction):
                 "semidefinite with less."
             )
 
+    @property
+    def power(self) -> int:
+        """The degree."""
+        return self.degree
+
     def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
         """Refuse values that overflow when they are summed."""
         largest = self._largest(X, scale)
