@@ -183,6 +183,13 @@ def test_folds_take_rows_and_columns(circle):
         ({"kernel": "precomputed", "feature_map": "nystroem"}, "approximates RBF kernels"),
         ({"kernel": "precomputed"}, "must be the .n, n. matrix"),
         ({"kernel": "cosine"}, "'kernel' parameter"),
+        *(
+            (
+                {"kernel": kernel, "control": "constrained", "rates": {"tpr": 0.8}},
+                "is for linear and RBF kernels",
+            )
+            for kernel in ("poly", "precomputed")
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(circle, parameters, message):
