@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import repeat
+from typing import Self
 
-from bootprob.report.wording import count, number, percent
+from bootprob.report.wording import Writer
 
-__all__ = [
-    "Cell",
-    "FigureTable",
-    "between_cell",
-    "count_cell",
-    "number_cell",
-    "share_cell",
-    "signed_cell",
-]
+__all__ = ["Column", "FigureTable"]
+
+Cell = tuple[str, float | None]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What stands in a table: the text and, of a number, the number in full precision."""
+class Column:
+    """A column of a table.
 
-    text: str
-    value: float | None = None
+    Attributes
+    ----------
+    heading : str
+    texts : list of str
+        What its cells show.
+    values : list of float or None, optional
+        Of numbers, these in full precision.
+    """
+
+    heading: str
+    texts: list[str]
+    values: list[float | None] | None = None
+
+    @classmethod
+    def of(cls, heading: str, values: list[float | None], write: Writer, *digits: int) -> Self:
+        """Numbers, as one of `bootprob.report.wording` writes them."""
+        return cls(heading, write(values, *digits), values)
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """Each text with its number, None for a text that is none."""
+        return zip(self.texts, self.values or repeat(None), strict=False)
 
 
 @dataclass(frozen=True)
@@ -33,36 +50,14 @@ class FigureTable:
     ----------
     label : str
         What it holds, for screen readers.
-    columns : tuple of str
-        Headings; the first is that of the rows.
-    rows : tuple of tuple of Cell
+    columns : tuple of Column
+        All of one length; the first tells its rows apart.
     """
 
     label: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    columns: tuple[Column, ...]
 
-
-def share_cell(value: float, digits: int = 1) -> Cell:
-    """A share in per cent."""
-    return Cell(percent(value, digits), value)
-
-
-def count_cell(value: float) -> Cell:
-    """A number of things."""
-    return Cell(count(value), value)
-
-
-def number_cell(value: float) -> Cell:
-    """A parameter."""
-    return Cell(number(value), value)
-
-
-def signed_cell(value: float) -> Cell:
-    """A number with two decimals and its sign."""
-    return Cell(f"{value:.2f}".replace("-", "−"), value)
-
-
-def between_cell(edges: list[float], k: int) -> Cell:
-    """From an edge to the next, in per cent."""
-    return Cell(f"{percent(edges[k], 0)} to {percent(edges[k + 1], 0)}")
+    @property
+    def rows(self) -> Iterator[tuple[Cell, ...]]:
+        """The cells, row by row."""
+        return zip(*(column.cells for column in self.columns), strict=True)

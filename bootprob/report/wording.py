@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import wraps
+from typing import Any, Protocol, overload
 
-__all__ = ["count", "day", "number", "percent", "probability", "scientific", "short"]
+__all__ = ["count", "day", "decimal", "number", "percent", "probability", "scientific", "short"]
+
+
+class Writer(Protocol):
+    """Writes one value, or each of a column; None, of what is not finite, as a dash."""
+
+    @overload
+    def __call__(self, value: float | None, *digits: int) -> str: ...
+
+    @overload
+    def __call__(self, value: Iterable[float | None], *digits: int) -> list[str]: ...
+
+
+def _writer(write: Callable[..., str]) -> Writer:
+    @wraps(write)
+    def written(value: Any, *digits: int) -> Any:
+        if isinstance(value, Iterable):
+            return ["–" if each is None else write(each, *digits) for each in value]
+        return "–" if value is None else write(value, *digits)
+
+    return written
 
 
 def short(text: str, length: int = 28) -> str:
@@ -12,16 +35,25 @@ def short(text: str, length: int = 28) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+@_writer
 def number(value: float) -> str:
     """Write a grid value in few characters: 0.031, 0.5, 16, 1e+06."""
     return f"{value:.2g}" if value < 100 else f"{value:.4g}"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
-    """Write a share as a percentage, and what is not finite as a dash."""
-    return "–" if value is None else f"{100 * value:.{digits}f}\u202f%"
+@_writer
+def decimal(value: float, digits: int = 3) -> str:
+    """Write a number with its sign as a reader knows it: −0.250."""
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
+@_writer
+def percent(value: float, digits: int = 1) -> str:
+    """Write a share as a percentage."""
+    return f"{100 * value:.{digits}f}\u202f%"
+
+
+@_writer
 def probability(value: float) -> str:
     """Write a probability as a percentage that never claims certainty by rounding."""
     if value < 0.0005:
@@ -29,15 +61,15 @@ def probability(value: float) -> str:
     return "> 99.9\u202f%" if value > 0.9995 else percent(value)
 
 
+@_writer
 def count(value: float) -> str:
     """Write a number of things with separators: 11,000."""
     return f"{value:,.0f}"
 
 
-def scientific(value: float | None) -> str:
-    """Write a small number as 1.0 × 10⁻⁷, and what is not finite as a dash."""
-    if value is None:
-        return "–"
+@_writer
+def scientific(value: float) -> str:
+    """Write a small number as 1.0 × 10⁻⁷."""
     if value == 0:
         return "0"
     digits, exponent = f"{value:.1e}".split("e")

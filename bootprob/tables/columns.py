@@ -8,7 +8,7 @@ came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ __all__ = [
     "level_text",
     "name_rows",
     "numbers_and_bad",
+    "plain_columns",
 ]
 
 Kind = Literal["number", "boolean", "text"]
@@ -62,6 +63,38 @@ def name_rows(mask: np.ndarray, at_most: int = 5) -> str:
     else:
         shown, last = rows[:-1], str(rows[-1])
     return f"rows {', '.join(map(str, shown))} and {last}"
+
+
+def plain_columns(
+    columns: Mapping[str, pd.Series], kinds: Mapping[str, Kind] | None = None
+) -> tuple[dict[str, Kind], dict[str, pd.Series]]:
+    """Bring all columns to float64, or to text as `as_levels` does, NaN where a value is missing.
+
+    Parameters
+    ----------
+    columns : mapping of str to Series (n,)
+    kinds : mapping of str to {"number", "boolean", "text"}, optional
+        Of these columns since the fit; default what `column_kind` says.
+
+    Returns
+    -------
+    kinds : dict of str to {"number", "boolean", "text"}
+    plain : dict of str to Series (n,)
+        Of float64, or of object.
+
+    Raises
+    ------
+    DataError
+        As `column_kind` and `as_numbers` say.
+    """
+    found: dict[str, Kind] = {}
+    plain = {}
+    for name, column in columns.items():
+        kind = column_kind(column, name)  # refuses dates and nested values
+        kind = found[name] = kind if kinds is None else kinds[name]
+        values = as_numbers(column, name) if kind == "number" else as_levels(column, kind)
+        plain[name] = pd.Series(values, dtype=values.dtype)
+    return found, plain
 
 
 def column_kind(column: pd.Series, name: str) -> Kind:

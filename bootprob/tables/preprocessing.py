@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,10 +19,8 @@ from bootprob.tables.columns import (
     TOO_LARGE,
     BadCells,
     Kind,
-    as_levels,
-    as_numbers,
-    column_kind,
     name_rows,
+    plain_columns,
 )
 from bootprob.tables.encoder import EncodedRows, TableEncoder
 from bootprob.tables.files import check_columns
@@ -96,19 +95,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         frame = _as_frame(X)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
-        self.kinds_: dict[str, Kind] = {}
-        self.dropped_: dict[str, str] = {}
-        self.notes_: list[str] = []
-        for name in frame.columns:
-            reason = self._reason_to_drop(frame[name], name)
-            if reason is None:
-                self.kinds_[name] = column_kind(frame[name], name)
-            else:
-                self.dropped_[name] = reason
-                self.notes_.append(f"Column {name!r} is left out: {reason}.")
+        reasons = {name: _why_unread(frame[name], name) for name in frame.columns}
+        kinds, plain = plain_columns({name: frame[name] for name in reasons if not reasons[name]})
+        reasons |= {name: _why_useless(plain[name], kind) for name, kind in kinds.items()}
+        self.dropped_ = {name: reason for name, reason in reasons.items() if reason}
+        self.notes_ = [
+            f"Column {name!r} is left out: {reason}." for name, reason in self.dropped_.items()
+        ]
+        self.kinds_ = {name: kind for name, kind in kinds.items() if name not in self.dropped_}
         if not self.kinds_:
             raise DataError("No usable column is left. " + " ".join(self.notes_))
-        plain = self._plain(frame)
         fills: dict[str, float | str] = {}
         levels = {}
         for name, kind in self.kinds_.items():
@@ -263,20 +259,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         What is wrong with them is refused as by `transform`.
         """
         check_is_fitted(self)
-        return self._plain(X)
-
-    def _plain(self, X: pd.DataFrame) -> pd.DataFrame:
         self._check_has_columns(X)
-        plain: dict[str, np.ndarray] = {}
-        for name, kind in self.kinds_.items():
-            if kind == "number":
-                plain[name] = as_numbers(X[name], name)
-            else:
-                column_kind(X[name], name)  # refuses dates and nested values
-                plain[name] = as_levels(X[name], kind)
-        return pd.DataFrame(
-            {name: pd.Series(values, dtype=values.dtype) for name, values in plain.items()}
-        )
+        _, plain = plain_columns({name: X[name] for name in self.kinds_}, self.kinds_)
+        return pd.DataFrame(plain)
 
     def encode(self, X: pd.DataFrame) -> EncodedRows:
         """The matrix that `transform` returns, and the counts of `unknown_levels`."""
@@ -299,28 +284,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 f"{_listed(missing)} that the model was fitted on."
             )
 
-    @staticmethod
-    def _reason_to_drop(column: pd.Series, name: str) -> str | None:
-        if re.fullmatch(r"(Unnamed: \d+)?", name):
-            return "it has no name (a saved row index?)"
-        if column.isna().all():
-            return "it has no values"
-        kind = column_kind(column, name)
-        if kind == "number":
-            numbers = as_numbers(column, name)
-            differ = np.nanmax(numbers) - np.nanmin(numbers)
-            if 0 < differ < 1 / LARGEST:  # one value at least, since not all are missing
-                return f"its numbers differ by {differ:.0e} at most (in another unit?)"
-        if kind != "text":
-            return None
-        levels = pd.Series(as_levels(column, "text")).dropna()
-        if levels.empty:
-            return "it has no values"
-        if not levels.duplicated().any():
-            return "it is text in which no value occurs twice (an identifier?)"
-        return None
-
-    def _note_oddities(self, plain: pd.DataFrame) -> None:
+    def _note_oddities(self, plain: Mapping[str, pd.Series]) -> None:
         """Note what is legal and yet often a mistake in the table."""
         for name in self._of("text"):
             texts = plain[name]
@@ -338,12 +302,35 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"Column {name!r} has {len(levels)} levels, a dummy for each; leave it out if "
                     "it only tells rows apart."
                 )
-        filled = plain.isna().sum()
-        filled = filled[filled > 0]
-        if len(filled):
-            cells = ", ".join(f"{name} ({count})" for name, count in filled.head(8).items())
+        missing = {name: plain[name].isna().sum() for name in self.kinds_}
+        filled = [f"{name} ({count})" for name, count in missing.items() if count]
+        if filled:
+            cells = ", ".join(filled[:8])
             more = f" and {len(filled) - 8} more columns" if len(filled) > 8 else ""
             self.notes_.append(f"Missing values were filled in: {cells}{more}.")
+
+
+def _why_unread(column: pd.Series, name: str) -> str | None:
+    """Why a column teaches nothing, whatever its values are."""
+    if re.fullmatch(r"(Unnamed: \d+)?", name):
+        return "it has no name (a saved row index?)"
+    return "it has no values" if column.isna().all() else None
+
+
+def _why_useless(plain: pd.Series, kind: Kind) -> str | None:
+    """Why its values teach nothing."""
+    if kind == "number":
+        differ = plain.max() - plain.min()  # one value at least, since not all are missing
+        if 0 < differ < 1 / LARGEST:
+            return f"its numbers differ by {differ:.0e} at most (in another unit?)"
+    if kind != "text":
+        return None
+    levels = plain.dropna()
+    if levels.empty:
+        return "it has no values"
+    if not levels.duplicated().any():
+        return "it is text in which no value occurs twice (an identifier?)"
+    return None
 
 
 def _as_frame(X: Any) -> pd.DataFrame:

@@ -27,6 +27,7 @@ from bootprob.report.dea.figures import correlation_matrix as matrix_picture
 from bootprob.report.page import check_page, render, write_page
 from bootprob.report.plain import plain
 from bootprob.report.svg import Picture
+from bootprob.report.wording import decimal
 
 __all__ = ["FORMAT_VERSION", "dea_content", "write_dea_report"]
 
@@ -74,7 +75,7 @@ def write_dea_report(
         "dea/page.html", content, pictures=_pictures(study, content), numbers_name=numbers.name,
         data_units=[unit["unit"] for unit in content["efficiency"]["units"]],
         chosen_correlations=_of_chosen(content["selection"]), largest_changes=_largest_changes,
-        amount=_amount, score=_score, signed=_signed,
+        amount=_amount, score=decimal, signed=_signed,
     )  # fmt: skip
     write_page(page, numbers, html, content)
     return content
@@ -196,10 +197,6 @@ def _amount(value: float | None) -> str:
         return "–"
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return text.replace("-", "−")
-
-
-def _score(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def _signed(value: float | None, digits: int = 3) -> str:

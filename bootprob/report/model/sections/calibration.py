@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from bootprob.metrics.reliability import reliability_curve
-from bootprob.report.figure_table import Cell, FigureTable, between_cell, count_cell, share_cell
+from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
-from bootprob.report.wording import percent, probability, short
+from bootprob.report.wording import count, percent, probability, short
 
 __all__ = ["SECTION"]
 
@@ -117,30 +118,35 @@ def _tables(curves: list[tuple[str, dict[str, Any]]], votes: str) -> tuple[Figur
     votes : str
         Name of the curve of vote shares, which can be certain; probabilities cannot.
     """
-    groups = []
+
+    def groups(name: str) -> list[Any]:
+        return [value for _, curve in curves for value in curve["bins"][name]]
+
+    named, stated = [], []
     for label, curve in curves:
-        bins, text = curve["bins"], percent if label == votes else probability
-        for k, stated in enumerate(bins["probability"]):
-            shares = (share_cell(bins[name][k]) for name in ("observed", "lower", "upper"))
-            groups.append(
-                (Cell(label), count_cell(bins["n_rows"][k]), Cell(text(stated), stated), *shares)
-            )
-    drawn = [(label, curve["distribution"]) for label, curve in curves]
-    edges = drawn[0][1]["edges"]
-    strip = [
-        (between_cell(edges, k), *(share_cell(each["share"][k], 2) for _, each in drawn))
-        for k in range(len(edges) - 1)
-    ]
+        means = curve["bins"]["probability"]
+        named += [label] * len(means)
+        stated += percent(means) if label == votes else probability(means)
+    edges = percent(curves[0][1]["distribution"]["edges"], 0)
+    strip = (Column.of(label, each["distribution"]["share"], percent, 2) for label, each in curves)
     return (
         FigureTable(
             "Groups of rows",
-            ("Probability", "Rows", "Stated", "Observed", "Interval from", "to"),
-            tuple(groups),
+            (
+                Column("Probability", named),
+                Column.of("Rows", groups("n_rows"), count),
+                Column("Stated", stated, groups("probability")),
+                Column.of("Observed", groups("observed"), percent),
+                Column.of("Interval from", groups("lower"), percent),
+                Column.of("to", groups("upper"), percent),
+            ),
         ),
         FigureTable(
             "Share of the rows",
-            ("Given a probability of", *(label for label, _ in drawn)),
-            tuple(strip),
+            (
+                Column("Given a probability of", [f"{a} to {b}" for a, b in pairwise(edges)]),
+                *strip,
+            ),
         ),
     )
 

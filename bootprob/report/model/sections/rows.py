@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bootprob.report.figure_table import Cell, FigureTable, count_cell, share_cell, signed_cell
+from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.row_samples import row_histograms, row_intervals
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
-from bootprob.report.wording import count, percent, probability, short
+from bootprob.report.wording import count, decimal, percent, probability, short
 
 __all__ = ["SECTION"]
 
@@ -57,11 +57,12 @@ def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> P
         half is not None and abs(half) > edges[1] - edges[0] and edges[0] < half < edges[-1]
     )  # where it can be told from 0
     on_white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    votes = percent([row["vote"] for row in rows])
+    stated = probability([row["probability"] for row in rows])
 
     def draw(figure: Figure) -> None:
-        for ax, row in zip(
-            figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0], rows, strict=True
-        ):
+        axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, row, vote, p in zip(axes, rows, votes, stated, strict=True):
             share = np.asarray(row["counts"]) / row["n_scores"]
             zero = int(np.argmin(np.abs(edges)))  # the threshold is an edge of a bin
             ax.stairs(share[:zero], edges[: zero + 1], fill=True, color=NEGATIVE)
@@ -76,7 +77,7 @@ def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> P
             ax.text(
                 side,
                 0.97,
-                f"vote {percent(row['vote'])}\nprobability {probability(row['probability'])}",
+                f"vote {vote}\nprobability {p}",
                 transform=ax.transAxes,
                 ha="left" if side < 0.5 else "right",
                 va="top",
@@ -158,40 +159,36 @@ def _tables(histograms: dict[str, Any], classes: tuple[str, str]) -> tuple[Figur
         Names of the negative and the positive class.
     """
     rows, edges = histograms["rows"], histograms["edges"]
-    about = tuple(
-        (
-            Cell(count(row["row"]), row["row"]),
-            Cell(classes[int(row["positive"])]),
-            Cell(row["reason"]),
-            Cell(probability(row["probability"]), row["probability"]),
-            share_cell(row["vote"]),
-            count_cell(row["n_scores"]),
-            signed_cell(row["mean"]),
-            signed_cell(row["standard_deviation"]),
-            share_cell(row["share_above_threshold"]),
-        )
-        for row in rows
-    )
-    counts = tuple(
-        (
-            signed_cell(edges[k]),
-            signed_cell(edges[k + 1]),
-            *(count_cell(row["counts"][k]) for row in rows),
-        )
-        for k in range(len(edges) - 1)
-        if any(row["counts"][k] for row in rows)
-    )
-    headings = ("Row", "Truth", "Chosen for the", "Probability", "Vote share", "Scores")
+    filled = [k for k in range(len(edges) - 1) if any(row["counts"][k] for row in rows)]
+
+    def column(key: str) -> list[Any]:
+        return [row[key] for row in rows]
+
     return (
         FigureTable(
             "Rows of the histograms",
-            (*headings, "Mean", "Standard deviation", "Share above 0"),
-            about,
+            (
+                Column.of("Row", column("row"), count),
+                Column("Truth", [classes[int(positive)] for positive in column("positive")]),
+                Column("Chosen for the", column("reason")),
+                Column.of("Probability", column("probability"), probability),
+                Column.of("Vote share", column("vote"), percent),
+                Column.of("Scores", column("n_scores"), count),
+                Column.of("Mean", column("mean"), decimal, 2),
+                Column.of("Standard deviation", column("standard_deviation"), decimal, 2),
+                Column.of("Share above 0", column("share_above_threshold"), percent),
+            ),
         ),
         FigureTable(
             "Scores between two values",
-            ("Score from", "to", *(f"Row {row['row']}" for row in rows)),
-            counts,
+            (
+                Column.of("Score from", [edges[k] for k in filled], decimal, 2),
+                Column.of("to", [edges[k + 1] for k in filled], decimal, 2),
+                *(
+                    Column.of(f"Row {row['row']}", [row["counts"][k] for k in filled], count)
+                    for row in rows
+                ),
+            ),
         ),
     )
 

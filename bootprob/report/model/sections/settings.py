@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bootprob.report.figure_table import FigureTable, number_cell, share_cell
+from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
-from bootprob.report.wording import number
+from bootprob.report.wording import number, percent
 
 __all__ = ["SECTION"]
 
@@ -56,7 +56,7 @@ def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> 
     gammas = sorted(set(values["gamma"] or []))
     if len(gammas) > 1:
         return _grid_maps(values, gammas, name)
-    labels = [number(c) for c in values["C"]]
+    labels = number(values["C"])
     x = np.arange(len(labels))
     accuracy, weight = np.asarray(values["accuracy"]), np.asarray(values["weight"])
     lower, upper = np.asarray(values["accuracy_tenth"]), np.asarray(values["accuracy_ninetieth"])
@@ -101,7 +101,7 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
     column = np.searchsorted(costs, values["C"])
     accuracy, weight = np.full(shape, np.nan), np.full(shape, np.nan)
     accuracy[row, column], weight[row, column] = values["accuracy"], values["weight"]
-    labels = [number(c) for c in costs]
+    labels = number(costs)
     step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
 
     def draw(figure: Figure) -> None:
@@ -123,7 +123,7 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
                 text = f"{100 * cell:.0f}" if cell >= _NEGLIGIBLE else "·"
                 ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
             ax.set_title(title, loc="left")
-            ax.set_yticks(range(len(gammas)), [number(g) for g in gammas])
+            ax.set_yticks(range(len(gammas)), number(gammas))
             ax.set_ylabel("γ")
             ax.spines[:].set_visible(False)
             ax.tick_params(length=0)
@@ -131,9 +131,12 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
         axes[-1].set_xlabel("C")
 
     listed = "; ".join(
-        f"C = {number(c)}, γ = {number(g)}: accuracy {a:.1%}, weight {w:.1%}"
+        f"C = {c}, γ = {g}: accuracy {a:.1%}, weight {w:.1%}"
         for c, g, a, w in zip(
-            values["C"], values["gamma"], values["accuracy"], values["weight"], strict=True
+            *(number(values[name]) for name in ("C", "gamma")),
+            values["accuracy"],
+            values["weight"],
+            strict=True,
         )
     )
     alt = f"Out-of-bag accuracy and weight for each C and γ. {listed}."
@@ -148,15 +151,17 @@ def _table(grid: dict[str, Any]) -> FigureTable:
     grid : dict
         The content's "grid".
     """
-    gamma = grid["gamma"]
-    rows = []
-    for k, C in enumerate(grid["C"]):
-        setting = [number_cell(C)] if gamma is None else [number_cell(C), number_cell(gamma[k])]
-        accuracy = (grid[name][k] for name in ("accuracy", "accuracy_tenth", "accuracy_ninetieth"))
-        rows.append((*setting, *map(share_cell, accuracy), share_cell(grid["weight"][k])))
-    of_samples = ("Accuracy", "A tenth of the samples below", "A tenth above")
-    settings = ("C",) if gamma is None else ("C", "γ")
-    return FigureTable("Accuracy and weight", (*settings, *of_samples, "Weight"), tuple(rows))
+    settings = [Column.of("C", grid["C"], number)]
+    if grid["gamma"] is not None:
+        settings.append(Column.of("γ", grid["gamma"], number))
+    shares = {
+        "accuracy": "Accuracy",
+        "accuracy_tenth": "A tenth of the samples below",
+        "accuracy_ninetieth": "A tenth above",
+        "weight": "Weight",
+    }
+    found = (Column.of(heading, grid[name], percent) for name, heading in shares.items())
+    return FigureTable("Accuracy and weight", (*settings, *found))
 
 
 SECTION = Section("settings", "Settings", _content, _pictures)

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bootprob.report.figure_table import Cell, FigureTable, share_cell
+from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
 from bootprob.report.wording import percent
 
@@ -135,21 +135,15 @@ def _tables(
     points : list of tuple
         What each point is, its true positive and its true negative rate.
     """
-    named = []
-    for label, *rates in points:
-        shares = (rate[name] for rate in rates for name in ("value", "lower", "upper"))
-        named.append((Cell(label), *map(share_cell, shares)))
-    along = zip(curve["sensitivity"], curve["specificity"], strict=True)
-    interval = ("from", "to")
+    labels, *rates = zip(*points, strict=True)
+    both = ("Sensitivity", "Specificity")
+    reached = (
+        Column.of(heading, [rate[name] for rate in of_points], percent)
+        for rate_name, of_points in zip(both, rates, strict=True)
+        for heading, name in ((rate_name, "value"), ("from", "lower"), ("to", "upper"))
+    )
+    along = (Column.of(name, curve[name.lower()], percent) for name in both)
     return (
-        FigureTable(
-            "Rates reached",
-            ("", "Sensitivity", *interval, "Specificity", *interval),
-            tuple(named),
-        ),
-        FigureTable(
-            "Rates at any threshold",
-            ("Sensitivity", "Specificity"),
-            tuple(tuple(map(share_cell, pair)) for pair in along),
-        ),
+        FigureTable("Rates reached", (Column("", list(labels)), *reached)),
+        FigureTable("Rates at any threshold", tuple(along)),
     )
