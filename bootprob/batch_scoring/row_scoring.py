@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
+from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
+from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.tables.columns import level_text, numbers_and_bad
@@ -165,6 +167,8 @@ class RowScorer:
             options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
         svc, learnt = model.svc, model.preprocessor.encoder_
+        self._ensemble = ensemble_of(svc)
+        self._method = self._ensemble.checked_method(None)
         self._encoder = replace(learnt, center=svc.center_, scale=svc.scale_)
         needed = tuple(dict.fromkeys((*learnt.kinds, *options.beside)))
         check_columns(needed, given.names, "The table")
@@ -212,7 +216,8 @@ class RowScorer:
             return prepared
         costs, m = self._options.costs, batch.num_rows
         if costs is None:
-            return replace(prepared, thresholds=np.full(m, self._svc.decision_threshold_))
+            assert isinstance(self._ensemble, TwoClasses)
+            return replace(prepared, thresholds=np.full(m, self._ensemble.decision_threshold))
         values, bad = {}, dict(prepared.bad)
         for name in costs.columns:
             numbers, cells = numbers_and_bad(batch[name].to_pandas(), name)
@@ -228,8 +233,11 @@ class RowScorer:
 
     def _columns(self, prepared: PreparedRows) -> Iterator[Any]:
         """Results in the order of `_result_fields`."""
-        options, X = self._options, prepared.X
-        found = self._svc.summarize(X, options.level, score_interval=options.scores)
+        options = self._options
+        warn_of_doubts(self._svc, self._method)
+        found = self._ensemble.summarize(
+            prepared.X, options.level, self._method, score_interval=options.scores
+        )
         probability, interval = found["probability"], found["probability_interval"]
         if len(self._names) > 2:
             for k in range(len(self._names)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -59,7 +59,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
             Parameter(
                 field.name,
                 Parameter.KEYWORD_ONLY,
-                default=field.default,
+                default=Parameter.empty if field.default is MISSING else field.default,
                 annotation=types[field.name],
             )
             for field in own
@@ -71,6 +71,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
             given[argument] = hints[argument](**{name: given.pop(name) for name in names})
         command(**given)
 
+    parameters.sort(key=lambda each: each.default is not Parameter.empty)  # the help's order
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

@@ -17,7 +17,7 @@ from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import attributes, filled, listed
-from bootprob.ensemble.fitted import ensemble_of, two_classes_of
+from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
 from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
@@ -32,7 +32,6 @@ from bootprob.ensemble.uncertainty.probability_intervals import (
 from bootprob.ensemble.weighting import accuracy_weights
 from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
-from bootprob.metrics.lack_of_fit import warn_of_lack_of_fit
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
 from bootprob.preparation.labels import usable_weight
@@ -522,7 +521,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)
         found = ensemble.proba_interval(checked_rows(self, X), level, method, clip=clip)
-        self._warn_of_doubts(method)
+        warn_of_doubts(self, method)
         return found
 
     @answered_in_kind
@@ -557,7 +556,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         method = ensemble.checked_method(method)
         rows = checked_rows(self, X)
         found = ensemble.summarize(rows, level, method, score_interval=score_interval)
-        self._warn_of_doubts(method)
+        warn_of_doubts(self, method)
         return found
 
     def oob_proba_interval(
@@ -726,10 +725,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """Which models belong to the set J of thesis (3.3), whatever the weighting; shape (R,)."""
         check_is_fitted(self)
         return accuracy_weights(np.nanmean(self.accuracy_, axis=0), self.accuracy_tolerance) > 0
-
-    def _warn_of_doubts(self, method: str) -> None:
-        if method in METHODS and METHODS[method].of_confidence:
-            warn_of_lack_of_fit(self.lack_of_fit_)
 
     def _hyperplane(self, attribute: str) -> tuple[Floats, float]:
         # hasattr is how others tell that there is none; NotFittedError is an AttributeError too.

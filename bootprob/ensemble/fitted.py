@@ -8,8 +8,10 @@ from bootprob.ensemble.several_classes import SeveralClasses
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
 from bootprob.ensemble.two_classes import TwoClasses
+from bootprob.ensemble.uncertainty.probability_intervals import METHODS
+from bootprob.metrics.lack_of_fit import warn_of_lack_of_fit
 
-__all__ = ["ensemble_of", "two_classes_of"]
+__all__ = ["ensemble_of", "two_classes_of", "warn_of_doubts"]
 
 
 def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
@@ -36,3 +38,9 @@ def two_classes_of(model: Any, what: str) -> TwoClasses:
         What is asked for, in the plural.
     """
     return TwoClasses(two_class_state(model, what), PredictionSpec.of(vars(model)))
+
+
+def warn_of_doubts(model: Any, method: str) -> None:
+    """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag."""
+    if method in METHODS and METHODS[method].of_confidence:
+        warn_of_lack_of_fit(model.lack_of_fit_)

@@ -341,7 +341,8 @@ class TwoClassState(State):
 
 def state_of(model: Any) -> State:
     """Read a `BootstrapSVC`; an error of scikit-learn's says that it is not fitted."""
-    check_is_fitted(model)
+    if "fit_seconds_" not in vars(model):
+        check_is_fitted(model)
     return (State if model.pair_ensembles_ else TwoClassState)(vars(model))
 
 

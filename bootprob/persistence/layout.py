@@ -24,8 +24,10 @@ class Layout:
     Attributes
     ----------
     attributes : dict of str to Attribute
+    stored : dict of str to str
+        Names in files of attributes that are arrays, by those of the attributes.
     arrays : dict of str to ArrayForm
-        Attributes that are arrays, by their names in files.
+        By the former.
     parts : dict of str to dict
         Attributes that are dicts of arrays.
     flat : dict of str to ArrayForm
@@ -38,6 +40,7 @@ class Layout:
         several = state is State
         other = "two" if several else "several"
         self.attributes: dict[str, Attribute] = {}
+        self.stored: dict[str, str] = {}
         self.arrays: dict[str, ArrayForm] = {}
         self.parts: dict[str, dict[str, ArrayForm]] = {}
         self.values: dict[str, Attribute] = {}
@@ -47,7 +50,8 @@ class Layout:
             self.attributes[name] = attribute
             if attribute.form is not None:
                 form = (several and attribute.of_several) or attribute.form
-                self.arrays[attribute.stored or name] = form
+                self.stored[name] = attribute.stored or name
+                self.arrays[self.stored[name]] = form
             elif attribute.parts is not None:
                 self.parts[name] = attribute.parts
             else:
@@ -57,13 +61,6 @@ class Layout:
             for whole, parts in self.parts.items()
             for part, form in parts.items()
         }
-
-    def stored(self, name: str) -> str | None:
-        """Name in files of an attribute that is an array; None for others."""
-        attribute = self.attributes.get(name)
-        if attribute is None or attribute.form is None:
-            return None
-        return attribute.stored or name
 
     def check(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
         """Compare a state with it; a TypeError or ValueError says what is wrong."""

@@ -147,8 +147,8 @@ def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], di
         if name in layout.parts:
             arrays |= {f"{name}.{part}": array for part, array in (found or {}).items()}
         elif found is not None:
-            stored = layout.stored(name)
-            (values if stored is None else arrays)[stored or name] = found
+            kept = arrays if name in layout.stored else values
+            kept[layout.stored.get(name, name)] = found
     _check(arrays, values | ({_PAIRS: []} if layout is SEVERAL_CLASSES else {}), layout)
     check_parameters(svc, arrays, values)
     return arrays, values

@@ -119,12 +119,12 @@ def run(
     make = partial(
         _make_app,
         path,
+        workers=workers,
+        drain_delay=drain_delay,
         name=name,
         limits=limits,
         token=token,
         metrics=metrics,
-        workers=workers,
-        drain_delay=drain_delay,
         costs=costs,
     )
     app = make()  # here, so that an unusable model is told before anything starts
@@ -174,17 +174,8 @@ def check_host(host: str, token: str | None) -> None:
         )
 
 
-def _make_app(
-    path: Path,
-    *,
-    name: str,
-    limits: Limits,
-    token: str | None,
-    metrics: bool,
-    workers: int,
-    drain_delay: float,
-    costs: MistakeCosts | None,
-) -> FastAPI:
+def _make_app(path: Path, *, workers: int, drain_delay: float, **application: Any) -> FastAPI:
+    """What a process serves; `application` is for `create_app`."""
     if workers > 1:
         import torch
 
@@ -192,15 +183,7 @@ def _make_app(
     model = load(path)
     with path.open("rb") as file:
         version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    app = create_app(
-        model,
-        name=name,
-        version=version,
-        limits=limits,
-        token=token,
-        metrics=metrics,
-        costs=costs,
-    )
+    app = create_app(model, version=version, **application)
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

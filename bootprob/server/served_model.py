@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import both, both_intervals
+from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring.rows import NewRows
-from bootprob.exceptions import DataError, LackOfFitWarning
+from bootprob.ensemble.two_classes import TwoClasses
+from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.server.columns import Columns
 from bootprob.tables.mistake_costs import MistakeCosts
@@ -69,6 +69,9 @@ class ServedModel:
         What a request has to give.
     classes : list of bool, int, float or str
         Of two, the second is the positive one.
+    threshold : float or None
+        Probability above which a row is labelled positive; None for several classes, or where rows
+        have costs of their own.
 
     Raises
     ------
@@ -108,7 +111,13 @@ class ServedModel:
         if costs is not None:
             costs.check_model(self.svc)
             self.columns = self.columns.with_costs(costs.columns)
-        self._names = getattr(self.svc, "feature_names_in_", None)
+        ensemble = ensemble_of(self.svc)
+        self._ensemble, self._method = ensemble, ensemble.checked_method(None)
+        self.threshold = ensemble.decision_threshold if isinstance(ensemble, TwoClasses) else None
+        if costs is not None:
+            self.threshold = costs.threshold
+        # In memory as a data frame's columns are, for the bits that `predict_proba` gives of one.
+        self._order: Literal["C", "F"] = "F" if hasattr(self.svc, "feature_names_in_") else "C"
         self._machines = self.svc.pair_ensembles_ or [self.svc]
         # The first call compiles and fills caches; it also shows that the model can be scored.
         center = self._machines[0].center_
@@ -136,25 +145,12 @@ class ServedModel:
         level : float
             Of the intervals.
         """
-        rows = X if self._names is None else pd.DataFrame(X, columns=self._names)
-        with warnings.catch_warnings():
-            # Said by the model's metadata instead of once for every request.
-            warnings.simplefilter("ignore", LackOfFitWarning)
-            found = self.svc.summarize(rows, level=level, score_interval=False)
+        rows = np.asarray(X, order=self._order)
+        found = self._ensemble.summarize(rows, level, self._method, score_interval=False)
         probability, interval = found["probability"], found["probability_interval"]
         if probability.ndim == 1:
             probability, interval = both(probability), both_intervals(interval)
         return Scores(probability, interval, np.searchsorted(self.svc.classes_, found["label"]))
-
-    @property
-    def threshold(self) -> float | None:
-        """Probability above which a row is labelled positive; None if there is no such number.
-
-        There is none for several classes, or where rows have costs of their own.
-        """
-        if self.costs is not None:
-            return self.costs.threshold
-        return self.svc.decision_threshold_ if len(self.classes) == 2 else None
 
     def thresholds(self, values: Mapping[str, Sequence[float]], n_rows: int) -> Floats | None:
         """The threshold of each row, shape (m,); None for several classes.

@@ -28,6 +28,7 @@ __all__ = [
     "category_text",
     "codes_and_levels",
     "column_kind",
+    "column_kinds",
     "level_text",
     "name_rows",
     "numbers_and_bad",
@@ -95,6 +96,15 @@ def plain_columns(
         values = as_numbers(column, name) if kind == "number" else as_levels(column, kind)
         plain[name] = pd.Series(values, dtype=values.dtype)
     return found, plain
+
+
+def column_kinds(columns: pd.DataFrame) -> dict[str, Kind]:
+    """`column_kind` of all columns that have values."""
+    return {
+        str(name): column_kind(column, str(name))
+        for name, column in columns.items()
+        if not column.isna().all()
+    }
 
 
 def column_kind(column: pd.Series, name: str) -> Kind:

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Self
 import pandas as pd
 
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import Kind, column_kind
+from bootprob.tables.columns import Kind, column_kinds
 from bootprob.tables.csv_files import CsvForm, TooManyCellsError, checked_names
 from bootprob.tables.files import readable
 
@@ -47,12 +47,6 @@ class _Found:
 
     kinds: set[Kind] = field(default_factory=set)
     gaps: bool = False
-
-    def add(self, column: pd.Series, name: str) -> None:
-        missing = column.isna()
-        self.gaps |= bool(missing.any())
-        if not missing.all():
-            self.kinds.add(column_kind(column, name))
 
     @property
     def kind(self) -> Kind:
@@ -123,8 +117,11 @@ class CsvLayout:
                     for mark in decimals:
                         form = CsvForm(separator, mark, dict.fromkeys(texts, str))
                         frame, data = _complete(form, header, file, data, n_rows)
-                        for name in frame.columns:
-                            found[mark].setdefault(name, _Found()).add(frame[name], name)
+                        kinds_here = column_kinds(frame)
+                        for name, gaps in frame.isna().any().items():
+                            each = found[mark].setdefault(str(name), _Found())
+                            each.kinds.update({kinds_here[name]} if name in kinds_here else ())
+                            each.gaps |= bool(gaps)
                     if len(frame):
                         pieces.append((offset, len(data), len(frame)))
                     n_rows += len(frame)

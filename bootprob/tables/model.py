@@ -155,6 +155,9 @@ class TableModel:
             Columns are missing or hold values that cannot be used, a level is no level, or costs
             do not fit the model.
         """
+        from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
+        from bootprob.ensemble.two_classes import TwoClasses
+
         level = check_level(level)
         if costs is not None:
             costs.check_model(self.svc)
@@ -165,12 +168,21 @@ class TableModel:
         if unknown is not None:
             unknown |= encoded.unknown
         thresholds = None if costs is None else _thresholds(costs, frame)
+        ensemble = ensemble_of(self.svc)
+        method = ensemble.checked_method(None)
+        warn_of_doubts(self.svc, method)
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
             for start in range(0, len(X), _ROWS_AT_ONCE):
                 rows = slice(start, start + _ROWS_AT_ONCE)
-                above = None if thresholds is None else thresholds[rows]
-                parts.append(self._predict_matrix(X[rows], level, sets, above))
+                found = ensemble.summarize(X[rows], level, method, score_interval=True)
+                if thresholds is not None:
+                    found["threshold"] = thresholds[rows]
+                elif isinstance(ensemble, TwoClasses):
+                    found["threshold"] = np.full(len(X[rows]), ensemble.decision_threshold)
+                if sets is not None:
+                    found["set"] = self.svc.prediction_sets(X[rows], sets)
+                parts.append(self._as_frame(found))
                 advance(len(parts[-1]))
         return pd.concat(parts, ignore_index=True).set_axis(frame.index, axis=0)
 
@@ -189,10 +201,8 @@ class TableModel:
         named.classes_ = np.array(self.target.labels)
         return named
 
-    def _predict_matrix(
-        self, X: np.ndarray, level: float, sets: float | None, thresholds: np.ndarray | None
-    ) -> pd.DataFrame:
-        found = self.svc.summarize(X, level=level)
+    def _as_frame(self, found: dict[str, np.ndarray]) -> pd.DataFrame:
+        """What `BootstrapSVC.summarize` found, and sets and thresholds, under names."""
         names = np.array(self.target.labels)
         texts = [level_text(name) for name in self.target.labels]
         columns: dict[str, Any]
@@ -204,22 +214,20 @@ class TableModel:
                 columns[f"high_{text}"] = found["probability_interval"][:, k, 1]
             columns["label"] = names[found["label"]]
         else:
-            if thresholds is None:
-                thresholds = np.full(len(X), self.svc.decision_threshold_)
             columns = {
                 "probability": found["probability"],
                 "probability_lower": found["probability_interval"][:, 0],
                 "probability_upper": found["probability_interval"][:, 1],
-                "label": names[(found["probability"] > thresholds).astype(int)],
-                "threshold": thresholds,
+                "label": names[(found["probability"] > found["threshold"]).astype(int)],
+                "threshold": found["threshold"],
                 "score": found["score"],
                 "score_lower": found["score_interval"][:, 0],
                 "score_upper": found["score_interval"][:, 1],
             }
-        if sets is not None:
+        if "set" in found:
             columns["set"] = [
                 " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)
-                for row in self.svc.prediction_sets(X, sets)
+                for row in found["set"]
             ]
         return pd.DataFrame(columns)
 

@@ -9,9 +9,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from safetensors.numpy import save as to_bytes
 from sklearn.exceptions import NotFittedError
 
 from bootprob import BootstrapSVC
+from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence.save_load import load, save
 from bootprob.persistence.values import decode, encode
@@ -327,17 +326,19 @@ def test_levels_that_are_none(table_model: TableModel, level: Any) -> None:
         table_model.predict(credit_table(), level=level)
 
 
-def test_a_prediction_is_one_pass_over_the_ensemble(table_model: TableModel) -> None:
-    passes = []
+def test_a_prediction_is_one_pass_over_the_ensemble(
+    table_model: TableModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, passes, whole = table_model.predict(credit_table(25)), [], TwoClasses.summarize
 
-    def summarize(X: np.ndarray, level: float) -> dict[str, np.ndarray]:
+    def summarize(self: TwoClasses, X: np.ndarray, *asked: Any, **more: Any) -> Any:
         passes.append(len(X))
-        return table_model.svc.summarize(X, level)
+        return whole(self, X, *asked, **more)
 
-    # Whatever else predict asked for would fail.
-    only: Any = SimpleNamespace(summarize=summarize, decision_threshold_=0.5)
-    predicted = replace(table_model, svc=only).predict(credit_table(25))
-    pd.testing.assert_frame_equal(predicted, table_model.predict(credit_table(25)))
+    monkeypatch.setattr(TwoClasses, "summarize", summarize)
+    for other in ("predict", "predict_proba", "vote_proba", "proba_interval", "decision_function"):
+        monkeypatch.setattr(TwoClasses, other, None)
+    pd.testing.assert_frame_equal(table_model.predict(credit_table(25)), expected)
     assert passes == [25]
 
 

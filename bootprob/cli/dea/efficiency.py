@@ -9,20 +9,17 @@ import typer
 
 from bootprob.cli.console import note
 from bootprob.cli.dea.options import (
-    Inputs,
     Orientation,
     OrientationName,
-    Outputs,
     Replicates,
     Result,
     Returns,
     ReturnsName,
     Seed,
-    UnitColumn,
-    UnitTableFile,
+    UnitOptions,
 )
 from bootprob.cli.dea.tables import check_result, print_where, read_units, write_result
-from bootprob.cli.options import Level
+from bootprob.cli.options import Level, takes_options
 
 if TYPE_CHECKING:
     from bootprob.dea import EfficiencyInterval, EfficiencyResult, Panel
@@ -39,11 +36,10 @@ class Goal(StrEnum):
     aggressive = "aggressive"
 
 
+@takes_options
 def efficiency(
-    table: UnitTableFile,
-    inputs: Inputs,
-    outputs: Outputs,
-    unit_column: UnitColumn = None,
+    *,
+    source: UnitOptions,
     returns: ReturnsName = Returns.constant,
     orientation: OrientationName = Orientation.input,
     super_efficiency: Annotated[
@@ -73,8 +69,8 @@ def efficiency(
         raise typer.BadParameter(
             "--super and --intervals do not go together; intervals are of the usual scores."
         )
-    check_result(output, table)
-    panel = read_units(table, inputs, outputs, unit_column).panel
+    check_result(output, source.table)
+    panel = read_units(source).panel
 
     from bootprob.dea import efficiency as measure
     from bootprob.dea.study.content import efficiency_content, panel_content
@@ -99,11 +95,10 @@ def efficiency(
     print_where(output)
 
 
+@takes_options
 def cross(
-    table: UnitTableFile,
-    inputs: Inputs,
-    outputs: Outputs,
-    unit_column: UnitColumn = None,
+    *,
+    source: UnitOptions,
     goal: Annotated[
         Goal,
         typer.Option(help="Of a unit's best weights, those that suit the others best, or least."),
@@ -119,8 +114,8 @@ def cross(
 
     bootprob dea cross clinics.csv --inputs doctors,nurses --outputs outpatients,inpatients
     """
-    check_result(output, table)
-    panel = read_units(table, inputs, outputs, unit_column).panel
+    check_result(output, source.table)
+    panel = read_units(source).panel
 
     from bootprob.dea import cross_efficiency
     from bootprob.dea.study.content import cross_content, panel_content

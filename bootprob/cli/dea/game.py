@@ -8,16 +8,14 @@ import typer
 
 from bootprob.cli.dea.efficiency import print_rows
 from bootprob.cli.dea.options import (
-    Inputs,
-    Outputs,
     Result,
     Search,
     SearchName,
     Size,
-    UnitColumn,
-    UnitTableFile,
+    UnitOptions,
 )
 from bootprob.cli.dea.tables import check_named, check_result, print_where, read_units, write_result
+from bootprob.cli.options import takes_options
 
 if TYPE_CHECKING:
     from bootprob.dea import SelectionGame
@@ -25,12 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["game"]
 
 
+@takes_options
 def game(
-    table: UnitTableFile,
-    inputs: Inputs,
-    outputs: Outputs,
+    *,
+    source: UnitOptions,
     size: Size,
-    unit_column: UnitColumn = None,
     joint: Annotated[
         str | None,
         typer.Option(
@@ -73,8 +70,8 @@ def game(
     """
     if share is not None and not 0 < share <= 100:
         raise typer.BadParameter(f"--share {share:g} is no percentage above 0 and at most 100.")
-    check_result(output, table)
-    units = read_units(table, inputs, outputs, unit_column)
+    check_result(output, source.table)
+    units = read_units(source)
     panel, groups = units.panel, units.labels(group_column)
     chosen = None
     if joint is not None:

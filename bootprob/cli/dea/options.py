@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,10 @@ from typing import Annotated
 import typer
 
 __all__ = [
-    "Inputs",
     "Objective",
     "ObjectiveName",
     "Orientation",
     "OrientationName",
-    "Outputs",
     "Percentile",
     "Replicates",
     "Result",
@@ -25,8 +24,7 @@ __all__ = [
     "Seed",
     "Size",
     "TimeLimit",
-    "UnitColumn",
-    "UnitTableFile",
+    "UnitOptions",
     "WeightColumn",
 ]
 
@@ -64,36 +62,38 @@ class Search(StrEnum):
     exchange = "exchange"
 
 
-UnitTableFile = Annotated[
-    Path,
-    typer.Argument(metavar="TABLE", help="CSV or Parquet file, one row for each unit."),
-]
-Inputs = Annotated[
-    list[str],
-    typer.Option(
-        "--inputs",
-        metavar="COLUMNS",
-        help="What units use: names with commas between them, or a pattern such as 'cost*'. May "
-        "be given more than once.",
-    ),
-]
-Outputs = Annotated[
-    list[str],
-    typer.Option(
-        "--outputs",
-        metavar="COLUMNS",
-        help="What units produce, in the same way; '*' is every column that is not named "
-        "otherwise.",
-    ),
-]
-UnitColumn = Annotated[
-    str | None,
-    typer.Option(
-        "--unit-column",
-        metavar="COLUMN",
-        help="The column that names the units. Default: they are numbered from 1.",
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class UnitOptions:
+    """Which table is read, and which of its columns."""
+
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file, one row for each unit.")
+    ]
+    inputs: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMNS",
+            help="What units use: names with commas between them, or a pattern such as 'cost*'. "
+            "May be given more than once.",
+        ),
+    ]
+    outputs: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMNS",
+            help="What units produce, in the same way; '*' is every column that is not named "
+            "otherwise.",
+        ),
+    ]
+    unit_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column that names the units. Default: they are numbered from 1.",
+        ),
+    ] = None
+
+
 ReturnsName = Annotated[
     Returns,
     typer.Option(help="Returns to scale; variable compares units of one size with each other."),

@@ -10,28 +10,24 @@ from typing import Annotated
 import typer
 
 from bootprob.cli.dea.options import (
-    Inputs,
     Orientation,
     OrientationName,
-    Outputs,
     Returns,
     ReturnsName,
     Seed,
-    UnitColumn,
-    UnitTableFile,
+    UnitOptions,
 )
 from bootprob.cli.dea.tables import read_units
-from bootprob.cli.options import Level, Report
+from bootprob.cli.options import Level, Report, takes_options
 from bootprob.cli.report import check_report
 
 __all__ = ["report"]
 
 
+@takes_options
 def report(
-    table: UnitTableFile,
-    inputs: Inputs,
-    outputs: Outputs,
-    unit_column: UnitColumn = None,
+    *,
+    source: UnitOptions,
     returns: ReturnsName = Returns.constant,
     orientation: OrientationName = Orientation.input,
     level: Level = 0.95,
@@ -82,10 +78,10 @@ def report(
 
     bootprob dea report grids.csv --inputs cost --outputs 'y*' --unit-column name -o grids.html
     """
-    check_report(output, table)
+    check_report(output, source.table)
     if 0 < replicates < 100:
         raise typer.BadParameter(f"--replicates {replicates} are too few; give 0, or 100 or more.")
-    units = read_units(table, inputs, outputs, unit_column)
+    units = read_units(source)
 
     from bootprob.dea.study.study import benchmark_study
     from bootprob.report.dea.report import write_dea_report
@@ -96,8 +92,8 @@ def report(
         time_limit=time_limit, progress=lambda step: typer.echo(f"{step} …", err=True),
     )  # fmt: skip
     content = write_dea_report(
-        study, output, title=title or f"Efficiency of the units of {table.name}",
-        source=table.name, command=shlex.join(["bootprob", *sys.argv[1:]]),
+        study, output, title=title or f"Efficiency of the units of {source.table.name}",
+        source=source.table.name, command=shlex.join(["bootprob", *sys.argv[1:]]),
     )  # fmt: skip
     found = content["efficiency"]
     typer.echo(f"{found['n_efficient']} of {content['data']['n_units']} units are efficient.")

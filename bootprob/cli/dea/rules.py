@@ -13,78 +13,61 @@ from bootprob.exceptions import DataError
 if TYPE_CHECKING:
     from bootprob.dea import Panel
 
-__all__ = ["Budget", "ClusterMax", "ClusterMin", "MaxCorrelation", "OutputTable", "Rules"]
+__all__ = ["Rules"]
 
 _RULES = "Which outputs may be chosen together"
 
-OutputTable = Annotated[
-    Path | None,
-    typer.Option(
-        "--output-table",
-        metavar="TABLE",
-        rich_help_panel=_RULES,
-        help="CSV or Parquet file that describes outputs: its columns are output, and any of cost, "
-        "cluster, weight_min and weight_max.",
-    ),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        metavar="COST",
-        rich_help_panel=_RULES,
-        help="What the chosen outputs may cost together. Without a column cost each costs 1.",
-    ),
-]
-ClusterMin = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster-min",
-        metavar="COUNTS",
-        rich_help_panel=_RULES,
-        help="Outputs to choose from each cluster at least: 1, or lines=1,cables=2.",
-    ),
-]
-ClusterMax = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster-max",
-        metavar="COUNTS",
-        rich_help_panel=_RULES,
-        help="Outputs to choose from each cluster at most.",
-    ),
-]
-MaxCorrelation = Annotated[
-    float | None,
-    typer.Option(
-        "--max-correlation",
-        metavar="R",
-        rich_help_panel=_RULES,
-        help="Outputs that are correlated more than this are not chosen together.",
-    ),
-]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rules:
-    """Rules on outputs, as they were given.
+    """Rules on outputs, as they were given."""
 
-    Attributes
-    ----------
-    table : Path or None
-    budget, max_correlation : float or None
-    cluster_min, cluster_max : str or None
-    """
-
-    table: Path | None
-    budget: float | None
-    cluster_min: str | None
-    cluster_max: str | None
-    max_correlation: float | None
+    output_table: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            rich_help_panel=_RULES,
+            help="CSV or Parquet file that describes outputs: its columns are output, and any of "
+            "cost, cluster, weight_min and weight_max.",
+        ),
+    ] = None
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COST",
+            rich_help_panel=_RULES,
+            help="What the chosen outputs may cost together. Without a column cost each costs 1.",
+        ),
+    ] = None
+    cluster_min: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTS",
+            rich_help_panel=_RULES,
+            help="Outputs to choose from each cluster at least: 1, or lines=1,cables=2.",
+        ),
+    ] = None
+    cluster_max: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNTS",
+            rich_help_panel=_RULES,
+            help="Outputs to choose from each cluster at most.",
+        ),
+    ] = None
+    max_correlation: Annotated[
+        float | None,
+        typer.Option(
+            metavar="R",
+            rich_help_panel=_RULES,
+            help="Outputs that are correlated more than this are not chosen together.",
+        ),
+    ] = None
 
     @property
     def files(self) -> list[Path]:
         """Files that are read."""
-        return [] if self.table is None else [self.table]
+        return [] if self.output_table is None else [self.output_table]
 
     def read(self, panel: Panel) -> dict[str, Any]:
         """As the keyword arguments of `select_outputs` and `select_for_unit`.
@@ -105,8 +88,8 @@ class Rules:
             "cluster_min": _counts(self.cluster_min, "--cluster-min"),
             "cluster_max": _counts(self.cluster_max, "--cluster-max"),
         }
-        if self.table is not None:
-            found |= _described(self.table, panel)
+        if self.output_table is not None:
+            found |= _described(self.output_table, panel)
         for option, given in (("min", self.cluster_min), ("max", self.cluster_max)):
             if given is not None and "clusters" not in found:
                 raise DataError(f"--cluster-{option} needs an --output-table with column cluster.")

@@ -8,29 +8,20 @@ import typer
 
 from bootprob.cli.dea.efficiency import print_rows
 from bootprob.cli.dea.options import (
-    Inputs,
     Objective,
     ObjectiveName,
-    Outputs,
     Percentile,
     Result,
     Search,
     SearchName,
     Size,
     TimeLimit,
-    UnitColumn,
-    UnitTableFile,
+    UnitOptions,
     WeightColumn,
 )
-from bootprob.cli.dea.rules import (
-    Budget,
-    ClusterMax,
-    ClusterMin,
-    MaxCorrelation,
-    OutputTable,
-    Rules,
-)
+from bootprob.cli.dea.rules import Rules
 from bootprob.cli.dea.tables import check_named, check_result, print_where, read_units, write_result
+from bootprob.cli.options import takes_options
 
 if TYPE_CHECKING:
     from bootprob.dea import JointSelection, SelectionCurve
@@ -43,12 +34,11 @@ InputCount = Annotated[
 ]
 
 
+@takes_options
 def select(
-    table: UnitTableFile,
-    inputs: Inputs,
-    outputs: Outputs,
+    *,
+    source: UnitOptions,
     size: Size,
-    unit_column: UnitColumn = None,
     curve: Annotated[
         bool, typer.Option("--curve", help="For 1 to P outputs, with what each contributes.")
     ] = False,
@@ -58,11 +48,7 @@ def select(
     percentile: Percentile = None,
     method: SearchName = Search.exact,
     time_limit: TimeLimit = 60.0,
-    output_table: OutputTable = None,
-    budget: Budget = None,
-    cluster_min: ClusterMin = None,
-    cluster_max: ClusterMax = None,
-    max_correlation: MaxCorrelation = None,
+    rules: Rules,
     output: Result = None,
 ) -> None:
     """Choose the outputs under which all units together look best.
@@ -79,9 +65,8 @@ def select(
     bootprob dea select grids.csv --inputs cost --outputs 'y*' -p 3 --max-correlation 0.9
     bootprob dea select clinics.csv --inputs 'x*' --outputs 'y*' -p 2 --n-inputs 1
     """
-    rules = Rules(output_table, budget, cluster_min, cluster_max, max_correlation)
-    check_result(output, table, *rules.files)
-    units = read_units(table, inputs, outputs, unit_column)
+    check_result(output, source.table, *rules.files)
+    units = read_units(source)
     options: dict[str, Any] = {
         "objective": objective.value,
         "weights": units.numbers(weight_column),
@@ -113,23 +98,18 @@ def select(
     print_where(output)
 
 
+@takes_options
 def unit(
-    table: UnitTableFile,
+    *,
+    source: UnitOptions,
     name: Annotated[
         str, typer.Argument(metavar="UNIT", help="Its name, or its number where units have none.")
     ],
-    inputs: Inputs,
-    outputs: Outputs,
     size: Size,
-    unit_column: UnitColumn = None,
     n_inputs: InputCount = None,
     method: SearchName = Search.exact,
     time_limit: TimeLimit = 60.0,
-    output_table: OutputTable = None,
-    budget: Budget = None,
-    cluster_min: ClusterMin = None,
-    cluster_max: ClusterMax = None,
-    max_correlation: MaxCorrelation = None,
+    rules: Rules,
     output: Result = None,
 ) -> None:
     """Choose the outputs, and inputs, under which one unit looks best.
@@ -142,9 +122,8 @@ def unit(
     bootprob dea unit grids.csv Norte --unit-column name --inputs cost --outputs 'y*' -p 3
     bootprob dea unit clinics.csv 4 --inputs 'x*' --outputs 'y*' -p 2 --n-inputs 1
     """
-    rules = Rules(output_table, budget, cluster_min, cluster_max, max_correlation)
-    check_result(output, table, *rules.files)
-    units = read_units(table, inputs, outputs, unit_column)
+    check_result(output, source.table, *rules.files)
+    units = read_units(source)
     check_named(units.panel, "units", [name])
 
     from bootprob.dea import select_for_unit

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bootprob.cli.console import note
+from bootprob.cli.dea.options import UnitOptions
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output, replace_when_complete
 
@@ -78,20 +79,8 @@ class UnitTable:
         return self.frame[column]
 
 
-def read_units(
-    table: Path, inputs: Sequence[str], outputs: Sequence[str], unit_column: str | None
-) -> UnitTable:
-    """Read a table with one row for each unit.
-
-    Parameters
-    ----------
-    table : Path
-        CSV or Parquet.
-    inputs, outputs : sequence of str
-        Each a column, several with commas between them, or a pattern such as ``y*``. A pattern
-        matches columns that are not named otherwise.
-    unit_column : str or None
-        The column with the names of the units; without it they are numbered from 1.
+def read_units(source: UnitOptions) -> UnitTable:
+    """Read a table with one row for each unit; patterns match columns that are not named otherwise.
 
     Raises
     ------
@@ -102,13 +91,14 @@ def read_units(
     """
     from bootprob.tables.files import read_table
 
+    table, unit_column = source.table, source.unit_column
     frame = read_table(table, text_columns=[] if unit_column is None else [unit_column])
     columns = [str(name) for name in frame.columns]
     if unit_column is not None and unit_column not in columns:
         raise DataError(_no_column(table, unit_column, columns))
-    taken = {unit_column} | _exact(inputs, columns) | _exact(outputs, columns)
-    used = _chosen(table, columns, inputs, "--inputs", taken)
-    made = _chosen(table, columns, outputs, "--outputs", taken | set(used))
+    taken = {unit_column} | _exact(source.inputs, columns) | _exact(source.outputs, columns)
+    used = _chosen(table, columns, source.inputs, "--inputs", taken)
+    made = _chosen(table, columns, source.outputs, "--outputs", taken | set(used))
 
     from bootprob.dea import Panel
 
