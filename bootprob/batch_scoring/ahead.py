@@ -21,14 +21,6 @@ def one_ahead(items: Generator[T]) -> Iterator[Iterator[T]]:
     No more than two items exist at a time. An exception of the generator reaches the consumer
     where the item would have. When the block is left, by whatever way, the item in the making is
     finished and the generator closed.
-
-    Parameters
-    ----------
-    items : generator
-
-    Yields
-    ------
-    iterator
     """
 
     def consumed() -> Iterator[T]:

@@ -34,11 +34,7 @@ def write_checked(path: Path, content: Any) -> None:
 def read_checked(path: Path, otherwise: str) -> Any:
     """What `write_checked` stored; None if there is no such file or it is damaged.
 
-    Parameters
-    ----------
-    path : Path
-    otherwise : str
-        What is done if it is damaged, in a sentence.
+    `otherwise` is a sentence that says what is done then.
 
     Warns
     -----

@@ -81,16 +81,8 @@ def blocks_of(
     """Read fragments of a file, in blocks that lie in one fragment each.
 
     A chunk that several fragments share is read once; chunks that no fragment needs are not read.
-
-    Parameters
-    ----------
-    source : Source
-    fragments : sequence of Fragment
-        In the file's order.
-    columns, categories : sequence of str
-        As for `Source.read`.
-    size : int
-        Rows of a block: between this and twice as many, but for the last one of a fragment.
+    Fragments are in the file's order; blocks have `size` rows or up to twice as many, but for the
+    last of a fragment.
 
     Raises
     ------

@@ -26,12 +26,6 @@ _AT_ONCE = 2**20  # bytes
 class InputIdentity:
     """The files of a run as they were when it began.
 
-    Parameters
-    ----------
-    files : sequence of InputFile
-    progress : bool
-        Show a progress bar.
-
     Attributes
     ----------
     stated : list of list of str

@@ -30,21 +30,7 @@ _FORMULA_STARTS = pa.array(FORMULA_STARTS, pa.large_string())
 def batch_writer(
     file: BinaryIO, suffix: str, schema: pa.Schema, *, header: bool = True
 ) -> Iterator[Write]:
-    """Write batches to an open file.
-
-    Parameters
-    ----------
-    file : binary file
-    suffix : {".parquet", ".csv", ".arrow", ".feather"}
-    schema : pyarrow.Schema
-    header : bool
-        Whether a CSV file gets its line of names.
-
-    Yields
-    ------
-    callable
-        Writes a batch.
-    """
+    """Give what writes batches to an open file; `header` says if CSV gets its line of names."""
     if suffix == ".parquet":
         with _parquet(file, schema) as write:
             yield write

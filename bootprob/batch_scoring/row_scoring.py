@@ -112,21 +112,15 @@ def result_schema(
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedRows:
-    """Rows as the machines take them, and those that cannot be used.
+class PreparedRows(EncodedRows):
+    """Rows as the machines take them, those that cannot be used, and what decides each.
 
     Attributes
     ----------
-    X : ndarray, shape (m, features)
-        What `TablePreprocessor.transform` makes of them; bad cells count as missing.
-    bad : dict of str to (dict of str to ndarray of bool, shape (m,))
-        By column and by reason, the rows that cannot be used.
     thresholds : ndarray, shape (m,), or None
         Probability above which each row is decided positive; None for several classes.
     """
 
-    X: Floats
-    bad: dict[str, dict[str, Bools]]
     thresholds: Floats | None = None
 
     @property
@@ -211,7 +205,7 @@ class RowScorer:
 
     def _with_thresholds(self, encoded: EncodedRows, batch: pa.RecordBatch) -> PreparedRows:
         """Add what costs say, of two classes; a row whose cost is none is a bad one."""
-        prepared = PreparedRows(encoded.X, encoded.bad)
+        prepared = PreparedRows(**vars(encoded))
         if len(self._names) > 2:
             return prepared
         costs, m = self._options.costs, batch.num_rows

@@ -126,14 +126,7 @@ def _partition(inside: Path) -> dict[str, str | None]:
 
 
 class ParquetSource:
-    """A Parquet file; its chunks are row groups, small ones of which are put together.
-
-    Parameters
-    ----------
-    path : Path
-    least : int
-        Rows of a chunk, unless a row group has more.
-    """
+    """A Parquet file; its chunks are row groups, put together to so many rows at least."""
 
     def __init__(self, path: Path, least: int) -> None:
         self._path = path
@@ -166,14 +159,7 @@ class ParquetSource:
 
 
 class ArrowSource:
-    """An Arrow file (Feather 2); its chunks are record batches, small ones put together.
-
-    Parameters
-    ----------
-    path : Path
-    least : int
-        Rows of a chunk, unless a record batch has more.
-    """
+    """An Arrow file (Feather 2); its chunks are record batches, put together likewise."""
 
     def __init__(self, path: Path, least: int) -> None:
         self._path = path

@@ -196,16 +196,7 @@ class WorkFolder:
         move_into_place(self._parts, self.output)
 
     def publish_file(self, fragments: Sequence[Fragment], suffix: str, schema: pa.Schema) -> None:
-        """Put all parts together in the place of the output.
-
-        Parameters
-        ----------
-        fragments : sequence of Fragment
-            All of them.
-        suffix : str
-            Of the parts.
-        schema : pyarrow.Schema
-        """
+        """Put all parts together in the place of the output."""
         parts = [self.part(fragment, suffix) for fragment in fragments]
         wanted = self.output.suffix.lower()
         if len(parts) == 1 and suffix == wanted:

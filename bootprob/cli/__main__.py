@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from bootprob.cli.console import Commands, note, peak_memory
+from bootprob.cli.console import Commands, note_unknown, peak_memory
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
 from bootprob.cli.export import export
@@ -198,10 +198,7 @@ def predict(
         frame, level=level, sets=sets, costs=decided_by, unknown=unknown, progress=True
     )
     write_table(predicted, output, csv_safe=csv_safe)
-    for name, levels in unknown.items():
-        shown = ", ".join(f"{text!r} ({count})" for text, count in list(levels.items())[:5])
-        more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
-        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    note_unknown(unknown)
     if len(target.labels) > 2:
         typer.echo(f"{len(predicted)} rows are in {output}, with {len(target.labels)} classes.")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import warnings
 from pathlib import Path
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
 
     from bootprob.ensemble.estimator import BootstrapSVC
 
-__all__ = ["Commands", "metrics_table", "note", "peak_memory", "rates_table"]
+__all__ = [
+    "Commands",
+    "command_line",
+    "metrics_table",
+    "note",
+    "note_unknown",
+    "peak_memory",
+    "print_report",
+    "rates_table",
+]
 
 
 class Commands(TyperGroup):
@@ -59,6 +69,24 @@ def note(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def note_unknown(levels: dict[str, dict[str, int]]) -> None:
+    """Tell which levels of which columns a model does not know, and their rows."""
+    for name, found in levels.items():
+        shown = ", ".join(f"{text!r} ({count})" for text, count in list(found.items())[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+
+
+def command_line() -> str:
+    """What was typed."""
+    return shlex.join(["bootprob", *sys.argv[1:]])
+
+
+def print_report(output: Path) -> None:
+    """Say where a report is."""
+    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+
+
 def _show_warning(
     message: Warning | str,
     category: type[Warning],
@@ -72,19 +100,7 @@ def _show_warning(
 
 
 def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
-    """Out-of-bag metrics of several models, one column each.
-
-    Parameters
-    ----------
-    models : dict of str to BootstrapSVC
-        Fitted models and what to call them.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    rich.table.Table
-    """
+    """Out-of-bag metrics of several models, one column each."""
     from rich.table import Table
 
     from bootprob.ensemble import out_of_bag_intervals
@@ -105,21 +121,7 @@ def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table
 
 
 def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
-    """Rates wanted and reached out of bag by a model under control, and what to know about them.
-
-    Parameters
-    ----------
-    name : str
-        What to call the model.
-    model : BootstrapSVC
-        Fitted, with `control`.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    rich.table.Table
-    """
+    """Rates wanted and reached out of bag by a model under control, and what to know about them."""
     from rich.table import Table
 
     from bootprob.ensemble.controlled_rates import rates_under_control

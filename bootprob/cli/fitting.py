@@ -71,10 +71,7 @@ def _parse_gamma(text: str | None) -> str | list[float] | None:
 def _of_fit(parameter: str | None = None, *others: str, report: bool = True) -> dict[str, Any]:
     """Metadata of an option of ``fit``, of other commands by name, and of ``report``.
 
-    Parameters
-    ----------
-    parameter : str, optional
-        Of `BootstrapSVC`, if it is set to what is given.
+    The parameter of `BootstrapSVC`, if there is one, is set to what is given.
     """
     return {"commands": ("fit", *(["report"] if report else []), *others), "parameter": parameter}
 

@@ -19,6 +19,7 @@ __all__ = [
     "Positive",
     "Report",
     "Sets",
+    "check_level",
     "given_options",
     "takes_options",
 ]
@@ -77,14 +78,11 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _check_level(value: float) -> float:
-    if not 0 < value < 1:
+def check_level(value: float | None) -> float | None:
+    """Refuse a level that is none."""
+    if value is not None and not 0 < value < 1:
         raise typer.BadParameter(f"{value} does not lie between 0 and 1; 0.95 is usual.")
     return value
-
-
-def _check_sets(value: float | None) -> float | None:
-    return None if value is None else _check_level(value)
 
 
 Positive = Annotated[
@@ -109,12 +107,12 @@ Device = Annotated[
 ]
 Level = Annotated[
     float,
-    typer.Option(callback=_check_level, metavar="LEVEL", help="Nominal level of the intervals."),
+    typer.Option(callback=check_level, metavar="LEVEL", help="Nominal level of the intervals."),
 ]
 Sets = Annotated[
     float | None,
     typer.Option(
-        callback=_check_sets,
+        callback=check_level,
         metavar="LEVEL",
         help="Also write the set of classes that cannot be excluded at this confidence.",
     ),

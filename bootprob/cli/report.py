@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import fit_table
@@ -134,7 +133,6 @@ def write_html_report(
     """Write the report of models and say where it is; returns its numbers."""
     from bootprob.report import write_report
 
-    command = shlex.join(["bootprob", *sys.argv[1:]])
-    content = write_report(models, output, title=title, command=command, held_out=held_out)
-    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+    content = write_report(models, output, title=title, command=command_line(), held_out=held_out)
+    print_report(output)
     return content

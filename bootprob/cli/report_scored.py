@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bootprob.cli.options import given_options
+from bootprob.cli.console import command_line, print_report
+from bootprob.cli.options import check_level, given_options
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -31,12 +30,6 @@ __all__ = [
 _PANEL = "Of a scored table"
 # As in bootprob.report.scored.table, which is heavy to import; a test compares them.
 _TABLES = (".csv", ".parquet", ".arrow", ".feather")
-
-
-def _check_level(value: float | None) -> float | None:
-    if value is not None and not 0 < value < 1:
-        raise typer.BadParameter(f"{value} does not lie between 0 and 1; 0.95 is usual.")
-    return value
 
 
 def _check_cost(value: float | None) -> float | None:
@@ -107,7 +100,7 @@ class ScoredOptions:
         typer.Option(
             "--level",
             metavar="LEVEL",
-            callback=_check_level,
+            callback=check_level,
             rich_help_panel=_PANEL,
             help="Level that the intervals of the table were made at. Default: 0.95.",
         ),
@@ -153,12 +146,7 @@ def report_scored(
 ) -> None:
     """Write the report of a table without a target, which therefore has to be a scored one.
 
-    Parameters
-    ----------
-    source, output : Path
-    options : ScoredOptions
-    fitting : sequence of str
-        Options that were given and are for fitting a table.
+    Options in `fitting` were given, and are for fitting a table.
 
     Raises
     ------
@@ -206,7 +194,7 @@ def report_scored(
             costs=costs,
             level=0.95 if options.level is None else options.level,
             id_column=options.id_column,
-            command=shlex.join(["bootprob", *sys.argv[1:]]),
+            command=command_line(),
             progress=advance,
         )
     decisions = content["decisions"]
@@ -214,7 +202,7 @@ def report_scored(
         f"{content['table']['n_scored']} scored rows, {decisions['n_undecided']} of them undecided "
         f"({decisions['share_undecided']:.1%})."
     )
-    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+    print_report(output)
 
 
 def check_card(path: Path, *others: Path) -> None:

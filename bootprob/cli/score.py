@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bootprob.cli.console import note
+from bootprob.cli.console import note, note_unknown
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.models import load_table_model
 from bootprob.cli.options import CsvSafe, Device, Level, takes_options
@@ -108,11 +108,7 @@ def _check_device(device: str) -> None:
 
 
 def _tell(summary: ScoringSummary) -> None:
-    for name, found in summary.unknown.items():
-        levels = list(found["levels"].items())
-        shown = ", ".join(f"{text!r} ({count})" for text, count in levels[:5])
-        more = f" and {len(levels) - 5} more" if len(levels) > 5 else ""
-        note(f"Column {name!r} has values that the model does not know (rows): {shown}{more}.")
+    note_unknown({name: found["levels"] for name, found in summary.unknown.items()})
     if summary.n_bad:
         shown = "; ".join(map(str, summary.bad[:5]))
         more = f"; and {summary.n_bad - 5} more" if summary.n_bad > 5 else ""

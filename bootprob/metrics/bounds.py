@@ -56,13 +56,7 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
 def concordance(y: Floats, p: Floats, weights: Floats) -> Floats:
     """Weighted share of the rows of the other class on the right side of each row, shape (n,).
 
-    Ties count one half. The mean over either class is the AUC.
-
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-        0 or 1; rows of both.
-    p, weights : ndarray, shape (n,)
+    Ties count one half. The mean over either class is the AUC. y is 0 or 1, with rows of both.
     """
     _, group = np.unique(p, return_inverse=True)
     right = np.empty(len(y))
@@ -80,13 +74,7 @@ def auc_score_interval(auc: float, n_positive: float, n_negative: float, level: 
     All θ with ``|AUC − θ| ≤ z √V(θ)`` and Hanley and McNeil's variance for exponential scores,
     ``V = θ (1 − θ) (1 + N (1 − θ)/(2 − θ) + N θ/(1 + θ)) / (n₊ n₋)``, ``N = (n₊ + n₋)/2 − 1``:
     R. G. Newcombe, Statistics in Medicine 25 (2006) 559–573, method 5.
-
-    Parameters
-    ----------
-    auc : float
-    n_positive, n_negative : float
-        Rows of the classes, or effective numbers of them.
-    level : float
+    Numbers of rows may be effective ones.
     """
     z, pairs = norm.ppf((1 + level) / 2), n_positive * n_negative
     more = max((n_positive + n_negative) / 2 - 1, 0.0)

@@ -83,12 +83,7 @@ SHARE_OF: Mapping[str, Callable[[Floats], NDArray[np.bool_]]] = {
 
 
 def check_both_classes(y: Floats) -> None:
-    """Refuse rows of one class.
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse rows of one class by a DataError."""
     if y.min() == y.max():
         raise DataError(
             "The rows with a probability are all of one class; metrics need both. If they come "
@@ -147,11 +142,6 @@ def resampled_weights(y: Floats, weights: Floats, seed: int) -> Iterator[Floats]
 
     Each row is drawn with equal chance and carries its weight along; a resample that lacks a
     class is drawn again.
-
-    Parameters
-    ----------
-    y, weights : ndarray, shape (n,)
-    seed : int
     """
     rng = np.random.default_rng(seed)
     n = len(y)

@@ -53,11 +53,6 @@ _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 def check_classes(arrays: Arrays) -> None:
     """Check labels, row weights and names of columns; of two or of several classes.
 
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        That fit the layout.
-
     Raises
     ------
     TypeError, ValueError

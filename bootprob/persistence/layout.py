@@ -17,10 +17,6 @@ __all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
 class Layout:
     """What is stored of models of two or of several classes.
 
-    Parameters
-    ----------
-    state : type of State
-
     Attributes
     ----------
     attributes : dict of str to Attribute

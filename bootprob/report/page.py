@@ -19,16 +19,7 @@ __all__ = ["check_page", "render", "write_page"]
 
 
 def check_page(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Where a report goes, and the numbers beside it; refuses what cannot be written.
-
-    Parameters
-    ----------
-    path : path-like
-        The HTML file.
-
-    Returns
-    -------
-    page, numbers : Path
+    """Where a page of HTML goes, and the numbers beside it; refuses what cannot be written.
 
     Raises
     ------
@@ -46,14 +37,7 @@ def check_page(path: str | os.PathLike[str]) -> tuple[Path, Path]:
 def render(template: str, content: dict[str, Any], **context: Any) -> str:
     """Fill a template of this folder; text is escaped, and a name that is missing is an error.
 
-    Parameters
-    ----------
-    template : str
-        Its file name.
-    content : dict
-        The numbers of the report; its entries are the template's names.
-    **context
-        What else the template needs: pictures, the name of the file of numbers.
+    The entries of `content`, the numbers of a report, are names of the template, as others given.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),

@@ -31,14 +31,6 @@ _LARGE = re.compile(r"[eE][+]?[0-9]{3}|(?<![0-9])[0-9]{200}")  # may be beyond 1
 def parse(text: str) -> Any:
     """Read JSON from a stranger.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    None, bool, int, float, str, list or dict
-
     Raises
     ------
     ValueError

@@ -57,12 +57,6 @@ class Answering:
 
     Bodies and replies that take more than a moment are read and written in a thread, one at a time,
     so that the event loop always has one for others.
-
-    Parameters
-    ----------
-    served : ServedModel
-    batcher : MicroBatcher
-    limits : Limits
     """
 
     def __init__(self, served: ServedModel, batcher: MicroBatcher, limits: Limits) -> None:

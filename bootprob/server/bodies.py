@@ -20,10 +20,6 @@ _FREE = 2**15  # bytes of each body that do not count: small ones are never refu
 class BodyReader:
     """Read bodies, and hold no more than `Limits.max_held` bytes of them at a time.
 
-    Parameters
-    ----------
-    limits : Limits
-
     Attributes
     ----------
     held : int

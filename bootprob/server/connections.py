@@ -46,14 +46,7 @@ class Connections:
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's protocol, with a bound on everything that a peer can make wait or grow.
-
-    Parameters
-    ----------
-    shared : Connections
-    **given
-        What uvicorn gives a protocol.
-    """
+    """uvicorn's protocol, with a bound on everything that a peer can make wait or grow."""
 
     def __init__(self, shared: Connections, **given: Any) -> None:
         super().__init__(**given)

@@ -38,11 +38,6 @@ class Room:
 def room_for(connections: int, requests: int) -> Room:
     """Raise the limit on open files as far as it must and may be; beyond, lower the numbers.
 
-    Parameters
-    ----------
-    connections, requests : int
-        Wanted.
-
     Raises
     ------
     DataError

@@ -19,14 +19,7 @@ _ROWS = (1, 4, 16, 64, 256, 1024, 4096, 16384)
 
 
 class Metrics:
-    """Latency, batches, queue, and how far probabilities have moved since training.
-
-    Parameters
-    ----------
-    served : ServedModel
-    queued_rows : callable
-        How many rows wait.
-    """
+    """Latency, batches, queue, and how far probabilities have moved since training."""
 
     def __init__(self, served: ServedModel, queued_rows: Callable[[], float]) -> None:
         self._registry = CollectorRegistry()

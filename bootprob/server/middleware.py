@@ -68,14 +68,7 @@ class Observed:
 
 
 class Bounded:
-    """ASGI middleware: marks requests that are too many, for `refuse_overload`.
-
-    Parameters
-    ----------
-    app : ASGIApp
-    most : int
-        Requests at once.
-    """
+    """ASGI middleware: marks requests that are too many, for `refuse_overload`."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app, self._most = app, most

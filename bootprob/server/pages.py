@@ -53,18 +53,7 @@ def pages() -> APIRouter:
 
 
 def operations_page(document: dict[str, Any]) -> str:
-    """Every operation of an OpenAPI document, with an example to send.
-
-    Parameters
-    ----------
-    document : dict
-        As `bootprob.server.app` makes it.
-
-    Returns
-    -------
-    str
-        HTML, a part of the page.
-    """
+    """Every operation of an OpenAPI document, with an example to send."""
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string(
         (_ASSETS / "operations.html.jinja").read_text(encoding="utf-8")

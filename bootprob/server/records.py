@@ -23,12 +23,6 @@ class RecordForm:
 
     As `bootprob.server.schemas.predict_request` describes it to clients; that form itself would
     list every wrong value of every row before it told the first.
-
-    Parameters
-    ----------
-    columns : Columns
-    max_rows : int
-        Most records.
     """
 
     def __init__(self, columns: Columns, max_rows: int) -> None:

@@ -118,9 +118,8 @@ class ServedModel:
             self.threshold = costs.threshold
         # In memory as a data frame's columns are, for the bits that `predict_proba` gives of one.
         self._order: Literal["C", "F"] = "F" if hasattr(self.svc, "feature_names_in_") else "C"
-        self._machines = self.svc.pair_ensembles_ or [self.svc]
         # The first call compiles and fills caches; it also shows that the model can be scored.
-        center = self._machines[0].center_
+        center = self.svc.center_
         self.score(np.zeros((1, self.columns.n_features)) if center is None else center[None], 0.95)
 
     def check(self, X: Floats) -> None:
@@ -131,9 +130,7 @@ class ServedModel:
         DataError
             A number is so far out that scores overflow; names its row and column.
         """
-        rows = torch.from_numpy(X)
-        for machine in self._machines:
-            NewRows(X, machine.center_, machine.scale_).as_seen(rows, 0)
+        NewRows(X, self.svc.center_, self.svc.scale_).as_seen(torch.from_numpy(X), 0)
 
     def score(self, X: Floats, level: float) -> Scores:
         """Probabilities, intervals and labels, as `BootstrapSVC.summarize` gives them.
@@ -153,15 +150,7 @@ class ServedModel:
         return Scores(probability, interval, np.searchsorted(self.svc.classes_, found["label"]))
 
     def thresholds(self, values: Mapping[str, Sequence[float]], n_rows: int) -> Floats | None:
-        """The threshold of each row, shape (m,); None for several classes.
-
-        Parameters
-        ----------
-        values : mapping of str to sequence, shape (m,)
-            Has the columns of costs.
-        n_rows : int
-            m.
-        """
+        """The threshold of each row, shape (m,), by columns of costs; None for several classes."""
         if self.threshold is not None:
             return np.full(n_rows, self.threshold)
         if self.costs is None:

@@ -114,14 +114,7 @@ class _Text:
     ) -> Iterator[tuple[int, int, int]]:
         """Members to be parsed together: where the first begins, the last ends, and which place.
 
-        Parameters
-        ----------
-        start, stop : int
-            The bytes of all members.
-        last : int
-            The place after them.
-        commas : ndarray of int32
-            The places between them.
+        All are in the bytes `start` to `stop`, before the place `last`, with commas between them.
         """
         ends = self._places[commas]
         done = 0

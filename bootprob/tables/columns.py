@@ -71,17 +71,7 @@ def plain_columns(
 ) -> tuple[dict[str, Kind], dict[str, pd.Series]]:
     """Bring all columns to float64, or to text as `as_levels` does, NaN where a value is missing.
 
-    Parameters
-    ----------
-    columns : mapping of str to Series (n,)
-    kinds : mapping of str to {"number", "boolean", "text"}, optional
-        Of these columns since the fit; default what `column_kind` says.
-
-    Returns
-    -------
-    kinds : dict of str to {"number", "boolean", "text"}
-    plain : dict of str to Series (n,)
-        Of float64, or of object.
+    With the kinds since the fit, or else those that `column_kind` finds, which are returned too.
 
     Raises
     ------

@@ -159,13 +159,7 @@ def csv_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Read columns of known types, batch by batch: no rows may decide that one is another kind.
 
-    Parameters
-    ----------
-    path : path-like
-    types : mapping of str to pyarrow.DataType
-        By the name as it is written.
-    number : str
-        The column whose first rows tell the decimal mark.
+    Names are as they are written; the first rows of the column `number` tell the decimal mark.
     """
     import pyarrow.csv as pa_csv
 

@@ -90,15 +90,9 @@ class CsvLayout:
         text_columns: Sequence[str],
         advance: Callable[[int], None] = lambda n_bytes: None,
     ) -> Self:
-        """Look through a file.
+        """Look through a file; `text_columns` are text even if they look like numbers.
 
-        Parameters
-        ----------
-        path : Path
-        text_columns : sequence of str
-            Columns that are text even if they look like numbers.
-        advance : callable
-            Told the number of bytes just looked through.
+        `advance` is told the number of bytes just looked through.
 
         Raises
         ------

@@ -90,14 +90,7 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
 
 @contextmanager
 def readable(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
-    """Turn what a damaged or foreign file raises into a `DataError` that names it.
-
-    Parameters
-    ----------
-    path : path-like
-    kind : str
-        What the file cannot be read as.
-    """
+    """Turn what a damaged or foreign file raises into a `DataError` that says it is no `kind`."""
     try:
         yield
     except DataError:
@@ -119,14 +112,7 @@ def readable(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
 
 
 def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
-    """Refuse a table without columns or with two columns of the same name.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The table.
-    what : str
-        How the error message calls it.
+    """Refuse a table without columns or with two columns of the same name; messages call it `what`.
 
     Raises
     ------

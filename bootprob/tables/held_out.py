@@ -81,13 +81,7 @@ class HeldOut:
 
 
 def text_columns(model: TableModel) -> list[str]:
-    """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart.
-
-    Parameters
-    ----------
-    model : TableModel
-        Fitted.
-    """
+    """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart."""
     names = [name for name, kind in model.preprocessor.kinds_.items() if kind == "text"]
     both = (model.target.negative, model.target.positive)
     return [*names, model.target.name] if all(isinstance(name, str) for name in both) else names
@@ -95,16 +89,6 @@ def text_columns(model: TableModel) -> list[str]:
 
 def known_labels(target: Target, frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Which rows of a table are of the positive class, by the labels known since the fit.
-
-    Parameters
-    ----------
-    target : Target
-        Of the fit.
-    frame : DataFrame (m, columns)
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
 
     Raises
     ------

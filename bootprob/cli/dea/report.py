@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from bootprob.cli.console import command_line, print_report
 from bootprob.cli.dea.options import (
     Orientation,
     OrientationName,
@@ -93,8 +92,8 @@ def report(
     )  # fmt: skip
     content = write_dea_report(
         study, output, title=title or f"Efficiency of the units of {source.table.name}",
-        source=source.table.name, command=shlex.join(["bootprob", *sys.argv[1:]]),
+        source=source.table.name, command=command_line(),
     )  # fmt: skip
     found = content["efficiency"]
     typer.echo(f"{found['n_efficient']} of {content['data']['n_units']} units are efficient.")
-    typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
+    print_report(output)

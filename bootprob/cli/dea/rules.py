@@ -72,10 +72,6 @@ class Rules:
     def read(self, panel: Panel) -> dict[str, Any]:
         """As the keyword arguments of `select_outputs` and `select_for_unit`.
 
-        Parameters
-        ----------
-        panel : Panel
-
         Raises
         ------
         DataError

@@ -113,12 +113,6 @@ def read_units(source: UnitOptions) -> UnitTable:
 def check_named(panel: Panel, kind: str, wanted: Sequence[str]) -> None:
     """Refuse names of units or outputs that there are not; here, nothing is chosen by position.
 
-    Parameters
-    ----------
-    panel : Panel
-    kind : {"units", "outputs"}
-    wanted : sequence of str
-
     Raises
     ------
     DataError
@@ -150,13 +144,7 @@ def check_result(output: Path | None, *inputs: Path) -> None:
 def write_result(output: Path | None, frame: pd.DataFrame, content: dict[str, Any]) -> None:
     """Write a table, or everything as JSON, by the suffix; nothing without a file.
 
-    Parameters
-    ----------
-    output : Path or None
-    frame : DataFrame
-        What goes to CSV or Parquet, its index as the first column.
-    content : dict
-        What goes to JSON.
+    The frame's index goes to the first column.
     """
     if output is None:
         return

@@ -21,13 +21,7 @@ _COLUMNS = 8
 
 
 def scores(efficiency: dict[str, Any]) -> Picture:
-    """Score and interval of each unit, the best at the top; by rank where there are many.
-
-    Parameters
-    ----------
-    efficiency : dict
-        ``content["efficiency"]``.
-    """
+    """Score and interval of each unit, the best at the top; by rank where there are many."""
     inward = efficiency["orientation"] == "input"
     units = [unit for unit in efficiency["units"] if unit["score"] is not None]
     units.sort(key=lambda unit: (unit["score"] if inward else -unit["score"], unit["unit"]))

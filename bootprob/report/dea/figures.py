@@ -184,14 +184,7 @@ def histogram_panels(
 
 
 def contributions(curve: ContributionCurve, name: str) -> Picture:
-    """v(p) with its bound and the nested selection; below, what each output contributes.
-
-    Parameters
-    ----------
-    curve : ContributionCurve
-    name : str
-        Prefix of all ids.
-    """
+    """v(p) with its bound and the nested selection; below, what each output contributes."""
     sizes = np.array(curve.sizes)
     proven = np.array([status == "optimal" for status in curve.statuses])
 

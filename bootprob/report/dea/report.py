@@ -86,15 +86,7 @@ def dea_content(
 ) -> dict[str, Any]:
     """Collect everything that the report says: plain dictionaries, lists, numbers and text.
 
-    Parameters
-    ----------
-    study, title, source, command
-        As for `write_dea_report`.
-
-    Returns
-    -------
-    dict
-        JSON-able, without NaN: what does not exist is None.
+    Parameters as for `write_dea_report`; what does not exist is None, so that JSON can hold it.
     """
     panel = study.result.panel
     cross = {"refused": study.no_cross}

@@ -44,31 +44,9 @@ def report_content(
     command: str | None = None,
     held_out: HeldOut | None = None,
 ) -> dict[str, Any]:
-    """Collect everything that a report says or draws.
+    """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
-    Parameters
-    ----------
-    models : mapping of str to BootstrapSVC
-        Label to fitted model; all fitted to the same rows.
-    title : str
-        Heading of the report.
-    command : str, optional
-        Command line that made the models.
-    held_out : HeldOut, optional
-        Rows that took no part in training.
-
-    Returns
-    -------
-    dict
-        JSON-able, without NaN: what does not exist is None.
-
-    Raises
-    ------
-    DataError
-        If there is no model, the models were fitted to different rows or classes, or the rows
-        set aside cannot be used.
-    sklearn.exceptions.NotFittedError
-        If a model is not fitted.
+    The result is as JSON holds it, without NaN: what does not exist is None.
     """
     if not models:
         raise DataError("A report needs at least one fitted model, got none.")

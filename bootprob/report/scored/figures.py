@@ -19,13 +19,7 @@ _N_DRAWN = 20
 
 
 def distribution(content: dict[str, Any]) -> Picture:
-    """Histogram of the probabilities, with that of the training rows where it is known.
-
-    Parameters
-    ----------
-    content : dict
-        That of `bootprob.report.scored.content.scored_content`.
-    """
+    """Histogram of the probabilities, with that of the training rows where it is known."""
     scored = content["probabilities"]["scored"]["histogram"]
     training = content["probabilities"]["training"]
     edges, share = np.asarray(scored["edges"]), np.asarray(scored["share"])

@@ -20,7 +20,7 @@ from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, populati
 from bootprob.report.scored.table import ScoredTable
 from bootprob.tables.columns import level_text
 from bootprob.tables.csv_safety import neutralised
-from bootprob.tables.files import read_table, table_suffix
+from bootprob.tables.files import read_table, readable, table_suffix
 from bootprob.tables.held_out import text_columns
 
 if TYPE_CHECKING:
@@ -221,20 +221,12 @@ def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.Data
         return
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            names = [name for name in model.preprocessor.kinds_ if name in file.schema_arrow.names]
-            if file.metadata.num_rows == 0:
-                raise DataError(f"{path} has column names but no rows.")
-            for batch in file.iter_batches(batch_size=2**16, columns=names):
-                yield batch.to_pandas()
-    except FileNotFoundError:
-        raise DataError(f"There is no file {path}.") from None
-    except DataError:
-        raise
-    except (ValueError, OSError) as error:
-        reason = (str(error).strip() or "no reason given").splitlines()[0].rstrip(".")
-        raise DataError(f"{path} cannot be read as Parquet: {reason}.") from None
+    with readable(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
+        names = [name for name in model.preprocessor.kinds_ if name in file.schema_arrow.names]
+        if file.metadata.num_rows == 0:
+            raise DataError(f"{path} has column names but no rows.")
+        for batch in file.iter_batches(batch_size=2**16, columns=names):
+            yield batch.to_pandas()
 
 
 def _check_scored(

@@ -46,17 +46,7 @@ def _pictures(of: Drawn) -> dict[str, Picture | None]:
 
 
 def _diagram(model: dict[str, Any], name: str, positive: str) -> Picture:
-    """Observed frequency against stated probability, with the spread of the probabilities.
-
-    Parameters
-    ----------
-    model : dict
-        An entry of ``content["models"]``.
-    name : str
-        Prefix of all ids in the SVG; must differ between the figures of a page.
-    positive : str
-        Name of the positive class.
-    """
+    """Observed frequency against stated probability, with the spread of the probabilities."""
     labels = {"vote": "vote share", "probability": "calibrated"}
     curves = [
         (key, label, model["reliability"][key])
@@ -111,12 +101,7 @@ def _diagram(model: dict[str, Any], name: str, positive: str) -> Picture:
 def _tables(curves: list[tuple[str, dict[str, Any]]], votes: str) -> tuple[FigureTable, ...]:
     """Groups of rows with what was stated and observed, and how many rows were given what.
 
-    Parameters
-    ----------
-    curves : list of tuple
-        Name and entry of the content's "reliability", of each curve drawn.
-    votes : str
-        Name of the curve of vote shares, which can be certain; probabilities cannot.
+    A share of votes, the curve of which is called `votes`, can be certain; no probability can.
     """
 
     def groups(name: str) -> list[Any]:

@@ -34,20 +34,7 @@ def _pictures(of: Drawn) -> dict[str, Picture | None]:
 
 
 def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Picture | None:
-    """Scores of a few rows over the replicates that did not see them, with the threshold.
-
-    Parameters
-    ----------
-    model, name
-        An entry of ``content["models"]``, and the prefix of all ids in the SVG.
-    classes : tuple of str
-        Names of the negative and the positive class.
-
-    Returns
-    -------
-    Picture or None
-        None where no row has enough scores for a histogram.
-    """
+    """Scores of a few rows over the replicates that did not see them, with the threshold."""
     values = model["histograms"]
     edges, rows = np.asarray(values["edges"]), values["rows"]
     half = values["score_at_one_half"]
@@ -101,13 +88,7 @@ def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> P
 
 
 def _intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Picture:
-    """Intervals of scores and of probabilities for the sampled rows, with the true class.
-
-    Parameters
-    ----------
-    model, name, classes
-        As in `_histograms`.
-    """
+    """Intervals of scores and of probabilities for the sampled rows, with the true class."""
     rows = model["intervals"]["rows"]
     height = np.arange(len(rows))
     positive = np.array([row["positive"] for row in rows], dtype=bool)
@@ -149,15 +130,7 @@ def _intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
 
 
 def _tables(histograms: dict[str, Any], classes: tuple[str, str]) -> tuple[FigureTable, ...]:
-    """The rows of the histograms, and how many scores each has where.
-
-    Parameters
-    ----------
-    histograms : dict
-        The content's "histograms", with rows.
-    classes : tuple of str
-        Names of the negative and the positive class.
-    """
+    """The rows of the histograms, and how many scores each has where."""
     rows, edges = histograms["rows"], histograms["edges"]
     filled = [k for k in range(len(edges) - 1) if any(row["counts"][k] for row in rows)]
 

@@ -41,12 +41,7 @@ def _pictures(of: Drawn) -> dict[str, Picture | None]:
 def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> Picture:
     """Out-of-bag accuracy and ensemble weight per C; as two maps where γ has a grid too.
 
-    Parameters
-    ----------
-    model, name
-        An entry of ``content["models"]``, and the prefix of all ids in the SVG.
-    models : list of dict
-        All models of the page: their figures share the scales of accuracy and weight.
+    The figures of all models of a page share the scales of accuracy and weight.
     """
     values = model["grid"]
     lowest = min(min(other["grid"]["accuracy_tenth"]) for other in models)
@@ -144,13 +139,7 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
 
 
 def _table(grid: dict[str, Any]) -> FigureTable:
-    """Accuracy and weight of each C, or each pair of C and γ.
-
-    Parameters
-    ----------
-    grid : dict
-        The content's "grid".
-    """
+    """Accuracy and weight of each C, or each pair of C and γ."""
     settings = [Column.of("C", grid["C"], number)]
     if grid["gamma"] is not None:
         settings.append(Column.of("γ", grid["gamma"], number))

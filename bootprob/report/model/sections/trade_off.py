@@ -25,20 +25,7 @@ _POINTS = {
 
 
 def trade_off(model: dict[str, Any], name: str) -> Picture | None:
-    """Sensitivity against specificity over all thresholds, with the rates wanted and reached.
-
-    Parameters
-    ----------
-    model : dict
-        An entry of ``content["models"]``.
-    name : str
-        Prefix of all ids in the SVG.
-
-    Returns
-    -------
-    Picture or None
-        None for a model without control.
-    """
+    """Sensitivity against specificity over all thresholds, with rates wanted and reached."""
     control = model["control"]
     if control is None:
         return None
@@ -126,15 +113,7 @@ def _reached(rate: dict[str, float]) -> str:
 def _tables(
     curve: dict[str, Any], points: list[tuple[str, dict[str, Any], dict[str, Any]]]
 ) -> tuple[FigureTable, ...]:
-    """The points of the figure of control, and its curve.
-
-    Parameters
-    ----------
-    curve : dict
-        The content's "curve" of control.
-    points : list of tuple
-        What each point is, its true positive and its true negative rate.
-    """
+    """The points of the figure of control, and its curve."""
     labels, *rates = zip(*points, strict=True)
     both = ("Sensitivity", "Specificity")
     reached = (
