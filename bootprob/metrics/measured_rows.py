@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,12 @@ class MeasuredRows:
     ranks: Floats
     level: float
 
+    @cached_property
+    def _n_rows(self) -> dict[str, float]:
+        """Effective number of rows that each share is of."""
+        rows = {name: members(self.y) for name, members in SHARE_OF.items()}
+        return {name: effective_rows(self.weights[members]) for name, members in rows.items()}
+
     def interval(
         self, name: str, estimate: float, replicates: Floats, method: str
     ) -> tuple[float, float, str]:
@@ -53,13 +60,10 @@ class MeasuredRows:
                 return lower, upper, method
         if name == "auc":
             if self._few_misordered(estimate) or np.ptp(replicates) <= _ROUNDING:
-                n_positive = effective_rows(self.weights[self.y == 1])
-                n_negative = effective_rows(self.weights[self.y == 0])
-                bounds = auc_score_interval(estimate, n_positive, n_negative, self.level)
-                return *bounds, "score"
+                of_class = self._n_rows["sensitivity"], self._n_rows["specificity"]
+                return *auc_score_interval(estimate, *of_class, self.level), "score"
         elif name in SHARE_OF:
-            n_rows = effective_rows(self.weights[SHARE_OF[name](self.y)])
-            return *exact_interval(min(estimate, 1.0), n_rows, self.level), "exact"
+            return *exact_interval(min(estimate, 1.0), self._n_rows[name], self.level), "exact"
         elif np.ptp(replicates) <= _ROUNDING:
             return *self._all_alike(name, estimate), "unseen"
         lower, upper = self._resampled(name, estimate, replicates, "bca")
@@ -97,7 +101,7 @@ class MeasuredRows:
 
     def _all_alike(self, name: str, estimate: float) -> tuple[float, float]:
         """Bounds of a loss that is the same in all rows; rows of another kind may be unseen."""
-        n_rows = effective_rows(self.weights)
+        n_rows = self._n_rows["accuracy"]
         share = unseen_share(n_rows, self.level)
         worst = max(ROW_LOSSES[name](1 - self.y, self.p).max(), estimate)
         # As sure as n rows can make: Laplace's rule of succession.
@@ -117,5 +121,5 @@ class MeasuredRows:
         p, weights = (self.p[otherwise], self.weights[otherwise]) if otherwise.any() else (0.5, 1.0)
         cost = np.average(loss(np.full(np.shape(p), label), p), weights=weights)
         cost -= np.average(loss(self.y[rows], self.p[rows]), weights=self.weights[rows])
-        share = unseen_share(effective_rows(self.weights[rows]), self.level)
+        share = unseen_share(self._n_rows["sensitivity" if label else "specificity"], self.level)
         return float(share * cost * self.weights[rows].sum() / self.weights.sum())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
-from bootprob.persistence.layout import TWO_CLASSES, names_in
+from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
 from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
@@ -28,7 +28,7 @@ from bootprob_gpu.kernels.named import KERNELS, kernel_function
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
 
-__all__ = ["check_classes", "check_parameters", "check_settings", "check_two_classes"]
+__all__ = ["check_parameters", "check_state"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -50,14 +50,41 @@ _LACK_OF_FIT = ("p_value", "statistic", "n_rows")
 _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 
 
-def check_classes(arrays: Arrays) -> None:
-    """Check labels, row weights and names of columns; of two or of several classes.
+def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout) -> None:
+    """Check a state, of two or of several classes.
 
     Raises
     ------
     TypeError, ValueError
-        Says what does not make sense.
+        Says what is not as the layout has it, or does not make sense.
     """
+    layout.check(arrays, values)
+    _check_settings(values)
+    _check_classes(arrays)
+    if layout is SEVERAL_CLASSES:
+        return
+    kind = values.get("calibration_", "sigmoid")
+    stored = names_in("calibrator_", arrays)
+    if kind not in CALIBRATORS:
+        raise ValueError(f"{kind!r} is no calibration")
+    if stored != CALIBRATORS[kind].stored.keys():
+        raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
+    if names_in("shared_draws_", arrays) not in (set(), layout.parts["shared_draws_"].keys()):
+        raise TypeError("the arrays of shared_draws_ belong together")
+    if ("coef_" in arrays) == ("dual_coef_" in arrays):
+        raise ValueError("either coef_ or dual_coef_ must be there")
+    if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
+        raise ValueError("dual_coef_ and X_fit_ belong together")
+    mapped = any(name.startswith("feature_map_.") for name in arrays)
+    if mapped and "gamma_" not in arrays:
+        raise ValueError("a feature map needs gamma_")
+    if "gamma_" in arrays and not mapped and "coef_" in arrays:
+        raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
+    _check_two_classes(arrays, values)
+
+
+def _check_classes(arrays: Arrays) -> None:
+    """Check labels, row weights and names of columns."""
     labels = arrays["classes_"].tolist()
     if not all(isinstance(label, bool | int | float | str) for label in labels):
         raise TypeError("classes_ are no plain values")
@@ -73,8 +100,8 @@ def check_classes(arrays: Arrays) -> None:
         raise TypeError("feature_names_in_ are no texts")
 
 
-def check_settings(values: Mapping[str, Any]) -> None:
-    """Check attributes that are no arrays; parameters and errors as for `check_classes`."""
+def _check_settings(values: Mapping[str, Any]) -> None:
+    """Check attributes that are no arrays."""
     _check_numbers("lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT)
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
@@ -98,8 +125,8 @@ def check_settings(values: Mapping[str, Any]) -> None:
             raise ValueError(f"{rate['rate'][:40]!r} is no rate")
 
 
-def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
-    """Check the machines, weights and calibration of two classes; errors as above."""
+def _check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
+    """Check the machines, weights and calibration of two classes."""
     replicates, n = len(arrays["intercept_"]), len(arrays["y_"])
     if not abs(arrays["weights_"].sum() - 1) <= 1e-6:
         raise ValueError("weights_ do not sum to 1")
@@ -125,7 +152,7 @@ def check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
 
 
 def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any]) -> None:
-    """Check the parameters of an estimator beside its state; errors as above."""
+    """Check the parameters of an estimator beside its state; errors as for `check_state`."""
     kernel = _kernel(arrays, values)
     if svc.kernel != kernel.name:
         raise ValueError("the kernel does not fit gamma_ and kernel_")
@@ -149,7 +176,7 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
 
 
 def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> type[KernelFunction]:
-    """The kernel that a state is of; errors as above."""
+    """The kernel that a state is of."""
     gamma, stored = arrays.get("gamma_"), values.get("kernel_")
     if stored is None:
         return KERNELS["linear" if gamma is None else "rbf"]

@@ -10,18 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.pairs import shared_draws
 from bootprob.ensemble.state import State, declared
-from bootprob.persistence.checks import (
-    check_classes,
-    check_parameters,
-    check_settings,
-    check_two_classes,
-)
-from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
+from bootprob.persistence.checks import check_parameters, check_state
+from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
 
 __all__ = ["join_state", "split_state"]
 
@@ -149,7 +143,7 @@ def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], di
         elif found is not None:
             kept = arrays if name in layout.stored else values
             kept[layout.stored.get(name, name)] = found
-    _check(arrays, values | ({_PAIRS: []} if layout is SEVERAL_CLASSES else {}), layout)
+    check_state(arrays, values | ({_PAIRS: []} if layout is SEVERAL_CLASSES else {}), layout)
     check_parameters(svc, arrays, values)
     return arrays, values
 
@@ -157,7 +151,7 @@ def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], di
 def _join(
     params: dict[str, Any], arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout
 ) -> BootstrapSVC:
-    _check(arrays, values, layout)
+    check_state(arrays, values, layout)
     svc = BootstrapSVC(**params)
     svc._validate_params()
     check_parameters(svc, arrays, values)
@@ -176,29 +170,3 @@ def _join(
     for name, found in (values | absent).items():
         setattr(svc, name, found)
     return svc
-
-
-def _check(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout) -> None:
-    layout.check(arrays, values)
-    check_settings(values)
-    check_classes(arrays)
-    if layout is SEVERAL_CLASSES:
-        return
-    kind = values.get("calibration_", "sigmoid")
-    stored = names_in("calibrator_", arrays)
-    if kind not in CALIBRATORS:
-        raise ValueError(f"{kind!r} is no calibration")
-    if stored != CALIBRATORS[kind].stored.keys():
-        raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
-    if names_in("shared_draws_", arrays) not in (set(), layout.parts["shared_draws_"].keys()):
-        raise TypeError("the arrays of shared_draws_ belong together")
-    if ("coef_" in arrays) == ("dual_coef_" in arrays):
-        raise ValueError("either coef_ or dual_coef_ must be there")
-    if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
-        raise ValueError("dual_coef_ and X_fit_ belong together")
-    mapped = any(name.startswith("feature_map_.") for name in arrays)
-    if mapped and "gamma_" not in arrays:
-        raise ValueError("a feature map needs gamma_")
-    if "gamma_" in arrays and not mapped and "coef_" in arrays:
-        raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
-    check_two_classes(arrays, values)
