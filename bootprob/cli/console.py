@@ -29,6 +29,8 @@ __all__ = [
     "rates_table",
 ]
 
+_LEVEL = 0.95  # of intervals
+
 
 class Commands(TyperGroup):
     """The group of commands; turns what can go wrong into a message and an exit code.
@@ -99,18 +101,18 @@ def _show_warning(
     typer.echo(str(message), err=True)
 
 
-def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table:
+def metrics_table(models: dict[str, BootstrapSVC]) -> Table:
     """Out-of-bag metrics of several models, one column each."""
     from rich.table import Table
 
     from bootprob.ensemble import out_of_bag_intervals
 
-    table = Table(title=f"Out of bag, with {level:.0%} intervals", title_justify="left")
+    table = Table(title=f"Out of bag, with {_LEVEL:.0%} intervals", title_justify="left")
     table.add_column("")
     columns = []
     for name, model in models.items():
         table.add_column(name, justify="right")
-        columns.append(out_of_bag_intervals(model, level))
+        columns.append(out_of_bag_intervals(model, _LEVEL))
     for key, first in columns[0].items():
         cells = [
             f"{metrics[key].value:.3f}  ({metrics[key].lower:.3f} to {metrics[key].upper:.3f})"
@@ -120,13 +122,13 @@ def metrics_table(models: dict[str, BootstrapSVC], level: float = 0.95) -> Table
     return table
 
 
-def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
+def rates_table(name: str, model: BootstrapSVC) -> Table:
     """Rates wanted and reached out of bag by a model under control, and what to know about them."""
     from rich.table import Table
 
     from bootprob.ensemble.controlled_rates import rates_under_control
 
-    rates = rates_under_control(model, level)
+    rates = rates_under_control(model, _LEVEL)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
     notes = []
     if model.control == "constrained":
@@ -143,7 +145,7 @@ def rates_table(name: str, model: BootstrapSVC, level: float = 0.95) -> Table:
         )
     table = Table(
         title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
-        f"with exact {level:.0%} intervals",
+        f"with exact {_LEVEL:.0%} intervals",
         title_justify="left",
         caption="\n".join(notes) or None,
         caption_justify="left",

@@ -170,8 +170,6 @@ def log_loss_difference(
     q: ArrayLike,
     weights: ArrayLike | None = None,
     level: float = 0.95,
-    *,
-    seed: int = 0,
 ) -> MetricInterval:
     """Log-loss of `p` less that of `q` on the same rows; below 0 where `p` is the better one.
 
@@ -181,7 +179,7 @@ def log_loss_difference(
 
     Parameters
     ----------
-    y, p, q, weights, level, seed
+    y, p, q, weights, level
         As in `metric_intervals`; rows where either probability is NaN are left out.
 
     Returns
@@ -204,7 +202,7 @@ def log_loss_difference(
     check_both_classes(y)
     difference = row_log_loss(y, p) - row_log_loss(y, q)
     value = float(np.average(difference, weights=weights))
-    resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, seed)]
+    resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, seed=0)]
     influence = weights * (difference - value)
     lower, upper = bca(value, np.concatenate(resampled), influence, level)
     return MetricInterval(

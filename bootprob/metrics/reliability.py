@@ -125,12 +125,7 @@ def calibration_error(
 
 
 def calibration_error_by_chance(
-    p: ArrayLike,
-    weights: ArrayLike | None = None,
-    n_bins: int = 10,
-    *,
-    level: float = 0.95,
-    seed: int = 0,
+    p: ArrayLike, weights: ArrayLike | None = None
 ) -> tuple[float, float]:
     """Calibration error that perfect probabilities would show with these rows.
 
@@ -139,27 +134,23 @@ def calibration_error_by_chance(
 
     Parameters
     ----------
-    p, weights, n_bins
-        As in `calibration_error`.
-    level : float, default 0.95
-        Quantile returned beside the mean.
-    seed : int, default 0
+    p, weights
+        As in `calibration_error`, whose ten bins these are.
 
     Returns
     -------
     mean, quantile : float
-        An observed error above `quantile` is more than chance explains.
+        An observed error above `quantile`, which is that of 0.95, is more than chance explains.
     """
-    check_level(level)
     _, p, weights, _ = check_rows(np.zeros(np.shape(p)), p, weights)
-    members = equal_mass_bins(p, weights, n_bins)
-    rng = np.random.default_rng(seed)
+    members = equal_mass_bins(p, weights, 10)
+    rng = np.random.default_rng(0)
     errors = []
     for size in resampling_parts(len(p)):
         residual = (rng.random((size, len(p))) < p) - p
         errors.append(np.abs((residual * weights) @ members).sum(1) / weights.sum())
     drawn = np.concatenate(errors)
-    return float(drawn.mean()), float(np.quantile(drawn, level))
+    return float(drawn.mean()), float(np.quantile(drawn, 0.95))
 
 
 def check_rows(
