@@ -93,6 +93,7 @@ def score_dataset(
     output: str | os.PathLike[str],
     options: ScoringOptions | None = None,
     *,
+    model_file: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> ScoringSummary:
     """Score a file, or a folder of files, of any size.
@@ -115,6 +116,9 @@ def score_dataset(
         has ``.summary.json`` at the end.
     options : ScoringOptions, optional
         Default ``ScoringOptions()``.
+    model_file : path-like, optional
+        Where a `TableModel` was loaded from, by which an interrupted run knows it again; by default
+        it is written to a file of the run for that.
     progress : bool, default False
         Show progress bars.
 
@@ -147,7 +151,7 @@ def score_dataset(
             identity = InputIdentity(files, progress)
             summary = work.begin(
                 {
-                    "model": checksum_of_model(model, work),
+                    "model": checksum_of_model(model if model_file is None else model_file, work),
                     "device": str(fitted.svc.device),
                     "input": identity.stated,
                     "options": asdict(options),

@@ -95,7 +95,7 @@ def score(
     if device is not None:
         _check_device(device)
         fitted.svc.set_params(device=device)
-    _tell(score_dataset(fitted, source, output, options, progress=True))
+    _tell(score_dataset(fitted, source, output, options, model_file=model, progress=True))
 
 
 def _check_device(device: str) -> None:

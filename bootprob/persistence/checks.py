@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
-from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, names_in
+from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, parts_in
 from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
@@ -63,19 +63,19 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     _check_classes(arrays)
     if layout is SEVERAL_CLASSES:
         return
-    kind = values.get("calibration_", "sigmoid")
-    stored = names_in("calibrator_", arrays)
+    kind, parts = values.get("calibration_", "sigmoid"), parts_in(arrays)
+    stored = parts["calibrator_"]
     if kind not in CALIBRATORS:
         raise ValueError(f"{kind!r} is no calibration")
     if stored != CALIBRATORS[kind].stored.keys():
         raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
-    if names_in("shared_draws_", arrays) not in (set(), layout.parts["shared_draws_"].keys()):
+    if parts["shared_draws_"] not in (set(), layout.parts["shared_draws_"].keys()):
         raise TypeError("the arrays of shared_draws_ belong together")
     if ("coef_" in arrays) == ("dual_coef_" in arrays):
         raise ValueError("either coef_ or dual_coef_ must be there")
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
         raise ValueError("dual_coef_ and X_fit_ belong together")
-    mapped = any(name.startswith("feature_map_.") for name in arrays)
+    mapped = bool(parts["feature_map_"])
     if mapped and "gamma_" not in arrays:
         raise ValueError("a feature map needs gamma_")
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
@@ -163,7 +163,7 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
     may_lack = not kernel.has_features  # whose diagonal may vary
     if of_two and calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack):
         raise ValueError("the kernel does not fit kernel_posterior_")
-    posterior = names_in("kernel_posterior_", arrays)
+    posterior = parts_in(arrays)["kernel_posterior_"]
     if posterior and kernel.has_features == ("support" in posterior):
         raise ValueError("the kernel does not fit kernel_posterior_")
     if svc.dtype == "float32" and "intercept_" in arrays:
@@ -237,7 +237,7 @@ def _check_information(information: NDArray[np.float64]) -> None:
 
 def _check_kernel_posterior(arrays: Arrays) -> None:
     """Check what intervals of RBF kernels are made of, if it is there."""
-    parts = names_in("kernel_posterior_", arrays)
+    parts = parts_in(arrays)["kernel_posterior_"]
     if not parts and "oob_kernel_logits_" not in arrays:
         return
     if not (

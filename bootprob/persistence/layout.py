@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from bootprob.calibration import CALIBRATORS
 from bootprob.ensemble.state import FEATURE_MAPS, Attribute, State, TwoClassState, declared
 from bootprob.runtime.array_forms import ArrayForm, check_arrays
 
-__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "names_in"]
+__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "parts_in"]
 
 
 class Layout:
@@ -70,7 +71,7 @@ class Layout:
             assert attribute.kind is not None
             if name in values and not isinstance(values[name], attribute.kind):
                 raise TypeError(f"{name} is no {attribute.kind.__name__}")
-        mapped = names_in("feature_map_", arrays)
+        mapped = parts_in(arrays)["feature_map_"]
         if mapped and mapped not in [set(parts) for parts in FEATURE_MAPS.values()]:
             raise TypeError(f"{', '.join(sorted(mapped))} do not make a feature map")
         if bool(mapped) != ("feature_map_error_" in values):
@@ -91,6 +92,9 @@ TWO_CLASSES = Layout(TwoClassState)
 SEVERAL_CLASSES = Layout(State)
 
 
-def names_in(whole: str, arrays: Mapping[str, np.ndarray]) -> set[str]:
-    """Names of the arrays of an attribute that is a dict of them."""
-    return {name.partition(".")[2] for name in arrays if name.startswith(f"{whole}.")}
+def parts_in(arrays: Iterable[str]) -> defaultdict[str, set[str]]:
+    """Names of the arrays of each attribute that is a dict of them."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for whole, _, part in (name.partition(".") for name in arrays if "." in name):
+        found[whole].add(part)
+    return found

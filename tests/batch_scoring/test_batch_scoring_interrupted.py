@@ -27,6 +27,7 @@ from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.sources import find_files
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
+from bootprob.persistence.save_load import load
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
@@ -119,6 +120,10 @@ def test_only_the_same_run_is_resumed(
     interrupt(source, output)
     os.utime(source, ns=(0, 0))
     assert score_dataset(folder / "m.model", source, output).n_resumed > 0
+    interrupt(source, output)
+    loaded, file = load(folder / "m.model"), folder / "m.model"
+    assert isinstance(loaded, TableModel)
+    assert score_dataset(loaded, source, output, model_file=file).n_resumed > 0
     interrupt(source, output)
     other = ScoringOptions(level=0.5)
     assert score_dataset(folder / "m.model", source, output, other).n_resumed == 0
