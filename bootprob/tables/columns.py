@@ -88,13 +88,9 @@ def plain_columns(
     return found, plain
 
 
-def column_kinds(columns: pd.DataFrame) -> dict[str, Kind]:
-    """`column_kind` of all columns that have values."""
-    return {
-        str(name): column_kind(column, str(name))
-        for name, column in columns.items()
-        if not column.isna().all()
-    }
+def column_kinds(columns: Mapping[str, pd.Series]) -> dict[str, Kind]:
+    """`column_kind` of each."""
+    return {name: column_kind(column, name) for name, column in columns.items()}
 
 
 def column_kind(column: pd.Series, name: str) -> Kind:

@@ -111,11 +111,7 @@ class CsvLayout:
                     for mark in decimals:
                         form = CsvForm(separator, mark, dict.fromkeys(texts, str))
                         frame, data = _complete(form, header, file, data, n_rows)
-                        kinds_here = column_kinds(frame)
-                        for name, gaps in frame.isna().any().items():
-                            each = found[mark].setdefault(str(name), _Found())
-                            each.kinds.update({kinds_here[name]} if name in kinds_here else ())
-                            each.gaps |= bool(gaps)
+                        _note(found[mark], frame)
                     if len(frame):
                         pieces.append((offset, len(data), len(frame)))
                     n_rows += len(frame)
@@ -130,6 +126,17 @@ class CsvLayout:
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values that JSON can hold; ``CsvLayout(**stored)`` restores it."""
         return asdict(self)
+
+
+def _note(found: dict[str, _Found], frame: pd.DataFrame) -> None:
+    """Note what the columns of a piece hold."""
+    missing = {name: frame[name].isna() for name in frame.columns}
+    kinds = column_kinds({name: frame[name] for name in missing if not missing[name].all()})
+    for name in missing:
+        each = found.setdefault(name, _Found())
+        each.gaps |= bool(missing[name].any())
+        if name in kinds:
+            each.kinds.add(kinds[name])
 
 
 def _n_numeric(columns: Iterable[_Found]) -> int:
