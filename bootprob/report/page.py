@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,13 @@ def render(template: str, content: dict[str, Any], **context: Any) -> str:
 
     The entries of `content`, the numbers of a report, are names of the template, as others given.
     """
+    template_of = _templates().get_template
+    return template_of(template).render(content, colors=COLORS, svg=Markup, **context)
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """Each template is compiled once in a process."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -47,7 +55,7 @@ def render(template: str, content: dict[str, Any], **context: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update({name: getattr(wording, name) for name in wording.__all__})
-    return environment.get_template(template).render(content, colors=COLORS, svg=Markup, **context)
+    return environment
 
 
 def write_page(page: Path, numbers: Path, html: str, content: dict[str, Any]) -> None:

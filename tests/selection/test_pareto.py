@@ -248,7 +248,7 @@ def in_time_for(monkeypatch, programs):
 @pytest.mark.parametrize("norm", ["l1", "linf"])
 def test_out_of_time_what_it_says_is_so(rng, monkeypatch, method, shared, norm):
     """The ranges that are not unproven hold the front, and every bound holds."""
-    X, codes = table(rng, 40, 6)
+    X, codes = table(rng, 26, 6)
     X[:, 3:] += 0.5 * rng.normal(size=3) * codes[:, None]
     own = rng.uniform(0.5, 1.5, size=6) if shared else np.ones(6)
     options = {"costs": own, "shared_costs": shared, "norm": norm, "method": method, "cv": None}
