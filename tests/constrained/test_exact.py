@@ -97,6 +97,21 @@ def enumerated(problem: ConstrainedProblem, big_m: float = 1e4) -> tuple[float, 
     return min(v for v, _ in objectives), [kept for v, kept in objectives if np.isfinite(v)]
 
 
+_known: dict[tuple[str, bool, float], tuple[ConstrainedProblem, float, list[np.ndarray]]] = {}
+
+
+def known(rng, asked: str, weighted: bool = False, big_m: float = 1e4):
+    """A small problem, its optimum and choices: the same for all tests, whose draws begin alike."""
+    key = asked, weighted, big_m
+    if key not in _known:
+        if big_m == 1e4:
+            problem = small_problem(rng, ASKED[asked], weighted)
+        else:
+            problem, _, _ = known(rng, asked, weighted)
+        _known[key] = problem, *enumerated(problem, big_m)
+    return _known[key]
+
+
 def check(problem: ConstrainedProblem, solution: Solution) -> None:
     margins = problem.margins(solution.coef, solution.intercept)
     assert not problem.shortfall(margins >= 1 - 1e-9).any()
@@ -111,8 +126,7 @@ def check(problem: ConstrainedProblem, solution: Solution) -> None:
 @pytest.mark.parametrize("asked", ASKED)
 def test_finds_the_optimum_of_all_choices(rng, monkeypatch, solver, weighted, asked):
     monkeypatch.setattr(exact, "_PROBING", 0.0)  # leave the work to the solver
-    problem = small_problem(rng, ASKED[asked], weighted)
-    best, possible = enumerated(problem)
+    problem, best, possible = known(rng, asked, weighted)
     start = KeptAnchors(problem).solution(possible[rng.integers(len(possible))])
     found = solve_exact(problem, start, solver=solver)
     check(problem, found)
@@ -124,8 +138,7 @@ def test_finds_the_optimum_of_all_choices(rng, monkeypatch, solver, weighted, as
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_probing_loses_nothing(rng, asked):
-    problem = small_problem(rng, ASKED[asked])
-    best, possible = enumerated(problem)
+    problem, best, possible = known(rng, asked)
     start = KeptAnchors(problem).solution(possible[-1])
     found = solve_exact(problem, start)
     check(problem, found)
@@ -261,10 +274,9 @@ def test_rows_of_one_class(rng):
 @pytest.mark.parametrize("big_m", [0.3, 1.2, 1.6, 2.5, 100.0])
 def test_with_a_given_m_the_answer_is_that_of_the_restricted_problem(rng, solver, big_m, asked):
     """(2.7) is about every anchor of J, those included that no rate counts."""
-    problem = small_problem(rng, ASKED[asked])
-    _, possible = enumerated(problem)
+    problem, _, possible = known(rng, asked)
     start = KeptAnchors(problem).solution(possible[-1])
-    restricted, _ = enumerated(problem, big_m)
+    _, restricted, _ = known(rng, asked, big_m=big_m)
     if np.isinf(restricted):
         with pytest.raises(DataError, match=f"big_m is {big_m:g}, and no machine keeps"):
             solve_exact(problem, start, solver=solver, big_m=big_m)
