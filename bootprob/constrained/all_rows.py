@@ -12,7 +12,6 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from bootprob.constrained.heuristic import settle
 from bootprob.constrained.problem import ConstrainedProblem, Solution
@@ -20,6 +19,7 @@ from bootprob.constrained.sliding import slide, solve_plain
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Problem, fit
+from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["affordable_columns", "on_all_rows", "plain_bound"]
 
@@ -105,10 +105,10 @@ def plain_bound(
     rows: Floats,
     own: Indices,
     centres: Floats,
-    gamma: float,
+    kernel: KernelFunction,
     deadline: float,
 ) -> float:
-    """Lower bound of the objective of every RBF machine on all rows.
+    """Lower bound of the objective of every machine of a kernel on all rows.
 
     Multipliers of the machine of centres without requirements, spread over the rows in proportion
     to their costs, are feasible in its dual over all rows, and so is any part t of them:
@@ -122,7 +122,7 @@ def plain_bound(
     own : ndarray of int, shape (n,)
         The centre of each row, of its own class.
     centres : ndarray, shape (k, p)
-    gamma : float
+    kernel : KernelFunction
     deadline : float
         On the clock of `time.perf_counter`. The kernel of all rows with each other takes long
         where they are many; when time is up, the bound is 0.
@@ -136,8 +136,7 @@ def plain_bound(
             label,
             np.ones((1, len(centres)), dtype=np.int8),
             C=[1.0],
-            kernel="rbf",
-            gamma=[gamma],
+            kernel=kernel,
             upper=cost[None, None],
         )
     )
@@ -155,10 +154,10 @@ def plain_bound(
         if time.perf_counter() > deadline:
             return 0.0
         from_here = slice(block.start, None)
-        kernel = np.exp(-gamma * cdist(rows[block], rows[from_here], "sqeuclidean"))
+        values = kernel.matrix(rows[block], rows[from_here])
         inside = block.stop - block.start
-        kernel[:, inside:] *= 2  # the matrix is symmetric
-        square += float(signed[block] @ kernel @ signed[from_here])
+        values[:, inside:] *= 2  # the matrix is symmetric
+        square += float(signed[block] @ values @ signed[from_here])
     linear = float(np.abs(signed).sum())
     t = min(1.0, linear / square) if square > 0 else 1.0
     return max(0.0, (t * linear - t**2 * square / 2) * (1 - 1e-9))

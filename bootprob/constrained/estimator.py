@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bootprob.constrained.fitted_machine import scores
 from bootprob.constrained.learning import Options, learn
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.named import KERNELS, Kernel
 
 __all__ = ["ConstrainedSVC"]
 
@@ -32,9 +33,17 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf"}, default "linear"
+    kernel : {"linear", "rbf", "poly", "precomputed"}, default "linear"
+        As in scikit-learn and `BootstrapSVC`. With "precomputed" X is the (n, n) matrix of kernel
+        values of all rows, of I and J, and that of new rows (m, n) has theirs with these: nothing
+        is standardised.
     gamma : {"scale", "median"} or float, default "scale"
-        γ of the RBF kernel, on the standardised columns; rules as in `BootstrapSVC`.
+        γ of the RBF and polynomial kernels, on the standardised columns; rules as in
+        `BootstrapSVC`, "median" for RBF only.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        What the polynomial kernel adds to ``γ ⟨x, z⟩`` before it is raised, at least 0.
     C : float, default 1.0
         Cost of slack, in scikit-learn's convention. The thesis minimises ``‖w‖² + C Σ ξ``: its C
         is twice this one (see `paper`).
@@ -81,11 +90,12 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     max_rows : int or None, default 1000
         With more distinct rows than this, anchors are chosen on k-means centres of each class,
         weighted by the rows they stand for (2.3.4), in I and in J. The machine is then trained on
-        all rows with these anchors; with an RBF kernel it stays a sum over the centres. Objective,
-        bound and rates are those of all rows, and `n_centres_` and the status say that there were
-        centres. None never condenses, and a linear machine without `rates`, or with "slide", is
-        never condensed. Equal rows of a class are one with their weights added, which changes
-        nothing but the time.
+        all rows with these anchors; with an RBF or polynomial kernel it stays a sum over the
+        centres. A precomputed kernel has them in its feature space. Objective, bound and rates are
+        those of all rows, and `n_centres_` and the status say that there were centres. None never
+        condenses, and a linear machine, or one of a precomputed kernel, without `rates`, or with
+        "slide", is never condensed. Equal rows of a class are one with their weights added, which
+        changes nothing but the time.
     random_state : int, RandomState instance or None, default None
         For halves that are drawn: None draws others in each call. With ``anchors="all"``, given
         anchors or ``shuffle=False`` nothing is drawn, and the same table gives the same machine.
@@ -102,15 +112,19 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     coef_ : ndarray, shape (1, p) or None
         Coefficients of the linear kernel, on ``(X - center_) / scale_``.
     dual_coef_ : ndarray, shape (1, k) or None
-        Coefficients of the RBF kernel on ``k(x, X_fit_)``.
+        Coefficients of other kernels on ``k(x, X_fit_)``, of a precomputed one on the n columns.
     X_fit_ : ndarray, shape (k, p) or None
-        Training rows and anchors that differ, ``(X - center_) / scale_``, or their centres.
+        Training rows and anchors that differ, ``(X - center_) / scale_``, or their centres; None
+        with a linear or precomputed kernel.
     n_centres_ : int or None
         Centres that stood for the rows of I and J while anchors were chosen; None: none did.
     intercept_ : ndarray, shape (1,)
     gamma_ : float or None
-        γ of the RBF kernel.
+        γ of the kernel, where it has one.
+    kernel_function_ : KernelFunction
+        The kernel of ``(X - center_) / scale_``, with its parameters.
     center_, scale_ : ndarray, shape (p,)
+        0 and 1 with a precomputed kernel.
     result_ : Solution
         Objective, lower bound, gap, status and seconds of the solve, over all rows; `kept` are the
         anchors right by the solver's coordinates, in the order of `anchors_`. Status "optimal" is
@@ -142,8 +156,10 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf"})],
+        "kernel": [StrOptions(set(KERNELS))],
         "gamma": [StrOptions({"scale", "median"}), _POSITIVE],
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
         "C": [_POSITIVE],
         "C_positive": [None, _POSITIVE],
         "C_negative": [None, _POSITIVE],
@@ -167,8 +183,10 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        kernel: Literal["linear", "rbf"] = "linear",
+        kernel: Kernel = "linear",
         gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
         C: float = 1.0,
         C_positive: float | None = None,
         C_negative: float | None = None,
@@ -190,6 +208,8 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.C = C
         self.C_positive = C_positive
         self.C_negative = C_negative
@@ -240,6 +260,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -249,7 +270,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
-            Rows, of I and J.
+            Rows, of I and J; (n, n) with ``kernel="precomputed"``.
         y : array_like, shape (n,)
             Labels of two classes.
         sample_weight : array_like, shape (n,), optional
@@ -265,8 +286,9 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             If the floors cannot be kept, or not with that confidence from so few anchors; names
             the best that can be had.
         ValueError
-            For data that scikit-learn's checks refuse, a number of classes other than two, or
-            rates and anchors that do not fit the data (`DataError`).
+            For data that scikit-learn's checks refuse, a number of classes other than two, rates
+            and anchors that do not fit the data (`DataError`), or a precomputed kernel that is no
+            Gram matrix.
         BootprobError
             If the solution does not keep the floors when its scores are computed again.
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from bootprob.constrained.problem import ConstrainedProblem, Solution
 from bootprob.exceptions import BootprobError
@@ -28,16 +27,18 @@ def scores(fitted: Mapping[str, Any], rows: Floats) -> Floats:
     Parameters
     ----------
     fitted : mapping
-        "coef_", "dual_coef_", "intercept_", "gamma_" and "X_fit_" of a `ConstrainedSVC`.
+        "coef_", "dual_coef_", "intercept_", "kernel_function_" and "X_fit_" of a
+        `ConstrainedSVC`.
     rows : ndarray, shape (m, p)
     """
-    if fitted["coef_"] is not None:
-        return rows @ fitted["coef_"][0] + fitted["intercept_"][0]
+    known = fitted["X_fit_"]
+    [coef] = fitted["dual_coef_"] if fitted["coef_"] is None else fitted["coef_"]
+    if known is None:
+        return rows @ coef + fitted["intercept_"][0]
     found = np.empty(len(rows))
-    for block in row_blocks(len(rows), len(fitted["X_fit_"])):
-        distances = cdist(rows[block], fitted["X_fit_"], "sqeuclidean")
-        kernel = np.exp(-fitted["gamma_"] * distances)
-        found[block] = kernel @ fitted["dual_coef_"][0] + fitted["intercept_"][0]
+    for block in row_blocks(len(rows), len(known)):
+        kernel = fitted["kernel_function_"].matrix(rows[block], known)
+        found[block] = kernel @ coef + fitted["intercept_"][0]
     return found
 
 

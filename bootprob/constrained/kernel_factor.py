@@ -8,20 +8,21 @@ then need to know of linear machines only.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh, svd
-from scipy.spatial.distance import cdist
 
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["KernelFactor"]
 
 
 _TOLERANCE = 1e-10
-"""Eigenvalues of K (squared singular values of linear rows) below this share of the largest one
-are left out."""
+"""Eigenvalues of K with a diagonal of 1 (squared singular values of linear rows) below this share
+of the largest one are left out."""
 
 
 @dataclass(frozen=True)
@@ -34,36 +35,40 @@ class KernelFactor:
 
     Attributes
     ----------
-    gamma : float or None
-        γ of ``exp(−γ ‖x − z‖²)``; None for the linear kernel.
+    kernel : KernelFunction
+        Of one γ.
     rows : ndarray, shape (n, p) or None
-        What the RBF kernel is taken with.
+        What a kernel that is not linear is taken with.
+    support : ndarray of int, shape (n,), or None
+        Which of the training rows these are; None: all.
     projection : ndarray, shape (n, q) or (p, q), or None
         ``Φ(x) = k(x, rows) · projection`` or, linear, ``x · projection``; None leaves linear rows
         as they are.
     """
 
-    gamma: float | None
+    kernel: KernelFunction
     rows: Floats | None
+    support: Indices | None
     projection: Floats | None
 
     @classmethod
-    def linear(cls, rows: Floats) -> KernelFactor:
-        """Leave rows as they are, or, with more columns than rows, turn them into their span."""
-        n, p = rows.shape
-        if p <= n:
-            return cls(None, None, None)
-        _, singular, right = svd(rows, full_matrices=False)
-        used = singular > np.sqrt(_TOLERANCE) * max(singular[0], np.finfo(float).tiny)
-        used[0] = True
-        return cls(None, None, right[used].T)
+    def of(cls, kernel: KernelFunction, rows: Floats, support: Indices | None = None) -> Self:
+        """Decompose the kernel between rows (n, p), all training rows if `support` says no other.
 
-    @classmethod
-    def rbf(cls, rows: Floats, gamma: float) -> KernelFactor:
-        """Eigendecomposition of the kernel matrix of rows, shape (n, p)."""
-        values, vectors = eigh(np.exp(-gamma * cdist(rows, rows, "sqeuclidean")))
+        Linear rows are left as they are or, with more columns than rows, turned into their span.
+        """
+        if kernel.is_linear:
+            return cls(kernel, None, support, _span(rows))
+        matrix = kernel.matrix(rows, rows, support)
+        # Rows of any length count alike: a long one hides no other.
+        length = np.sqrt(np.maximum(matrix.diagonal(), 0))
+        length[length == 0] = 1.0
+        cosines = (matrix / length[:, None] / length).clip(-1, 1)
+        values, vectors = eigh(cosines)
         used = values > _TOLERANCE * values[-1]
-        return cls(gamma, rows, vectors[:, used] / np.sqrt(values[used]))
+        used[-1] = True
+        root = np.sqrt(values[used]) if values[-1] > 0 else np.inf  # of nothing, nothing is made
+        return cls(kernel, rows, support, vectors[:, used] / root / length[:, None])
 
     def transform(self, rows: Floats) -> Floats:
         """Map rows (m, p) to columns (m, q)."""
@@ -71,7 +76,7 @@ class KernelFactor:
             return rows
         columns = np.empty((len(rows), self.projection.shape[1]))
         for block in row_blocks(len(rows), len(self.projection)):
-            columns[block] = self.kernel(rows[block]) @ self.projection
+            columns[block] = self.values(rows[block]) @ self.projection
         return columns
 
     def about(self, coef: Floats, n_columns: int) -> tuple[KernelFactor, Floats]:
@@ -100,17 +105,25 @@ class KernelFactor:
         projection = np.column_stack([rest, self.projection[:, dropped:]])
         return replace(self, projection=projection), np.append(length, coef[dropped:])
 
-    def kernel(self, rows: Floats) -> Floats:
+    def values(self, rows: Floats) -> Floats:
         """What `transform` projects: the kernel with the stored rows, or the rows themselves."""
-        if self.gamma is None:
-            return rows
-        assert self.rows is not None
-        return np.exp(-self.gamma * cdist(rows, self.rows, "sqeuclidean"))
+        return rows if self.rows is None else self.kernel.matrix(rows, self.rows, self.support)
 
     def push_forward(self, coef: Floats) -> Floats:
         """Coefficients (p,) of a linear machine as those on Φ, shape (q,); the reverse."""
         return coef if self.projection is None else coef @ self.projection
 
     def pull_back(self, coef: Floats) -> Floats:
-        """Coefficients (q,) on Φ as those on what `kernel` gives, shape (n,) or (p,)."""
+        """Coefficients (q,) on Φ as those on what `values` gives, shape (n,) or (p,)."""
         return coef if self.projection is None else self.projection @ coef
+
+
+def _span(rows: Floats) -> Floats | None:
+    """Orthonormal directions (p, q) that span rows with more columns than there are rows."""
+    n, p = rows.shape
+    if p <= n:
+        return None
+    _, singular, right = svd(rows, full_matrices=False)
+    used = singular > np.sqrt(_TOLERANCE) * max(singular[0], np.finfo(float).tiny)
+    used[0] = True
+    return right[used].T

@@ -24,10 +24,13 @@ from bootprob.exceptions import DataError, UnattainableRateError
 from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.rates import RateFloor, rate_floors
 from bootprob.optimization.solvers import choose_solver
-from bootprob.preparation.grids import gamma_grid
+from bootprob.preparation.grids import check_rule, gamma_grid
 from bootprob.preparation.labels import encode_labels
 from bootprob.preparation.standardization import center_and_scale
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.linear import Linear
+from bootprob_gpu.kernels.named import KERNELS, Kernel, kernel_function
 
 __all__ = ["Options", "learn"]
 
@@ -36,8 +39,10 @@ __all__ = ["Options", "learn"]
 class Options:
     """The parameters of a `ConstrainedSVC`, which documents them."""
 
-    kernel: str
+    kernel: Kernel
     gamma: str | float
+    degree: int
+    coef0: float
     C: float
     C_positive: float | None
     C_negative: float | None
@@ -95,29 +100,38 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
             training = everything
     else:
         training, anchors, shares = everything, nothing, []
-    center, scale = center_and_scale(X, weight)
-    if not options.standardize:
-        scale = np.ones_like(scale)
-    rows = (X - center) / scale
-    gamma = None
-    if options.kernel == "rbf":
-        gamma = float(gamma_grid(options.gamma, rows[used])[0])
+    center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    if KERNELS[options.kernel].has_features:
+        center, deviation = center_and_scale(X, weight)
+        scale = deviation if options.standardize else scale
+    seen = (X - center) / scale
+    kernel = _kernel(options, seen[used])
+    seen = rows = kernel.checked(seen, np.ones_like(scale))
+    given, inner = None, kernel
+    if not kernel.has_features:  # a linear machine on columns that the matrix is made of
+        given, inner = KernelFactor.of(kernel, rows[used], everything), Linear()
+        rows = given.transform(rows)
     sets, centres = distinct(rows, positive, weight, training, anchors), None
     # A linear machine without anchors to choose is one convex problem, however many rows there are.
-    if gamma is not None or (floors and options.method != "slide"):
+    if not inner.is_linear or (floors and options.method != "slide"):
         centres = centres_of(sets, options.max_rows)
     chosen: DistinctRows | Centres = sets if centres is None else centres
-    problem, factor = _problem(options, floors, shares, chosen.train, chosen.held, gamma)
+    problem, factor = _problem(options, floors, shares, chosen.train, chosen.held, inner)
     if centres is None:
         result = _solve(options, problem)
     else:
         found = solve_plain(problem) if options.method == "slide" else _solve(options, problem)
         problem, factor, result = _settle(options, floors, shares, sets, centres, factor, found)
+    coef = factor.pull_back(result.coef)
+    if given is not None:
+        own, coef = given.pull_back(coef), np.zeros(len(X))
+        coef[used] = own
     fitted: dict[str, Any] = {
         "classes_": classes,
         "center_": center,
         "scale_": scale,
-        "gamma_": gamma,
+        "gamma_": None if kernel.gamma is None else kernel.gamma.item(),
+        "kernel_function_": kernel,
         "coef_": None,
         "dual_coef_": None,
         "X_fit_": factor.rows,
@@ -127,11 +141,23 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
         "training_rows_": training,
         "anchors_": anchors,
     }
-    fitted["coef_" if gamma is None else "dual_coef_"] = factor.pull_back(result.coef)[None]
-    check_again(options.method, fitted, problem, sets.held[0], result)
-    right = np.where(positive, 1.0, -1.0)[anchors] * scores(fitted, rows[anchors])
+    fitted["coef_" if kernel.is_linear else "dual_coef_"] = coef[None]
+    _, first = np.unique(sets.group, return_index=True)
+    check_again(options.method, fitted, problem, seen[anchors[first]], result)
+    right = np.where(positive, 1.0, -1.0)[anchors] * scores(fitted, seen[anchors])
     fitted |= reached(options.method, floors, positive[anchors], weight[anchors], right, anchors)
     return fitted
+
+
+def _kernel(options: Options, rows: Floats) -> KernelFunction:
+    """The kernel of the rows with positive weight, as it sees them."""
+    given: dict[str, Any] = {
+        name: getattr(options, name) for name in KERNELS[options.kernel].parameters
+    }
+    if "gamma" in given:
+        check_rule(options.gamma, options.kernel)
+        given["gamma"] = gamma_grid(options.gamma, rows)
+    return kernel_function(options.kernel, **given)
 
 
 def _needed_share(floor: RateFloor, positive: NDArray[np.bool_], weight: Floats) -> float:
@@ -150,7 +176,7 @@ def _problem(
     shares: list[float],
     train: Rows,
     held: Rows,
-    gamma: float | None,
+    kernel: KernelFunction,
 ) -> tuple[ConstrainedProblem, KernelFactor]:
     """Problem (CSVM0) in coordinates in which the kernel is linear."""
     members = [floor.members(held[1]) for floor in floors]
@@ -160,7 +186,7 @@ def _problem(
     span = train[0]
     if held is not train:  # where anchors may be training rows once more
         span = np.unique(np.concatenate([train[0], held[0][constrained]]), axis=0)
-    factor = KernelFactor.linear(span) if gamma is None else KernelFactor.rbf(span, gamma)
+    factor = KernelFactor.of(kernel, span)
     columns = factor.transform(train[0])
     C_positive, C_negative = (
         options.C if own is None else own for own in (options.C_positive, options.C_negative)
@@ -233,9 +259,9 @@ def _settle(
         "verbose": bool(options.verbose),
         "floor": 1 - options.big_m if options.big_m and options.method == "exact" else -np.inf,
     }
-    problem, whole = _problem(options, floors, shares, sets.train, sets.held, None)
-    gamma = factor.gamma
-    if gamma is None:
+    problem, whole = _problem(options, floors, shares, sets.train, sets.held, Linear())
+    kernel = factor.kernel
+    if kernel.is_linear:
         coef = whole.push_forward(factor.pull_back(found.coef))
         result = on_all_rows(problem, coef, found.intercept, bound=None, **limits)
         return problem, whole, replace(result, seconds=found.seconds + result.seconds)
@@ -245,6 +271,8 @@ def _settle(
     X = factor.transform(sets.train[0])
     problem = replace(problem, X=X, anchors=X if same else factor.transform(sets.held[0]))
     deadline = time.perf_counter() + options.time_limit
-    bound = plain_bound(problem, sets.train[0], centres.of_train, centres.train[0], gamma, deadline)
+    bound = plain_bound(
+        problem, sets.train[0], centres.of_train, centres.train[0], kernel, deadline
+    )
     result = on_all_rows(problem, coef, found.intercept, bound=bound, **limits)
     return problem, factor, replace(result, seconds=found.seconds + result.seconds)

@@ -64,7 +64,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Kernel of the support vector machines, as in scikit-learn. With "precomputed" X is the
         (n, n) matrix of kernel values of the training rows, and that of new rows (m, n) has theirs
         with the training rows: nothing is standardised, and "corrected" intervals need equal
-        numbers on the diagonal. ``control="constrained"`` is for the first two.
+        numbers on the diagonal.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this

@@ -66,11 +66,6 @@ def learn(
             f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
             "class against the rest."
         )
-    if asked.method == "constrained" and spec.preparation.kernel not in ("linear", "rbf"):
-        raise DataError(
-            "control='constrained' is for linear and RBF kernels, and kernel is "
-            f"{spec.preparation.kernel!r}; use control='threshold'."
-        )
     warn_of_copies(X, codes, weight)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     checkpoint, prepared = None, spec.preparation

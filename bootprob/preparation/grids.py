@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import median_gamma, scale_gamma
 
-__all__ = ["DEFAULT_C", "GAMMA_MULTIPLES", "PAPER_GAMMA", "c_grid", "gamma_grid", "grid_of"]
+__all__ = [
+    "DEFAULT_C",
+    "GAMMA_MULTIPLES",
+    "PAPER_GAMMA",
+    "c_grid",
+    "check_rule",
+    "gamma_grid",
+    "grid_of",
+]
 
 
 DEFAULT_C = tuple(2.0**k for k in range(-5, 6))
@@ -46,6 +57,15 @@ def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
             return median_gamma(rows) * np.array(GAMMA_MULTIPLES)
         return np.array([{"scale": scale_gamma, "median": median_gamma}[gamma](rows)])
     return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+
+
+def check_rule(gamma: Any, kernel: str) -> None:
+    """Refuse rules for γ, as `gamma_grid` takes them, that do not suit a kernel."""
+    if kernel != "rbf" and isinstance(gamma, str) and gamma != "scale":
+        raise DataError(
+            f"gamma={gamma!r} goes by the distances that RBF kernels see, and kernel is "
+            f"{kernel!r}; give 'scale' or numbers."
+        )
 
 
 def grid_of(per_model: Floats) -> Floats:

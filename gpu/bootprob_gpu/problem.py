@@ -130,14 +130,12 @@ class Problem:
                     raise InputError(
                         f"upper[{b}] has a negative, huge or non-finite entry; give bounds ≥ 0."
                     )
-        if scale is None:
-            scale = np.ones(p)
-        elif not function.has_features:
+        scale = np.ones(p) if scale is None else finite_floats(scale, "scale")
+        if not function.has_features and (scale != 1).any():
             raise InputError(
                 f"scale was given with the {function.name} kernel, whose columns are no features; "
                 "leave it out."
             )
-        scale = finite_floats(scale, "scale")
         if scale.shape not in ((p,), (B, p)):
             raise InputError(
                 f"scale has shape {scale.shape}; give (p,) = {(p,)} or (B, p) = {(B, p)}."

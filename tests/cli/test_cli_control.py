@@ -72,6 +72,16 @@ def test_predict_needs_nothing(folder: Path, tmp_path: Path) -> None:
     )
 
 
+def test_constrained_machines_of_a_polynomial_kernel(folder: Path, tmp_path: Path) -> None:
+    given = ["--kernel", "poly", "--degree", "2", "--control", "constrained", "--tnr", "0.8"]
+    given += ["--n-bootstraps", "2", "-o", tmp_path / "m.model"]
+    result = _run("fit", folder / "loans.csv", *BAD, *given)
+    assert result.exit_code == 0, result.output
+    svc = loaded(tmp_path / "m.model").svc
+    assert (svc.kernel, svc.degree, svc.control) == ("poly", 2, "constrained")
+    assert svc.control_gap_ is not None
+
+
 def test_constrained_machines_and_both_rates(folder: Path, tmp_path: Path) -> None:
     given = ["--control", "constrained", "--tpr", "0.6", "--tnr", "0.5", "-o", tmp_path / "m.model"]
     result = _run("fit", folder / "loans.csv", *BAD, "--kernel", "rbf", *given)

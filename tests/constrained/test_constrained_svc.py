@@ -1,15 +1,19 @@
 """`ConstrainedSVC`: what it keeps, what it refuses, and the comparisons."""
 
+import pickle
+
 import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 from small_instances import best_by_enumeration
 
 from bootprob import DataError, UnattainableRateError
 from bootprob.constrained import ConstrainedProblem, ConstrainedSVC, Requirement
 from bootprob.constrained.all_rows import plain_bound
+from bootprob_gpu.kernels.named import kernel_function
 
 
 def clouds(rng, n=120, p=3, share=0.4, apart=1.0):
@@ -68,16 +72,21 @@ def test_without_rates_it_is_the_svm_of_scikit_learn(rng):
         assert len(model.anchors_) == 0
 
 
-def test_rbf_solution_solves_the_kernel_problem_of_cvxpy(rng):
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_a_solution_solves_the_kernel_problem_of_cvxpy(rng, kernel):
     """With the anchors it keeps, the dual coefficients are optimal among all of them."""
     X, y = clouds(rng, n=60, apart=0.6)
-    model = ConstrainedSVC(kernel="rbf", gamma=0.4, C=2.0, rates={"tpr": 0.9}, random_state=0)
-    model.fit(X, y)
+    model = ConstrainedSVC(
+        kernel=kernel, gamma=0.4, degree=2, coef0=1.0, C=2.0, rates={"tpr": 0.9}, random_state=0
+    ).fit(X, y)
     rows = (X - X.mean(axis=0)) / X.std(axis=0)
     I, J = model.training_rows_, model.anchors_  # noqa: E741
     kept = J[(y[J] == "ill") & np.isin(J, model.given_up_, invert=True)]
     fit = np.concatenate([I, kept])
-    K = np.exp(-0.4 * np.square(rows[fit][:, None] - rows[fit]).sum(axis=-1))
+    if kernel == "rbf":
+        K = np.exp(-0.4 * np.square(rows[fit][:, None] - rows[fit]).sum(axis=-1))
+    else:
+        K = (0.4 * rows[fit] @ rows[fit].T + 1) ** 2
     values, vectors = np.linalg.eigh(K)
     root = vectors * np.sqrt(np.maximum(values, 0))
     sign = np.where(y[fit] == "ill", 1.0, -1.0)
@@ -89,6 +98,78 @@ def test_rbf_solution_solves_the_kernel_problem_of_cvxpy(rng):
     )
     truth.solve(solver=cp.CLARABEL)
     assert model.result_.objective == pytest.approx(truth.value, rel=1e-5)
+
+
+KERNELS = {
+    "rbf": ({"gamma": 0.2}, lambda A, B: rbf_kernel(A, B, gamma=0.2)),
+    "poly": (
+        {"gamma": 0.3, "degree": 2, "coef0": 1.0},
+        lambda A, B: polynomial_kernel(A, B, degree=2, gamma=0.3, coef0=1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rates": {"tpr": 1.0}},
+        {"rates": {"tnr": 1.0}, "anchors": "all"},
+        {"rates": {"accuracy": 0.8}, "method": "slide"},
+        {"rates": None},
+    ],
+    ids=str,
+)
+def test_a_precomputed_kernel_is_the_kernel(rng, kernel, options):
+    """Where there is no choice of anchors: of some as good as each other, rounding chooses."""
+    X, y = clouds(rng, n=60)
+    parameters, values = KERNELS[kernel]
+    weight = np.where(np.arange(60) % 7, 1.5, 0.0)
+    settings = options | {"random_state": 0}
+    named = ConstrainedSVC(kernel=kernel, **parameters, **settings)
+    named.fit(X, y, sample_weight=weight)
+    rows = (X - named.center_) / named.scale_
+    given = ConstrainedSVC(kernel="precomputed", **settings)
+    given.fit(values(rows, rows), y, sample_weight=weight)
+    assert given.result_.objective == pytest.approx(named.result_.objective, rel=1e-6)
+    new = rng.normal(size=(5, 3))
+    expected = named.decision_function(new * named.scale_ + named.center_)
+    for model in (given, pickle.loads(pickle.dumps(given)).set_params(degree=9)):
+        found = model.decision_function(values(new, rows))
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    assert given.given_up_.tolist() == named.given_up_.tolist()
+    assert given.dual_coef_.shape == (1, 60)
+    assert (given.dual_coef_[0, weight == 0] == 0).all()
+
+
+def test_a_polynomial_of_degree_one_is_linear(rng):
+    X, y = clouds(rng)
+    settings = {"rates": {"tpr": 1.0}, "random_state": 0}
+    linear = ConstrainedSVC(**settings).fit(X, y)
+    poly = ConstrainedSVC(kernel="poly", degree=1, gamma=1.0, **settings)
+    expected = linear.decision_function(X)
+    assert poly.fit(X, y).decision_function(X) == pytest.approx(expected, rel=1e-5, abs=1e-5)
+    assert poly.gamma_ == 1
+    assert poly.coef_ is None
+
+
+@pytest.mark.parametrize("options", [{"rates": {"tpr": 0.9}}, {"rates": None}], ids=str)
+def test_condensed_rows_of_polynomial_and_precomputed_kernels(rng, options):
+    X, y = many_rows(rng)
+    parameters, values = KERNELS["poly"]
+    settings = CONDENSED | parameters | options
+    named = ConstrainedSVC(kernel="poly", **settings).fit(X, y)
+    rows = (X - named.center_) / named.scale_
+    K = values(rows, rows)
+    given = ConstrainedSVC(kernel="precomputed", **settings).fit(K, y)
+    whole = ConstrainedSVC(kernel="precomputed", **settings | {"max_rows": None}).fit(K, y)
+    for model, seen in ((named, X), (given, K)):
+        assert reached(model, seen, y)["tpr"] >= 0.9 if options["rates"] else model.rates_ == {}
+        assert model.result_.lower_bound <= whole.result_.objective * (1 + 1e-6)
+        assert model.result_.objective == pytest.approx(whole.result_.objective, rel=0.3)
+    assert len(named.X_fit_) <= named.n_centres_ <= 100
+    # All rows of a matrix that is there are no more than a linear machine has.
+    assert (given.n_centres_ is None) == (options["rates"] is None)
 
 
 def test_confidence_asks_for_more(rng):
@@ -253,8 +334,9 @@ def test_no_time_for_a_bound_leaves_none(rng):
     nothing = np.zeros((0, 2)), np.zeros(0), np.zeros(0)
     problem = ConstrainedProblem(rows, y, np.ones(40), *nothing, ())
     centres = rows.reshape(20, 2, 2).mean(axis=1)
-    assert plain_bound(problem, rows, own, centres, 0.5, deadline=0.0) == 0
-    bound = plain_bound(problem, rows, own, centres, 0.5, deadline=np.inf)
+    kernel = kernel_function("rbf", 0.5)
+    assert plain_bound(problem, rows, own, centres, kernel, deadline=0.0) == 0
+    bound = plain_bound(problem, rows, own, centres, kernel, deadline=np.inf)
     peer = SVC(kernel="rbf", gamma=0.5, tol=1e-8).fit(rows, y)
     kernel = np.exp(-0.5 * np.square(rows[:, None] - rows).sum(axis=-1))
     a, support = peer.dual_coef_[0], peer.support_
@@ -327,13 +409,34 @@ def test_given_anchors_and_weights(rng):
         ({"rates": {"tpr": 0.9}, "anchors": "some"}, "anchors"),
         ({"rates": {"tpr": 0.9}, "confidence": 95}, "confidence"),
         ({"C": 0}, "C"),
-        ({"kernel": "poly"}, "kernel"),
+        ({"kernel": "cosine"}, "'kernel' parameter"),
+        ({"kernel": "poly", "degree": 0}, "'degree' parameter"),
+        ({"kernel": "poly", "coef0": -1.0}, "'coef0' parameter"),
+        ({"kernel": "poly", "gamma": "median"}, "goes by the distances that RBF kernels see"),
+        ({"kernel": "poly", "gamma": 1e60}, "polynomial kernel reaches"),
+        ({"kernel": "precomputed"}, "must be the .n, n. matrix"),
     ],
 )
 def test_bad_options_are_refused(rng, options, message):
     X, y = clouds(rng)
     with pytest.raises(ValueError, match=message):
         ConstrainedSVC(**options).fit(X, y)
+
+
+def test_a_matrix_that_is_indefinite_is_refused(rng):
+    X, y = clouds(rng, n=20)
+    distances = np.linalg.norm(X[:, None] - X, axis=-1)
+    with pytest.raises(ValueError, match="indefinite"):
+        ConstrainedSVC(kernel="precomputed", rates={"tpr": 0.9}).fit(-distances, y)
+
+
+@pytest.mark.parametrize(
+    "K", [np.zeros((20, 20)), np.ones((20, 20)), 1e-12 * np.eye(20), 1e6 * np.eye(20)]
+)
+def test_matrices_that_tell_nothing_have_an_answer(K):
+    y = np.tile([0, 1], 10)
+    model = ConstrainedSVC(kernel="precomputed", rates={"tpr": 0.9}, anchors="all").fit(K, y)
+    assert reached(model, K, y)["tpr"] >= 0.9
 
 
 def test_anchors_without_the_class_asked_for(rng):
@@ -345,7 +448,7 @@ def test_anchors_without_the_class_asked_for(rng):
         ConstrainedSVC(rates={"tpr": 0.9}, shuffle=False).fit(X[order], y[order])
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize(
     "table",
     ["separable", "noise", "duplicated", "constant", "one column", "wide", "two rows a class",

@@ -7,6 +7,7 @@ from small_instances import by_cvxpy, random_problem
 from bootprob.constrained.fixed_anchors import FixedAnchors
 from bootprob.constrained.kernel_factor import KernelFactor
 from bootprob.constrained.problem import ConstrainedProblem
+from bootprob_gpu.kernels.named import kernel_function
 
 
 def check(problem, kept):
@@ -61,7 +62,9 @@ def test_an_anchor_of_the_wrong_side_costs_what_it_must(rng):
 def test_many_columns_go_another_way_to_the_same_machines(rng):
     """On the factor of a kernel SMO trains; the truth knows nothing of that."""
     problem = random_problem(rng, n=24, n_anchors=12)
-    factor = KernelFactor.rbf(np.concatenate([problem.X, problem.anchors]), 0.5)
+    factor = KernelFactor.of(
+        kernel_function("rbf", 0.5), np.concatenate([problem.X, problem.anchors])
+    )
     columns = ConstrainedProblem(
         factor.transform(problem.X), problem.y, problem.cost, factor.transform(problem.anchors),
         problem.anchor_y, problem.anchor_weight, problem.requirements,

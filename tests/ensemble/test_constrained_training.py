@@ -1,11 +1,14 @@
 """Machines under constraints on their rates (Ctrl2), against CVXPY and against their promise."""
 
 import itertools
+from dataclasses import dataclass
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics.pairwise import laplacian_kernel
 
 from bootprob import BootstrapSVC, UnattainableRateError
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
@@ -13,6 +16,7 @@ from bootprob.ensemble.training.constrained import iter_fit_constrained
 from bootprob.ensemble.training.proven import prove
 from bootprob.metrics.rates import rate_floors
 from bootprob_gpu import Problem, Status, fit, model_scores
+from bootprob_gpu.kernels.function import KernelFunction
 
 CPU = torch.device("cpu")
 
@@ -39,15 +43,30 @@ def draw(rng, n=30, p=2, B=4, C=(0.1, 1.0), kernel="linear", own_scales=False, a
     X = rng.normal(size=(n, p)) + apart * positive[:, None]
     counts = rng.multinomial(n, np.full(n, 1 / n), size=B)
     counts[:, [0, n - 1]] += 1
+    scale = rng.uniform(0.7, 1.4, size=(B, p)) if own_scales else None
+    if kernel == "precomputed":
+        X, scale = laplacian_kernel(X), None
     return Problem(
-        X,
-        np.where(positive, 1.0, -1.0),
-        counts,
-        C,
-        kernel=kernel,
-        gamma=None if kernel == "linear" else 0.5,
-        scale=rng.uniform(0.7, 1.4, size=(B, p)) if own_scales else None,
+        X, np.where(positive, 1.0, -1.0), counts, C, scale=scale, **KERNELS.get(kernel, {})
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Quartic(KernelFunction):
+    """``⟨x, z⟩² + ⟨x, z⟩⁴``: a kernel that the constrained machines have not heard of."""
+
+    name: ClassVar[str] = "quartic"
+
+    def of_products(self, products, rows, others):
+        return (products**2 + products**4).unsqueeze(-3)
+
+
+KERNELS = {
+    "rbf": {"kernel": "rbf", "gamma": 0.5},
+    "poly": {"kernel": "poly", "gamma": [0.2, 0.5], "degree": 2, "coef0": 1.0},
+    "precomputed": {"kernel": "precomputed"},
+    "another": {"kernel": Quartic()},
+}
 
 
 def right(problem, scores, rate):
@@ -58,7 +77,7 @@ def right(problem, scores, rate):
 
 
 @pytest.mark.parametrize("rates", [{"tpr": 0.8}, {"tnr": 0.97}, {"tpr": 1.0}])
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["linear", *KERNELS])
 def test_every_machine_meets_its_constraint(rng, kernel, rates):
     problem = draw(rng, n=60, kernel=kernel, own_scales=True)
     scores, objective, lower_bound, blocks = solve(problem, rates)
@@ -116,7 +135,7 @@ def test_close_to_the_best_of_all_choices(rng):
     assert max(excess) < 0.3
 
 
-@pytest.mark.parametrize("kind", ["linear", "wide", "rbf"])
+@pytest.mark.parametrize("kind", ["linear", "wide", "rbf", "poly", "precomputed"])
 def test_the_exact_method_proves_the_best(rng, kind):
     problem = draw(
         rng,
@@ -124,7 +143,7 @@ def test_the_exact_method_proves_the_best(rng, kind):
         p=25 if kind == "wide" else 2,
         B=2,
         C=(0.3, 3.0),
-        kernel="rbf" if kind == "rbf" else "linear",
+        kernel="linear" if kind == "wide" else kind,
         own_scales=True,
         apart=0.3,
     )
@@ -143,7 +162,7 @@ def test_the_exact_method_proves_the_best(rng, kind):
     rows = torch.from_numpy(problem.X)
     again = torch.cat([part for _, part in model_scores(proven.models, rows)])
     np.testing.assert_allclose(again.numpy(), scores, atol=1e-5)
-    if kind == "linear":
+    if kind in ("linear", "poly"):
         truth = Enumerated(problem, weight, {"tpr": 0.65})
         for b, r in itertools.product(range(2), range(2)):
             best = truth.best(b, r)
@@ -163,6 +182,8 @@ class Enumerated:
         drawn = np.flatnonzero(problem.counts[b])
         y, mass = problem.y[drawn], (problem.counts[b] * self.weight)[drawn]
         rows = problem.X[drawn] / problem.scale_of(slice(b, b + 1))[0]
+        if problem.kernel == "poly":
+            rows = of_second_degree(np.sqrt(problem.gamma_per_model[r]) * rows)
         w, beta = cp.Variable(rows.shape[1]), cp.Variable()
         slack, most = cp.Variable(len(y), nonneg=True), cp.Parameter(len(y))
         qp = cp.Problem(
@@ -178,6 +199,14 @@ class Enumerated:
             value = qp.solve(solver=cp.CLARABEL)
             best = min(best, value if qp.status == "optimal" else np.inf)
         return best
+
+
+def of_second_degree(rows):
+    """Columns whose inner products are ``(⟨x, z⟩ + 1)²``."""
+    i, j = np.triu_indices(rows.shape[1], 1)
+    return np.column_stack(
+        [rows**2, np.sqrt(2) * rows[:, i] * rows[:, j], np.sqrt(2) * rows, np.ones(len(rows))]
+    )
 
 
 def choices(rate, share, y, mass):

@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC, DataError, load, save
+from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.metrics.lack_of_fit import lack_of_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
@@ -165,6 +166,61 @@ def test_another_kernel_than_was_fitted_is_refused(circle, tmp_path, kernel_):
         save(model, tmp_path / "m.model")
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "rates"),
+    [
+        ({"kernel": "rbf", "gamma": 0.2, "standardize": None}, "precomputed", {"tpr": 1.0}),
+        ({"kernel": "rbf", "gamma": 0.2, "standardize": None}, "precomputed", {"tpr": 1, "tnr": 1}),
+        ({"kernel": "linear"}, "poly", {"tnr": 1.0}),
+    ],
+)
+def test_machines_under_constraints_are_those_of_the_kernel_that_they_equal(
+    circle, one, other, rates
+):
+    """Where there is no choice of rows: of some as good as each other, rounding chooses."""
+    X, y, new = circle
+    settings = FEW | {"n_bootstraps": 4, "tol": 1e-9, "calibration": None}
+    settings |= {"control": "constrained", "rates": rates}
+    known = BootstrapSVC(**one, **settings).fit(X, y)
+    model = BootstrapSVC(kernel=other, degree=1, gamma=1.0, **settings)
+    given, asked = X, new
+    if other == "precomputed":
+        given, asked = rbf_kernel(X, gamma=0.2), rbf_kernel(new, X, gamma=0.2)
+    model.fit(given, y)
+    for expected, found in zip(known.bootstrap_scores(new), model.bootstrap_scores(asked),
+                               strict=True):  # fmt: skip
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.control_gap_, known.control_gap_, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+def test_a_model_under_constraints_answers_all_that_others_do(circle, tmp_path, kernel):
+    X, y, new = circle
+    if kernel == "precomputed":
+        X, new = rbf_kernel(X), rbf_kernel(new, X)
+    model = BootstrapSVC(
+        kernel=kernel, degree=2, coef0=1.0, control="constrained", rates={"tpr": 0.9}, **FEW
+    )
+    model.fit(X, y)
+    scores = np.concatenate(list(model.bootstrap_scores(X)))  # (n, R, B)
+    mass = model.bootstrap_counts().T[:, None] * (y == 1)[:, None, None]
+    assert ((mass * (scores >= 1 - 1e-5)).sum(0) >= 0.9 * mass.sum(0) - 1e-9).all()
+    assert ((model.control_gap_ >= -1e-6) & (model.control_gap_ < 1)).all()
+    p = model.predict_proba(new)
+    for method in METHODS:
+        bounds = model.proba_interval(new, 0.9, method)
+        assert ((bounds[..., 0] <= p) & (p <= bounds[..., 1])).all() or method != "corrected"
+        assert np.isfinite(bounds).all()
+    np.testing.assert_allclose(model.summarize(new)["probability"], p[:, 1])
+    assert model.controlled_rates_[0]["rate"] == "tpr"
+    with pytest.raises(DataError, match="its machines are under constraints"):
+        probability_sensitivity(model, new)
+    save(model, tmp_path / "m.model")
+    again = load(tmp_path / "m.model")
+    np.testing.assert_array_equal(again.predict_proba(new), p)
+    np.testing.assert_array_equal(again.control_gap_, model.control_gap_)
+
+
 def test_folds_take_rows_and_columns(circle):
     X, y, _ = circle
     model = BootstrapSVC(kernel="precomputed", n_bootstraps=10, random_state=0, C=[1.0])
@@ -183,13 +239,6 @@ def test_folds_take_rows_and_columns(circle):
         ({"kernel": "precomputed", "feature_map": "nystroem"}, "approximates RBF kernels"),
         ({"kernel": "precomputed"}, "must be the .n, n. matrix"),
         ({"kernel": "cosine"}, "'kernel' parameter"),
-        *(
-            (
-                {"kernel": kernel, "control": "constrained", "rates": {"tpr": 0.8}},
-                "is for linear and RBF kernels",
-            )
-            for kernel in ("poly", "precomputed")
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(circle, parameters, message):

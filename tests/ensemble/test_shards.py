@@ -56,6 +56,12 @@ KINDS = {
     "class weights": {"class_weight": {0: 1.0, 1: 3.0}},
     "threshold": {"control": "threshold", "rates": {"tpr": 0.9}},
     "constrained": {"control": "constrained", "rates": {"tpr": 0.9}, "C": [0.1, 1]},
+    "constrained, precomputed": {
+        "kernel": "precomputed",
+        "control": "constrained",
+        "rates": {"tpr": 0.9},
+        "C": [0.1],
+    },
     "nystroem": {"kernel": "rbf", "feature_map": "nystroem", "n_components": 12},
     "columns": {"n_columns": 90},
     "three classes": {"n_classes": 3},
@@ -72,6 +78,8 @@ def case(rng, kind, n=61):
     y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
     if K == 3:
         y[X[:, 1] > 0.7] = 2
+    if params.get("kernel") == "precomputed":
+        X = X @ X.T
     weight = rng.uniform(0.5, 2, n)
     weight[::9] = 0
     return X, y, weight, lambda **more: BootstrapSVC(**(params | more))
@@ -103,7 +111,7 @@ def test_any_split_gives_the_same_bits(rng, tmp_path, kind):
 
 
 def test_processes_give_the_same_bits(rng):
-    for kind in ("linear", "three classes, rbf"):
+    for kind in ("linear", "three classes, rbf", "constrained, precomputed"):
         X, y, weight, make = case(rng, kind)
         assert_same_bits(make().fit(X, y, weight), make(n_jobs=2).fit(X, y, weight))
 

@@ -102,7 +102,7 @@ BAD_PROBLEMS = {
     "coef0 for linear": ({"coef0": 1.0}, r"coef0 .*linear.*none"),
     "values that overflow": ({**POLY, "gamma": 1e30, "degree": 5}, r"polynomial.*reaches"),
     "gamma for precomputed": ({**GRAM, "gamma": 1.0}, r"gamma .*precomputed.*none"),
-    "scale for precomputed": ({**GRAM, "scale": np.ones(N)}, r"scale .*precomputed"),
+    "scale for precomputed": ({**GRAM, "scale": np.full(N, 2.0)}, r"scale .*precomputed"),
     "precomputed, not square": ({"kernel": "precomputed"}, r"X .*\(6, 2\).*\(n, n\)"),
     "precomputed, not symmetric": (
         {**GRAM, "X": np.eye(N) + np.triu(np.ones((N, N)), 1)},

@@ -58,6 +58,8 @@ def test_values_are_those_of_scikit_learn(rng, kernel, by_definition, n_values):
     assert found.shape == (2, kernel.n_values, 5, 7)
     for k, g in np.ndindex(2, len(gammas)):
         np.testing.assert_allclose(found[k, g], by_definition(A[k], B[k], gammas[g]), rtol=1e-12)
+        alone = kernel.take(slice(g, g + 1)).matrix(A[k], B[k])
+        np.testing.assert_allclose(alone, found[k, g], rtol=1e-12)
     if not kernel.has_terms:
         return
     scale = rng.uniform(0.5, 2.0, size=3)  # by terms, one row at a time

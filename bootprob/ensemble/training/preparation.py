@@ -20,7 +20,7 @@ from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
 from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
-from bootprob.preparation.grids import c_grid, gamma_grid
+from bootprob.preparation.grids import c_grid, check_rule, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.version import __version__
@@ -91,7 +91,7 @@ class Prepared:
             self.C,
             kernel=Linear() if mapped else self.kernel,
             row_weight=training_weight,
-            scale=None if mapped or not self.kernel.has_features else scale,
+            scale=None if mapped else scale,
         )
 
     def attributes(self, problem: Problem) -> dict[str, Any]:
@@ -203,11 +203,7 @@ def _kernel(
         )
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:
-        if spec.kernel != "rbf" and isinstance(spec.gamma, str) and spec.gamma != "scale":
-            raise DataError(
-                f"gamma={spec.gamma!r} goes by the distances that RBF kernels see, and kernel is "
-                f"{spec.kernel!r}; give 'scale' or numbers."
-            )
+        check_rule(spec.gamma, spec.kernel)
         seen = X if spec.standardize is None else rows
         given["gamma"] = gamma_grid(spec.gamma, seen[weight > 0])
     if spec.feature_map is not None:

@@ -36,11 +36,9 @@ class ReplicateMachine:
         self._drawn = np.flatnonzero(upper[model] > 0)
         self._y, self._cost = problem.y[self._drawn], upper[model, self._drawn]
         self._mass = (problem.counts[replicate] * weight)[self._drawn]
-        rows, gammas = seen[self._drawn], problem.gamma_per_model
-        if gammas is None:
-            self._factor = KernelFactor.linear(rows)
-        else:
-            self._factor = KernelFactor.rbf(rows, float(gammas[model]))
+        which = model // len(problem.C)
+        kernel = problem.kernel_function.take(slice(which, which + 1))
+        self._factor = KernelFactor.of(kernel, seen[self._drawn], self._drawn)
         self._columns = self._factor.transform(seen)
 
     def problem(self, floors: Sequence[RateFloor], shares: dict[str, float]) -> ConstrainedProblem:

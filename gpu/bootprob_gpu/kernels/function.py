@@ -136,6 +136,21 @@ class KernelFunction(ABC):
         assert known is not None
         return self.gram((rows / scale).to(dtype), (known / scale).to(dtype))
 
+    def matrix(
+        self,
+        rows: NDArray[np.float64],
+        known: NDArray[np.float64],
+        support: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """As `with_known`, for one γ and in float64, of rows that are divided; shape (m, k).
+
+        Without `support` the `known` are all training rows.
+        """
+        support = np.arange(len(known)) if support is None else support
+        at, one = torch.tensor(support), torch.ones(rows.shape[1], dtype=torch.float64)
+        seen, of = torch.tensor(rows), torch.tensor(known)
+        return self.with_known(seen, of, at, one, torch.float64)[0].numpy()
+
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """What a row and training rows (n, p) have in common, column by column, shape (n, p).
 

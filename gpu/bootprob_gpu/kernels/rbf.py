@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from bootprob_gpu.inputs import InputError
@@ -44,6 +45,15 @@ class Rbf(KernelFunction):
         if len(gammas) == 1:
             return distances.mul_(-gammas[0]).exp_()
         return (-gammas[:, None, None] * distances).exp_()  # in place: 1 + G matrices at the peak
+
+    def matrix(
+        self,
+        rows: NDArray[np.float64],
+        known: NDArray[np.float64],
+        support: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """From differences: rows may lie far from 0 and close to each other."""
+        return np.exp(-self.gamma.item() * cdist(rows, known, "sqeuclidean"))
 
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """Squared differences; rows may lie far from 0 and close to each other."""
