@@ -124,7 +124,6 @@ def gibbs(
     C, amplitude : ndarray, shape (G,)
     coef : ndarray, shape (G, q + 1)
         Where the chains start: v, and b last.
-    rng : Generator
 
     Yields
     ------
@@ -198,7 +197,6 @@ def chained_evidence(
     amplitude : ndarray, shape (n_A,)
     n_draws : int
         Draws of each chain; as many again come first and are thrown away.
-    rng : Generator
 
     Returns
     -------

@@ -55,7 +55,6 @@ def inner_folds(
     Parameters
     ----------
     positive : ndarray of bool, shape (n,)
-    n_folds : int
     random_state : int, RandomState instance or None
 
     Raises
@@ -102,7 +101,6 @@ def cross_validate(
         None for the linear kernel.
     held_out : ndarray of bool, shape (folds, n)
         Each row in one fold.
-    device : str
     tol : float or None
         As for `bootprob.BootstrapSVC`.
     """

@@ -57,8 +57,6 @@ def laplace_evidence(
     amplitude : ndarray, shape (n_A,)
     gamma : float or None
         None for the linear kernel.
-    device : str
-    tol : float or None
 
     Returns
     -------

@@ -53,11 +53,8 @@ def train_machine(
     ----------
     rows : ndarray, shape (n, p)
     positive : ndarray of bool, shape (n,)
-    C : float
     gamma : float or None
         None for the linear kernel.
-    device : str
-    tol : float or None
 
     Returns
     -------

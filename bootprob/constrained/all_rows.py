@@ -53,7 +53,6 @@ def on_all_rows(
         Of all rows.
     coef : ndarray, shape (p,)
         That machine, in these columns.
-    intercept : float
     sliding : bool
         Move the intercept only, by `slide`.
     bound : float or None
@@ -64,7 +63,6 @@ def on_all_rows(
         ``y f(x)`` that every anchor has to reach to be a solution at all, ``1 − M₁`` of (2.7).
     time_limit : float
         Seconds after which no further round is begun.
-    verbose : bool
 
     Returns
     -------
@@ -122,7 +120,6 @@ def plain_bound(
     own : ndarray of int, shape (n,)
         The centre of each row, of its own class.
     centres : ndarray, shape (k, p)
-    kernel : KernelFunction
     deadline : float
         On the clock of `time.perf_counter`. The kernel of all rows with each other takes long
         where they are many; when time is up, the bound is 0.

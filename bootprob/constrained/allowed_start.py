@@ -34,7 +34,6 @@ def allowed_start(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     start : Solution
         Meets the requirements.
     big_m : float

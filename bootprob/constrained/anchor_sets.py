@@ -21,7 +21,6 @@ def choose_anchors(problem: ConstrainedProblem, margins: Floats) -> Bools:
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     margins : ndarray, shape (B, n_anchors)
         −inf for anchors that must not be taken, +inf for those that must.
 
@@ -81,7 +80,6 @@ def reached_at_thresholds(problem: ConstrainedProblem, scores: Floats) -> tuple[
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     scores : ndarray, shape (n_anchors,)
         Without intercept.
 
@@ -122,10 +120,8 @@ def shifted_margins(problem: ConstrainedProblem, margins: Floats, intercept: flo
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     margins : ndarray, shape (n_anchors,)
         At the intercept given.
-    intercept : float
 
     Returns
     -------

@@ -26,7 +26,6 @@ def unattainable(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     visited : list of (margins, intercepts)
         Margins (b, n_anchors) and intercepts (b,) of hyperplanes that were tried.
     search : callable

@@ -90,7 +90,6 @@ def centres_of(sets: DistinctRows, max_rows: int | None) -> Centres | None:
 
     Parameters
     ----------
-    sets : DistinctRows
     max_rows : int or None
         Distinct rows of I and J beyond which there are centres; None: never.
     """

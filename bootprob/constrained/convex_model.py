@@ -61,7 +61,6 @@ def build_model(problem: ConstrainedProblem, known: AnchorBounds, *, boolean: bo
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     known : AnchorBounds
         Anchors known to be right have no slack; those known to be wrong have the floor only.
     boolean : bool

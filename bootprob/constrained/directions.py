@@ -25,7 +25,6 @@ def search_directions(problem: ConstrainedProblem, margins: Floats) -> Floats:
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     margins : ndarray, shape (b, n_anchors)
         Hyperplanes to start from, both ways round: no step of the climb is long enough to turn one
         about, and with few anchors of a class the best plane may look away from it.

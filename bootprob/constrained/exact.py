@@ -49,7 +49,6 @@ def solve_exact(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     start : Solution
         A solution of it, such as the heuristic's. The result is never worse, but for a start that
         a given M₁ excludes.

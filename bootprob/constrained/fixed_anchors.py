@@ -143,10 +143,6 @@ class FixedAnchors:
         kept : ndarray of bool, shape (B, n_anchors)
         tol : float
             Relative duality gap of the problem with penalties.
-
-        Returns
-        -------
-        Hyperplanes
         """
         anchor_positive = self.problem.anchor_y > 0
         of_positives = (kept & anchor_positive).any(axis=1)

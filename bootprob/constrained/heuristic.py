@@ -58,7 +58,6 @@ def solve_heuristic(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     time_limit : float, default 300.0
         Seconds after which no further round is begun.
     verbose : bool, default False
@@ -93,10 +92,8 @@ def settle(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     margins : ndarray, shape (n_anchors,)
         Of its anchors, at the intercept given.
-    intercept : float
     time_limit, verbose
         As for `solve_heuristic`.
 

@@ -68,7 +68,6 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
 
     Parameters
     ----------
-    options : Options
     X : ndarray, shape (n, p)
     y : ndarray, shape (n,)
     weight : ndarray, shape (n,)

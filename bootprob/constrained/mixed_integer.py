@@ -63,7 +63,6 @@ def solve_by_scip(
     ----------
     problem : ConstrainedProblem
         Reduced, so that the objective of the start is 1.
-    known : AnchorBounds
     start : tuple of ndarray and float
         w and b.
     box : tuple of ndarray

@@ -25,7 +25,6 @@ def heaviest_anchors(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     coef, intercept
         The hyperplane of least objective that keeps these anchors.
     kept : ndarray of bool, shape (n_anchors,)

@@ -21,7 +21,6 @@ class Reduction:
     ----------
     problem : ConstrainedProblem
         In u and b'. Its objective is the original one divided by ``unit``.
-    unit : float
     centre : ndarray, shape (p,)
     basis : ndarray, shape (p, q), or None
         Orthonormal columns that span the rows where p exceeds their number; None: the identity.
@@ -54,7 +53,6 @@ def reduce_problem(
 
     Parameters
     ----------
-    problem : ConstrainedProblem
     unit : float
         The objective that becomes 1, positive: that of the best solution known. Then
         ``‖u‖² ≤ 2`` for every solution as good, whatever the units of rows and costs were.

@@ -32,7 +32,6 @@ def split_rows(
         Rows that have weight; the others are in neither set.
     shuffle : bool
         Draw the halves at random within each class.
-    random_state : RandomState
 
     Returns
     -------

@@ -43,10 +43,6 @@ def solve_plain(problem: ConstrainedProblem) -> Solution:
 def solve_sliding(problem: ConstrainedProblem) -> Solution:
     """Train the machine without requirements, and move its intercept until they are met.
 
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-
     Returns
     -------
     Solution
@@ -67,11 +63,6 @@ def slide(problem: ConstrainedProblem, plain: Solution) -> Solution:
     rates (2.1) count, and this strategy has no margin to keep. The intercept moves no further
     than it must: past an anchor's score by a millionth of the largest one, or half of the way to
     the next.
-
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-    plain : Solution
 
     Returns
     -------

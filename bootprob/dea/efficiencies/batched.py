@@ -68,10 +68,7 @@ def propose(
 
     Parameters
     ----------
-    panel : Panel
     returns, orientation : str
-    super_efficiency : bool
-    device : torch.device
     """
     table = _Table.of(panel, returns, orientation)
     K, s = table.rows.shape

@@ -62,7 +62,6 @@ def certify(
 
     Parameters
     ----------
-    panel : Panel
     returns, orientation : str
     super_efficiency : bool
         λ of the unit itself must be zero, and its own row of the multiplier side does not hold.

@@ -47,7 +47,6 @@ class EnvelopmentSide:
 
     Parameters
     ----------
-    panel : Panel
     returns, orientation : str
     super_efficiency : bool
         No unit is its own peer.
@@ -75,7 +74,6 @@ class EnvelopmentSide:
 
         Parameters
         ----------
-        unit : int
         peers : ndarray of int, optional
             The only units with λ; default all (but the unit itself, for super-efficiency).
         """

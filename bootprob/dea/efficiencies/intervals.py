@@ -262,8 +262,6 @@ def smoothed_draw(distances: np.ndarray, bandwidth: float, rng: np.random.Genera
     ----------
     distances : ndarray (K,)
         From 1 up, at least one above.
-    bandwidth : float
-    rng : Generator
 
     Returns
     -------

@@ -25,7 +25,6 @@ class ReferenceScores:
 
     Parameters
     ----------
-    panel : Panel
     returns, orientation : str
     scores : ndarray (K,)
         Of the panel itself.

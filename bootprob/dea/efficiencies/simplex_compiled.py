@@ -138,11 +138,9 @@ def settle_units(
     chosen : ndarray of int, shape (p,)
     ceiling : ndarray, shape (K,)
         Upper bounds of the efficiencies.
-    kind : int
     weight : ndarray, shape (K,)
     rank : int
         Of the order statistic, 1 for the least.
-    enough : float
     efficiency : ndarray, shape (K,)
         Where the efficiencies are put; the bounds of units not settled.
     tight : ndarray of int, shape (K, p) or (0, 0)

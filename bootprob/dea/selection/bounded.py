@@ -33,11 +33,6 @@ class BoundedEfficiencies:
     With one input only units whose best weights break a bound need a linear program. With bounds
     below, more outputs may be less efficient than fewer, or allow no weights at all.
 
-    Parameters
-    ----------
-    panel : Panel
-    bounds : WeightBounds
-
     Attributes
     ----------
     inputs : ndarray, shape (N, K)
@@ -59,12 +54,7 @@ class BoundedEfficiencies:
         self._kept = lru_cache(maxsize=_KEPT)(self._solve)
 
     def quick(self, chosen: Sequence[int]) -> Floats:
-        """As `of`.
-
-        Parameters
-        ----------
-        chosen : sequence of int
-        """
+        """As `of`."""
         return self._kept(tuple(sorted(chosen))).copy()
 
     def of(self, chosen: Sequence[int]) -> Floats:
@@ -95,7 +85,6 @@ class BoundedEfficiencies:
 
         Parameters
         ----------
-        first : int
         pairs : ndarray, shape (M, M, K)
             Where they are put.
         deadline : float

@@ -32,7 +32,6 @@ class PairBounds:
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies or BoundedEfficiencies
     deadline : float
         On the clock of `time.perf_counter`.
 
@@ -67,8 +66,6 @@ class PairBounds:
 
         Parameters
         ----------
-        objective : EfficiencyObjective
-        chosen : tuple of int
         candidates : ndarray of int, shape (c,)
         size : int
             p.

@@ -22,11 +22,6 @@ __all__ = ["JointProgram"]
 class JointProgram:
     """Inputs and outputs of all units, scaled, and bounds of their weights.
 
-    Parameters
-    ----------
-    panel : Panel
-    bounds : WeightBounds
-
     Attributes
     ----------
     inputs, outputs : ndarray, shape (K, N) and (K, M)

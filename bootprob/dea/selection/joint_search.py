@@ -34,7 +34,6 @@ class InputChoice:
     ----------
     inputs : tuple of int
         Positions.
-    evaluator : SubsetEfficiencies or BoundedEfficiencies
     """
 
     def __init__(self, inputs: tuple[int, ...], evaluator: Evaluator) -> None:
@@ -53,10 +52,8 @@ def input_choices(panel: Panel, n_inputs: int, bounds: WeightBounds) -> tuple[In
 
     Parameters
     ----------
-    panel : Panel
     n_inputs : int
         p̃.
-    bounds : WeightBounds
 
     Raises
     ------
@@ -94,9 +91,6 @@ class JointSearch:
 
     Parameters
     ----------
-    choices : sequence of InputChoice
-    objective : EfficiencyObjective
-    rules : SelectionRules
     size : int
         p.
     deadline : float
@@ -209,7 +203,6 @@ class JointSearch:
 
         Parameters
         ----------
-        panel : Panel
         proven : bool
             Whether nothing is better.
         heuristic : bool

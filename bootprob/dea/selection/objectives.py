@@ -52,7 +52,6 @@ class EfficiencyObjective:
         ----------
         name : {"mean", "weighted", "quadratic", "minimum", "percentile"}
             (5.19), (5.23), (5.24), (5.25) and (5.26).
-        units : tuple of str
         weights : array_like of shape (K,), or dict or named Series of unit to float, optional
             ω of (5.23), for "weighted"; units that a dict lacks have 0.
         percentile : float, optional

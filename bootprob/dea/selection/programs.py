@@ -58,7 +58,6 @@ def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> st
 
     Parameters
     ----------
-    objective : EfficiencyObjective
     solver : {"HIGHS", "SCIP"}, optional
 
     Raises
@@ -83,9 +82,6 @@ def improve_by_program(
 
     Parameters
     ----------
-    search : JointSearch
-    panel : Panel
-    bounds : WeightBounds
     solver : {"HIGHS", "SCIP"}
     deadline : float
         On the clock of `time.perf_counter`.
@@ -161,7 +157,6 @@ def solve_started(problem: Any, z: Any, solver: str, seconds: float) -> tuple[fl
     z : cvxpy.Variable
         Its value is cleared where the solver has no solution.
     solver : {"HIGHS", "SCIP"}
-    seconds : float
 
     Returns
     -------

@@ -29,9 +29,6 @@ class OutputSearch:
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies or BoundedEfficiencies
-    objective : EfficiencyObjective
-    rules : SelectionRules
     size : int
         p.
     deadline : float
@@ -110,12 +107,7 @@ class OutputSearch:
         return True
 
     def best_addition(self, rest: tuple[int, ...]) -> int | None:
-        """The output with which `rest`, of p − 1, is best, if that is better than the best so far.
-
-        Parameters
-        ----------
-        rest : tuple of int
-        """
+        """The output with which `rest`, of p − 1, is best, if better than the best so far."""
         candidates = [
             j
             for j in range(len(self.evaluator.outputs))
@@ -248,9 +240,6 @@ def nested_selections(
 
     Parameters
     ----------
-    evaluator : SubsetEfficiencies or BoundedEfficiencies
-    objective : EfficiencyObjective
-    rules : SelectionRules
     size : int
         p.
     deadline : float

@@ -22,8 +22,6 @@ class UnitProgram:
 
     Parameters
     ----------
-    panel : Panel
-    evaluator : SubsetEfficiencies
     unit : int
         Position.
     weight_bounds : dict of output to (lower, upper), optional
@@ -54,22 +52,12 @@ class UnitProgram:
         self._most = bounds.reached(evaluator)[unit]
 
     def efficiency(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float | None:
-        """Of the unit under inputs and outputs; None if no weights are within their bounds.
-
-        Parameters
-        ----------
-        inputs, outputs : tuple of int
-        """
+        """Of the unit under inputs and outputs; None if no weights are within their bounds."""
         solved = self._solve(inputs, outputs)
         return None if solved is None else solved[0]
 
     def weights(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> tuple[Floats, Floats]:
-        """α and β in the units of the data, for inputs and outputs that have some.
-
-        Parameters
-        ----------
-        inputs, outputs : tuple of int
-        """
+        """α and β in the units of the data, for inputs and outputs that have some."""
         solved = self._solve(inputs, outputs)
         assert solved is not None
         _, alpha, beta = solved
@@ -79,13 +67,7 @@ class UnitProgram:
         )
 
     def drop_inputs(self, outputs: tuple[int, ...], left: int) -> tuple[int, ...]:
-        """Drop the input without which the unit is most efficient, until `left` remain.
-
-        Parameters
-        ----------
-        outputs : tuple of int
-        left : int
-        """
+        """Drop the input without which the unit is most efficient, until `left` remain."""
         inputs = tuple(range(len(self._inputs)))
         while len(inputs) > left:
             rests = [tuple(i for i in inputs if i != out) for out in inputs]
@@ -106,7 +88,6 @@ class UnitProgram:
         ----------
         size, n_inputs : int
             p and p̃.
-        rules : SelectionRules
         start : tuple of inputs and outputs, optional
 
         Returns

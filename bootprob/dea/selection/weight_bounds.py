@@ -37,7 +37,6 @@ class WeightBounds:
 
         Parameters
         ----------
-        panel : Panel
         given : dict of output to (lower, upper), or None
             Outputs by position or name. Each end is a number, or has one for each unit: an
             array_like of shape (K,), or a dict or named Series that has every unit.

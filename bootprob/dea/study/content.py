@@ -30,12 +30,7 @@ __all__ = [
 
 
 def panel_content(panel: Panel) -> dict[str, Any]:
-    """Names and sizes of a panel, without its amounts.
-
-    Parameters
-    ----------
-    panel : Panel
-    """
+    """Names and sizes of a panel, without its amounts."""
     return {
         "n_units": panel.n_units, "inputs": list(panel.input_names),
         "outputs": list(panel.output_names),
@@ -49,7 +44,6 @@ def efficiency_content(
 
     Parameters
     ----------
-    result : EfficiencyResult
     interval : EfficiencyInterval, optional
         Of the same panel.
     """
@@ -137,12 +131,7 @@ def _shares(names: tuple[str, ...], virtual: np.ndarray) -> list[dict[str, Any]]
 
 
 def cross_content(crossed: CrossEfficiency) -> dict[str, Any]:
-    """Cross-efficiencies, with the whole matrix.
-
-    Parameters
-    ----------
-    crossed : CrossEfficiency
-    """
+    """Cross-efficiencies, with the whole matrix."""
     own = np.diag(crossed.matrix)
     order = np.argsort(-crossed.scores, kind="stable")
     rank = np.empty(len(order), dtype=int)
@@ -159,12 +148,7 @@ def cross_content(crossed: CrossEfficiency) -> dict[str, Any]:
 
 
 def selection_content(selection: JointSelection) -> dict[str, Any]:
-    """A selection for all units.
-
-    Parameters
-    ----------
-    selection : JointSelection
-    """
+    """A selection for all units."""
     return {
         "size": len(selection.features), "outputs": list(selection.outputs),
         "inputs": list(selection.inputs),
@@ -179,12 +163,7 @@ def selection_content(selection: JointSelection) -> dict[str, Any]:
 
 
 def curve_content(curve: SelectionCurve) -> list[dict[str, Any]]:
-    """For each p the selection, what it contributes, and the line of table 5.3.
-
-    Parameters
-    ----------
-    curve : SelectionCurve
-    """
+    """For each p the selection, what it contributes, and the line of table 5.3."""
     lines = summarise_curve(curve).lines
     found = []
     for one, line, marginal, nested in zip(
@@ -205,12 +184,7 @@ def curve_content(curve: SelectionCurve) -> list[dict[str, Any]]:
 
 
 def unit_selection_content(selection: UnitSelection) -> dict[str, Any]:
-    """A selection for one unit.
-
-    Parameters
-    ----------
-    selection : UnitSelection
-    """
+    """A selection for one unit."""
     return {
         "unit": selection.unit, "efficiency": selection.objective, "bound": selection.bound,
         "gap": selection.gap, "status": selection.status, "seconds": selection.seconds,
@@ -230,7 +204,6 @@ def game_content(game: SelectionGame, panel: Panel, *, with_gains: bool = True) 
 
     Parameters
     ----------
-    game : SelectionGame
     panel : Panel
         Of the game.
     with_gains : bool, default True
@@ -262,7 +235,6 @@ def supported_content(supported: SupportedSelection, share: float) -> dict[str, 
 
     Parameters
     ----------
-    supported : SupportedSelection
     share : float
         Per cent asked for.
     """

@@ -73,7 +73,6 @@ class AlignmentPairs:
 
         Parameters
         ----------
-        gamma : float
         support : ndarray of bool, shape (p,)
         """
         exponents = -gamma * self.squares[support].sum(axis=0)
@@ -133,7 +132,6 @@ class NormalisedPairs:
 
         Parameters
         ----------
-        gamma : float
         support : ndarray of bool, shape (p,)
         """
         terms = np.exp(-gamma * self.squares[support].sum(axis=0))

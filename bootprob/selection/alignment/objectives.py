@@ -28,7 +28,6 @@ class Part:
 
     Attributes
     ----------
-    terms : slice
     weight : Tensor, shape (terms,)
         Not negative.
     power : {1, 2}

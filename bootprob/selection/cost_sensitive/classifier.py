@@ -38,7 +38,6 @@ def train_on_kept(
     kept : ndarray of bool, shape (n,)
         Rows with ``z_i = 1``.
     kernel : {"linear", "rbf"}
-    C : float
     gamma : {"scale", "median"} or float
 
     Returns

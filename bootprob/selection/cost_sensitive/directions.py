@@ -52,12 +52,7 @@ class Direction:
 
 
 class Directions:
-    """Looks for directions, and remembers them.
-
-    Parameters
-    ----------
-    problem : RateProblem
-    """
+    """Looks for directions, and remembers them."""
 
     def __init__(self, problem: RateProblem) -> None:
         self.problem = problem

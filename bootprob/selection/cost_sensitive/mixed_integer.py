@@ -62,8 +62,6 @@ def solve_mixed_integer(
 
     Parameters
     ----------
-    problem : RateProblem
-    costs : FeatureCosts
     start : SeparatingHyperplane
         Meets the constraints.
     bound : float

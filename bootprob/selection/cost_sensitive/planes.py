@@ -20,10 +20,6 @@ _MERGED = 12  # decimals of standardised values that tell levels apart
 def scan_columns(problem: RateProblem) -> tuple[Floats, Floats]:
     """How far apart each column alone can hold the classes, by sorting.
 
-    Parameters
-    ----------
-    problem : RateProblem
-
     Returns
     -------
     gap : ndarray, shape (p,)
@@ -44,12 +40,7 @@ def scan_columns(problem: RateProblem) -> tuple[Floats, Floats]:
 
 
 class PairScan:
-    """Finds for any pair of columns whether some direction meets the rates, whatever M₂ and M₃.
-
-    Parameters
-    ----------
-    problem : RateProblem
-    """
+    """Finds for any pair of columns whether some direction meets the rates, whatever M₂ and M₃."""
 
     def __init__(self, problem: RateProblem) -> None:
         self._problem = problem

@@ -29,7 +29,6 @@ class SeparatingHyperplane:
         Columns that it may use, ascending.
     coef : ndarray, shape (len(features),)
         w on these columns.
-    intercept : float
     kept : ndarray of bool, shape (n,)
         Rows with ``y f(x) ≥ 1``, up to rounding.
     """
@@ -138,7 +137,6 @@ class RateProblem:
 
         Parameters
         ----------
-        features : tuple of int
         direction : ndarray, shape (len(features),)
         """
         largest = np.abs(direction).max(initial=0.0)
@@ -161,7 +159,6 @@ class RateProblem:
 
         Parameters
         ----------
-        features : tuple of int
         kept : ndarray of bool, shape (n,)
         """
         sign = np.where(self.positive, 1.0, -1.0)

@@ -30,8 +30,6 @@ class RateSearch:
 
     Parameters
     ----------
-    problem : RateProblem
-    costs : FeatureCosts
     deadline : float
         On the clock of `time.perf_counter`; no move is begun after it.
 

@@ -42,14 +42,10 @@ def select_by_rates(
 
     Parameters
     ----------
-    problem : RateProblem
-    costs : FeatureCosts
-    exact : bool
     solver : {"SCIP", "HIGHS"}, optional
     time_limit : float
         Seconds for steps 1 to 4, and as many again for step 5. Step 1 is always finished, and so is
         the search for any hyperplane at all.
-    verbose : bool
 
     Returns
     -------

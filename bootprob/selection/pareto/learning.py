@@ -39,8 +39,6 @@ def find_front(
         Parameters of `ParetoSVC`.
     X : ndarray, shape (n, p)
     codes : ndarray of int, shape (n,)
-    costs : FeatureCosts
-    solver : str
 
     Returns
     -------

@@ -189,10 +189,6 @@ class MarginProblem:
         """What each feature adds to the margin of a rule, shape (N,); the rest are intercepts.
 
         For the hard margin, on average over the rows that have it.
-
-        Parameters
-        ----------
-        rule : Rule
         """
         scores = rule.scores(self.features)
         margins = functional_margins(scores, self.codes)

@@ -69,10 +69,8 @@ class MarginCostProgram:
 
     Parameters
     ----------
-    problem : MarginProblem
     needs : ndarray of bool, shape (N, p)
         Which columns each feature is of.
-    costs : FeatureCosts
     unit : float
         Of margins; positive.
     solver : {"HIGHS", "SCIP"}

@@ -23,7 +23,6 @@ class CostRange:
 
     Attributes
     ----------
-    low, high : float
     margin : float
         Of the best rule known that costs `low` or less; only larger ones are wanted.
     """
@@ -50,7 +49,6 @@ class CostLevels:
 
     Parameters
     ----------
-    costs : FeatureCosts
     step : float
         Costs that differ by less are one.
     """
@@ -88,7 +86,6 @@ def least_useful_left_out(
         What each brings to the margin.
     costs : FeatureCosts
         Columns of a group share what is paid once.
-    cap : float
 
     Returns
     -------

@@ -39,10 +39,8 @@ class ParetoSearch:
 
     Parameters
     ----------
-    problem : MarginProblem
     needs : ndarray of bool, shape (N, p)
         Which columns each feature is of.
-    costs : FeatureCosts
     budget : float, optional
         Points that cost more are not looked for.
     solver : {"HIGHS", "SCIP"}
