@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,9 +20,6 @@ from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["BestCSVC"]
-
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
@@ -100,15 +97,11 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf"})],
-        "C": [None, _POSITIVE, "array-like"],
-        "gamma": [StrOptions({"scale", "median", "grid"}), _POSITIVE, "array-like"],
+        **SingleMachine._shared_constraints,
         "probability": [StrOptions({"decision", "votes"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "n_bootstraps": [Interval(Integral, 2, None, closed="left")],
-        "device": [str],
-        "tol": [None, Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
+        **SingleMachine._training_constraints,
     }
 
     def __init__(
@@ -165,14 +158,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             **dict.fromkeys(("coef_", "dual_coef_", "X_fit_", "intercept_")),
         }
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities, shape (m, 2), in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
+    def _class_probabilities(self, X: ArrayLike) -> Floats:
         rows = self._standardized(X)
         if self.ensemble_ is not None:
             return self.ensemble_.vote_proba(rows)

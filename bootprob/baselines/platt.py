@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
@@ -15,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bootprob.baselines.inner_cross_validation import CrossValidated, cross_validate, inner_folds
 from bootprob.baselines.single_machine import SingleMachine, machine_scores, train_machine
-from bootprob.calibration.calibrated import both
 from bootprob.calibration.logistic import fit_logistic, platt_targets
 from bootprob.exceptions import DataError
 from bootprob.preparation.standardization import center_and_scale
@@ -23,9 +21,6 @@ from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
 __all__ = ["PlattSVC"]
-
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
@@ -110,15 +105,11 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf"})],
-        "C": [None, _POSITIVE, "array-like"],
-        "gamma": [StrOptions({"scale", "median", "grid"}), _POSITIVE, "array-like"],
+        **SingleMachine._shared_constraints,
         "cv": [Interval(Integral, 2, None, closed="left")],
         "scores": [StrOptions({"cross-validated", "held-out"})],
         "held_out_share": [Interval(Real, 0, 1, closed="neither")],
-        "device": [str],
-        "tol": [None, Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
+        **SingleMachine._training_constraints,
     }
 
     def __init__(
@@ -181,16 +172,6 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             "sigmoid_rows_": outside,
             "sigmoid_scores_": scores,
         }
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities, shape (m, 2), in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
-        return both(expit(self.decision_function(X)))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Logit of the probability of ``classes_[1]``, shape (m,).

@@ -23,7 +23,6 @@ from bootprob_gpu import Kernel
 __all__ = ["PosteriorProbabilitySVC"]
 
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _MOST_COLUMNS = 300  # of the interior point, whose time goes with their square
 _KKT = {"choosing": 1e-3, "final": 1e-5}  # of libsvm
 
@@ -111,12 +110,9 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "r": [Interval(Real, 0, None, closed="left")],
-        "kernel": [StrOptions({"linear", "rbf"})],
-        "C": [None, _POSITIVE, "array-like"],
-        "gamma": [StrOptions({"scale", "median", "grid"}), _POSITIVE, "array-like"],
+        **SingleMachine._shared_constraints,
         "probability": [StrOptions({"neighbours", "score"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -162,14 +158,7 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
             "y_": positive.astype(np.int64),
         }
 
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities, shape (m, 2), in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
+    def _class_probabilities(self, X: ArrayLike) -> Floats:
         return both((1 + np.clip(self.decision_function(X), -1.0, 1.0)) / 2)
 
     def decision_function(self, X: ArrayLike) -> Floats:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
+from scipy.special import expit
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bootprob.baselines.inner_cross_validation import PAPER_C
+from bootprob.calibration.calibrated import both
 from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.exceptions import DataError
 from bootprob.preparation.grids import c_grid, gamma_grid
@@ -22,6 +26,7 @@ from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Problem, fit, resolve_device
 
 __all__ = [
+    "POSITIVE",
     "SingleMachine",
     "ascending",
     "fitted_machine",
@@ -29,6 +34,9 @@ __all__ = [
     "machine_scores",
     "train_machine",
 ]
+
+
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 def kernel_of(rows: Floats, others: Floats, gamma: float | None) -> Floats:
@@ -135,6 +143,16 @@ class SingleMachine:
     X_fit_: Floats | None
 
     _paper: ClassVar[dict[str, Any]] = {}
+    _shared_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions({"linear", "rbf"})],
+        "C": [None, POSITIVE, "array-like"],
+        "gamma": [StrOptions({"scale", "median", "grid"}), POSITIVE, "array-like"],
+        "random_state": ["random_state"],
+    }
+    _training_constraints: ClassVar[dict[str, list[Any]]] = {
+        "device": [str],
+        "tol": [None, Interval(Real, 0, 1, closed="neither")],
+    }
 
     @classmethod
     def paper(cls, **overrides: Any) -> Self:
@@ -193,6 +211,16 @@ class SingleMachine:
         """Fitted attributes of standardised rows; `table` has "center_" and "scale_" of theirs."""
         raise NotImplementedError
 
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """Class probabilities, shape (m, 2), in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        """
+        return self._class_probabilities(X)
+
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Classes of the higher probability, shape (m,); ties go to ``classes_[0]``.
 
@@ -201,7 +229,7 @@ class SingleMachine:
         X : array_like, shape (m, p)
             Rows.
         """
-        probability = self.predict_proba(X)  # type: ignore[attr-defined]
+        probability = self.predict_proba(X)
         return self.classes_[(probability[:, 1] > 0.5).astype(int)]
 
     def machine_score(self, X: ArrayLike) -> Floats:
@@ -213,6 +241,11 @@ class SingleMachine:
             Rows.
         """
         return self._score_rows(self._standardized(X))
+
+    def _class_probabilities(self, X: ArrayLike) -> Floats:
+        """What `predict_proba` says; here scores are logits."""
+        logit: Floats = self.decision_function(X)  # type: ignore[attr-defined]
+        return both(expit(logit))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

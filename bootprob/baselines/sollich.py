@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bootprob.baselines.hinge_posterior import PriorColumns, chained_evidence, gibbs
 from bootprob.baselines.laplace_evidence import laplace_evidence
-from bootprob.baselines.single_machine import SingleMachine, ascending, train_machine
-from bootprob.calibration.calibrated import both
+from bootprob.baselines.single_machine import (
+    POSITIVE,
+    SingleMachine,
+    ascending,
+    train_machine,
+)
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Kernel
@@ -26,7 +30,6 @@ __all__ = ["DEFAULT_AMPLITUDE", "SollichSVC"]
 DEFAULT_AMPLITUDE = tuple(4.0**k for k in range(-1, 5))
 """Prior variances of the score, ¼ … 256 squared margins."""
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _CHAINED_COLUMNS = 150  # of the prior that chains see; their time goes with the square
 
 
@@ -123,16 +126,13 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions({"linear", "rbf"})],
-        "C": [None, _POSITIVE, "array-like"],
-        "amplitude": [None, _POSITIVE, "array-like"],
-        "gamma": [StrOptions({"scale", "median"}), _POSITIVE],
+        **SingleMachine._shared_constraints,
+        "amplitude": [None, POSITIVE, "array-like"],
+        "gamma": [StrOptions({"scale", "median"}), POSITIVE],
         "evidence": [StrOptions({"chaining", "laplace"})],
         "probability": [StrOptions({"average", "map"})],
         "n_draws": [Interval(Integral, 10, None, closed="left")],
-        "device": [str],
-        "tol": [None, Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
+        **SingleMachine._training_constraints,
     }
 
     def __init__(
@@ -199,16 +199,6 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
             "prior_": prior,
             "X_fit_": rows,
         }
-
-    def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities, shape (m, 2), in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
-        return both(expit(self.decision_function(X)))
 
     def decision_function(self, X: ArrayLike) -> Floats:
         """Logit of the probability of ``classes_[1]``, shape (m,).

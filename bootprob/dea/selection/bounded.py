@@ -58,17 +58,7 @@ class BoundedEfficiencies:
         return self._kept(tuple(sorted(chosen))).copy()
 
     def of(self, chosen: Sequence[int]) -> Floats:
-        """Efficiencies, those of HiGHS where bounds count; `INFEASIBLE` where a unit has none.
-
-        Parameters
-        ----------
-        chosen : sequence of int
-            Positions of outputs.
-
-        Returns
-        -------
-        ndarray, shape (K,)
-        """
+        """Efficiencies, those of HiGHS where bounds count; `INFEASIBLE` where a unit has none."""
         return self.quick(chosen)
 
     def most(self) -> Floats:
@@ -81,20 +71,7 @@ class BoundedEfficiencies:
         return self._efficiencies(everything, np.zeros_like(self.lower))
 
     def fill_pairs(self, first: int, pairs: Floats, deadline: float) -> bool:
-        """Efficiencies under an output, and under it and each later one, both ways.
-
-        Parameters
-        ----------
-        pairs : ndarray, shape (M, M, K)
-            Where they are put.
-        deadline : float
-            On the clock of `time.perf_counter`.
-
-        Returns
-        -------
-        bool
-            Whether time sufficed.
-        """
+        """As `SubsetEfficiencies.fill_pairs`; returns whether time sufficed for all."""
         pairs[first, first] = self.quick((first,))
         for other in range(first + 1, len(self.outputs)):
             if time.perf_counter() > deadline:
@@ -111,7 +88,7 @@ class BoundedEfficiencies:
         enough: float,
         deadline: float,
     ) -> int | None:
-        """The output with which others are best, see `SubsetEfficiencies.best_addition`."""
+        """As `SubsetEfficiencies.best_addition`."""
         best = None
         for j in candidates:
             if time.perf_counter() > deadline:
@@ -132,7 +109,7 @@ class BoundedEfficiencies:
         enough: float,
         rules: SelectionRules,
     ) -> tuple[list[tuple[int, int]], int]:
-        """Pairs that bounds leave, to be tried; see `SubsetEfficiencies.best_pairs`."""
+        """As `SubsetEfficiencies.best_pairs`, by bounds alone."""
         found = []
         for first in firsts.tolist():
             for second in range(first + 1, len(candidates)):
