@@ -14,20 +14,12 @@ _ROUNDING = 1e-9
 
 
 def choose_anchors(problem: ConstrainedProblem, margins: Floats) -> Bools:
-    """Take the anchors of the highest margins until every requirement is met.
+    """Take the anchors of the highest margins until every requirement is met, (B, n_anchors) both.
 
     Requirements on one class come first; one on both then fills up with whatever is left. With
     unequal weights, anchors that turn out not to be needed are given up again, lowest first.
-
-    Parameters
-    ----------
-    margins : ndarray, shape (B, n_anchors)
-        −inf for anchors that must not be taken, +inf for those that must.
-
-    Returns
-    -------
-    ndarray of bool, shape (B, n_anchors)
-        Where −inf leaves too few, the requirements stay unmet (`ConstrainedProblem.shortfall`).
+    Margins are −inf for anchors that must not be taken, +inf for those that must; where −inf
+    leaves too few, the requirements stay unmet (`ConstrainedProblem.shortfall`).
     """
     weight = problem.anchor_weight
     kept = np.isposinf(margins)
@@ -116,16 +108,8 @@ def reached_at_thresholds(problem: ConstrainedProblem, scores: Floats) -> tuple[
 def shifted_margins(problem: ConstrainedProblem, margins: Floats, intercept: float) -> Floats:
     """Margins after the least shift of the intercept that brings the requirements closest.
 
-    It goes to the middle between two anchors' scores, or 1 beyond them all.
-
-    Parameters
-    ----------
-    margins : ndarray, shape (n_anchors,)
-        At the intercept given.
-
-    Returns
-    -------
-    ndarray, shape (n_anchors,)
+    It goes to the middle between two anchors' scores, or 1 beyond them all. Margins have the
+    shape (n_anchors,), those given are at the intercept given.
     """
     score = problem.anchor_y * margins - intercept
     between, reached = reached_at_thresholds(problem, score)

@@ -86,12 +86,9 @@ def distinct(
 
 
 def centres_of(sets: DistinctRows, max_rows: int | None) -> Centres | None:
-    """Centres in the place of too many rows, the same for the same rows.
+    """Centres in the place of more distinct rows of I and J than `max_rows` (None: never).
 
-    Parameters
-    ----------
-    max_rows : int or None
-        Distinct rows of I and J beyond which there are centres; None: never.
+    They are the same for the same rows.
     """
     same = sets.held is sets.train
     n_train, n_held = len(sets.train[0]), 0 if same else len(sets.held[0])

@@ -59,12 +59,8 @@ class Model:
 def build_model(problem: ConstrainedProblem, known: AnchorBounds, *, boolean: bool) -> Model:
     """The variables and constraints, with what is known of the anchors put in.
 
-    Parameters
-    ----------
-    known : AnchorBounds
-        Anchors known to be right have no slack; those known to be wrong have the floor only.
-    boolean : bool
-        Whether z is 0 or 1, or anything between.
+    Anchors known to be right have no slack; those known to be wrong have the floor only. With
+    `boolean` z is 0 or 1, else anything between.
     """
     cp = load_cvxpy()
 

@@ -136,14 +136,7 @@ class FixedAnchors:
         return self._hyperplanes(coef, intercept, dual)
 
     def solve(self, kept: Bools, *, tol: float = 1e-7) -> Hyperplanes:
-        """Least objective for each choice of anchors.
-
-        Parameters
-        ----------
-        kept : ndarray of bool, shape (B, n_anchors)
-        tol : float
-            Relative duality gap of the problem with penalties.
-        """
+        """Least objective for each choice (B, n_anchors), to a relative gap with penalties."""
         anchor_positive = self.problem.anchor_y > 0
         of_positives = (kept & anchor_positive).any(axis=1)
         of_negatives = (kept & ~anchor_positive).any(axis=1)

@@ -120,10 +120,7 @@ def solve_by_gurobi(
 ) -> Found:
     """Branch and bound on the quadratic model, started; the arguments are those of SCIP.
 
-    Raises
-    ------
-    DataError
-        The licence does not allow a problem of this size, or there is none.
+    `DataError` where the licence does not allow a problem of this size, or there is none.
     """
     cp = load_cvxpy()
     gurobipy = import_module("gurobipy")

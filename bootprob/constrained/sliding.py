@@ -20,11 +20,7 @@ _PAST = 1e-6  # of the largest score: more than rounding makes of one
 def solve_plain(problem: ConstrainedProblem) -> Solution:
     """Train the machine without requirements, SVM(C₊, C₋).
 
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-        Its requirements are not looked at; `kept` of the solution is what is right, score 0 being
-        wrong.
+    `kept` of the solution is what is right, score 0 being wrong.
     """
     started = time.perf_counter()
     machines = FixedAnchors(problem)
@@ -41,18 +37,7 @@ def solve_plain(problem: ConstrainedProblem) -> Solution:
 
 
 def solve_sliding(problem: ConstrainedProblem) -> Solution:
-    """Train the machine without requirements, and move its intercept until they are met.
-
-    Returns
-    -------
-    Solution
-        As `slide` says; `lower_bound` is that of the plain machine.
-
-    Raises
-    ------
-    UnattainableRateError
-        No threshold on this machine's score meets all requirements.
-    """
+    """Slide the machine without requirements, see `slide`; `lower_bound` is that machine's."""
     return slide(problem, solve_plain(problem))
 
 

@@ -42,12 +42,9 @@ def cache_folder() -> Path:
 
 
 def places(folder: str | os.PathLike[str] | None) -> tuple[Path, ...]:
-    """Folders to look into, the first first.
+    """Folders to look into, the first first; `DatasetError` if one is given and not there.
 
-    Raises
-    ------
-    DatasetError
-        A folder is given, here or by the environment variable, and is not there.
+    It may be given here or by the environment variable.
     """
     given = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
     if not given:
@@ -82,10 +79,7 @@ def present(source: Source, where: tuple[Path, ...]) -> tuple[Path, ...] | None:
 def fetch_files(source: Source) -> tuple[Path, ...]:
     """Download the files of a data set into the cache; each must have its checksum.
 
-    Raises
-    ------
-    DatasetError
-        No address of a file gives it; says what each said.
+    `DatasetError` if no address of a file gives it; it says what each said.
     """
     from sklearn.datasets import fetch_file
 
@@ -122,10 +116,7 @@ def fetch_files(source: Source) -> tuple[Path, ...]:
 def fetch_from_openml(source: Source) -> pd.DataFrame:
     """Fetch a data set from OpenML, with the columns and classes of the original file.
 
-    Raises
-    ------
-    DatasetError
-        OpenML does not give it, or gives other columns.
+    `DatasetError` if OpenML does not give it, or gives other columns.
     """
     import pandas as pd
     from sklearn.datasets import fetch_openml

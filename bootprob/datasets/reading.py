@@ -24,12 +24,9 @@ class Raw(NamedTuple):
 
 
 def read(source: Source, paths: tuple[Path, ...]) -> Raw:
-    """Read the files of a data set.
+    """Read the files of a data set; `DatasetError` for one that cannot be read.
 
-    Raises
-    ------
-    DatasetError
-        A file cannot be read, or has another number of columns than it should.
+    That is also said of one with another number of columns than it should have.
     """
     try:
         if source.form == "leukemia":
@@ -68,10 +65,7 @@ def _delimited(source: Source, path: Path) -> pd.DataFrame:
 def from_columns(source: Source, table: pd.DataFrame) -> Raw:
     """Split a table with all the raw columns into features and classes.
 
-    Raises
-    ------
-    DatasetError
-        The target should be numbers and is not.
+    `DatasetError` if the target should be numbers and is not.
     """
     table = table.drop(columns=list(source.left_out))
     if source.complete_rows:
@@ -118,10 +112,7 @@ def read_bundled(source: Source) -> Raw:
 def check(source: Source, raw: Raw, place: str) -> None:
     """See that rows, classes and missing cells are as many as they should be.
 
-    Raises
-    ------
-    DatasetError
-        They are not: the file is damaged, or another version.
+    If not, `DatasetError`: the file is damaged, or another version.
     """
     classes = dict(sorted(Counter(raw.labels.tolist()).items()))
     missing = int(raw.features.isna().to_numpy().sum())

@@ -255,13 +255,7 @@ class Panel:
 
 
 def require_panel(panel: object) -> None:
-    """Check that something is a panel.
-
-    Raises
-    ------
-    PanelError
-        It is something else.
-    """
+    """Raise a `PanelError` for what is no panel."""
     if not isinstance(panel, Panel):
         raise PanelError(
             f"panel is {type(panel).__name__}; give a Panel, made by Panel.of(inputs, outputs)."

@@ -154,13 +154,7 @@ def checked_names(names: Any, what: str, length: int) -> tuple[str, ...]:
 
 
 def listed(names: Iterable[object] | None, what: str) -> list[Any] | None:
-    """As a list; None stays None.
-
-    Raises
-    ------
-    PanelError
-        It is one text, or cannot be listed.
-    """
+    """As a list; None stays None. `PanelError` for one text, or what cannot be listed."""
     if names is None:
         return None
     if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
@@ -177,14 +171,9 @@ def column_names(table: Any) -> list[Any] | None:
 
 
 def index_names(*tables: Any) -> list[Any] | None:
-    """Unit names of the data frames given; they must agree.
+    """Unit names of the data frames given; `PanelError` if they do not agree.
 
     Numbers that pandas made up are no names.
-
-    Raises
-    ------
-    PanelError
-        They do not.
     """
     indexes = [
         table.index for table in tables if hasattr(table, "iloc") and not _numbered(table.index)

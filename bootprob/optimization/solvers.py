@@ -39,13 +39,7 @@ def choose_solver(solver: str | None = None) -> str:
 
 
 def load_cvxpy() -> Any:
-    """The module cvxpy, untyped: its type hints leave out most of its functions.
-
-    Raises
-    ------
-    DataError
-        It is not installed.
-    """
+    """The module cvxpy, untyped: its type hints leave out most functions; or `DataError`."""
     if find_spec("cvxpy") is None:
         raise DataError(
             "This method needs CVXPY and a mixed-integer solver, which are not installed: "

@@ -72,10 +72,8 @@ class EnvelopmentSide:
     def solve(self, unit: int, peers: np.ndarray | None = None) -> Vertex:
         """Solve one unit's program.
 
-        Parameters
-        ----------
-        peers : ndarray of int, optional
-            The only units with λ; default all (but the unit itself, for super-efficiency).
+        `peers` are the only units with λ; default all (but the unit itself, for
+        super-efficiency).
         """
         X, Y = self._panel.inputs, self._panel.outputs
         (K, N), M = X.shape, Y.shape[1]

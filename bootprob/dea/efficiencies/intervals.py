@@ -183,13 +183,7 @@ def efficiency_interval(
 def checked_bootstrap(
     level: float, n_replicates: int, bandwidth: float | None = None, seed: int = 0
 ) -> float:
-    """Check the options of the bootstrap; return the level.
-
-    Raises
-    ------
-    DataError
-        One is out of range.
-    """
+    """Check the options of the bootstrap; return the level, or raise a `DataError`."""
     from bootprob.intervals.levels import check_level
 
     level = check_level(level)

@@ -131,13 +131,7 @@ def _own_unit(amounts: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def check_options(returns: str, orientation: str) -> None:
-    """Check the two names.
-
-    Raises
-    ------
-    DataError
-        One is unknown.
-    """
+    """Check the two names; `DataError` if one is unknown."""
     for name, given, known in (
         ("returns", returns, get_args(Returns)),
         ("orientation", orientation, get_args(Orientation)),
@@ -149,10 +143,7 @@ def check_options(returns: str, orientation: str) -> None:
 def check_range(panel: Panel) -> None:
     """Check that no column spans more than double precision can reckon with.
 
-    Raises
-    ------
-    PanelError
-        An amount above zero is less than 1e-12 of the column's largest.
+    `PanelError` if an amount above zero is less than 1e-12 of the column's largest.
     """
     for values, names in (
         (panel.inputs, panel.input_names), (panel.outputs, panel.output_names)

@@ -42,17 +42,7 @@ class ReferenceScores:
                 self._shared = None
 
     def against(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-        """Score of every unit of the panel against the units (X, Y).
-
-        Parameters
-        ----------
-        X, Y : ndarray (K, N) and (K, M)
-
-        Returns
-        -------
-        ndarray (K,)
-            NaN where none was found.
-        """
+        """Score (K,) of every unit of the panel against units (X, Y); NaN where none was found."""
         panel = self._panel
         found = np.full(panel.n_units, np.nan)
         if self._shared is not None:

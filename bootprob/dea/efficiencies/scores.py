@@ -126,13 +126,7 @@ def efficiency(
 
 
 def as_panel(inputs: Panel | Table, outputs: Table | None) -> Panel:
-    """The panel given, or one made of inputs and outputs.
-
-    Raises
-    ------
-    DataError
-        A panel and outputs are given, or neither.
-    """
+    """The panel given, or one made of inputs and outputs; `DataError` for both, or neither."""
     if isinstance(inputs, Panel):
         if outputs is not None:
             raise DataError("A panel has its outputs; leave `outputs` out.")

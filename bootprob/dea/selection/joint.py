@@ -233,13 +233,7 @@ def selection_curve(
 
 
 def checked_size(size: Any, most: int, what: str) -> int:
-    """A number of inputs or outputs to choose.
-
-    Raises
-    ------
-    DataError
-        It is none, or there are not so many.
-    """
+    """A number of inputs or outputs to choose; `DataError` if there are not so many."""
     whole = isinstance(size, Integral) and not isinstance(size, bool)
     if not whole or not 1 <= int(size) <= most:
         raise DataError(f"The number of {what} to choose is {size!r}; give one from 1 to {most}.")
@@ -251,13 +245,7 @@ def _input_count(panel: Panel, n_inputs: int | None) -> int:
 
 
 def checked_limit(time_limit: Any) -> float:
-    """Seconds; infinite for None.
-
-    Raises
-    ------
-    DataError
-        It is not a positive number.
-    """
+    """Seconds, infinite for None; `DataError` for what is not positive."""
     if time_limit is None:
         return math.inf
     real = isinstance(time_limit, Real) and not isinstance(time_limit, bool)

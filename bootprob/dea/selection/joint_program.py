@@ -57,10 +57,7 @@ class JointProgram:
     def weights(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> UnitWeights:
         """Weights of all inputs and outputs that are best for those chosen; 0 for the others.
 
-        Parameters
-        ----------
-        inputs, outputs : tuple of int
-            For which all units have weights within their bounds.
+        For those chosen all units have weights within their bounds.
         """
         used, made = list(inputs), list(outputs)
         found = UnitWeights(

@@ -155,13 +155,7 @@ class JointSearch:
             search.offer(chosen)
 
     def offer_nested(self, orders: Sequence[Sequence[int]] | None = None) -> None:
-        """Take the nested selections.
-
-        Parameters
-        ----------
-        orders : sequence of sequence of int, optional
-            For each choice of inputs, where they are known.
-        """
+        """Take the nested selections: `orders` where they are known for each choice of inputs."""
         for number, search in enumerate(self.searches):
             search.offer(search.nested() if orders is None else orders[number])
 
@@ -179,15 +173,7 @@ class JointSearch:
     def exhaust(self, deadline: float | None = None) -> bool:
         """Evaluate or exclude every selection, the most promising inputs first.
 
-        Parameters
-        ----------
-        deadline : float, optional
-            Another one.
-
-        Returns
-        -------
-        bool
-            Whether time sufficed.
+        Returns whether time sufficed, to another deadline if one is given.
         """
         proven = True
         for number in np.argsort([-search.bound for search in self.searches], kind="stable"):

@@ -32,14 +32,7 @@ ROUNDING = 2e-6  # to which the solvers keep constraints and bounds
 def check_linear_solver(solver: str | None) -> str:
     """HiGHS, or SCIP where it is asked for or HiGHS is not installed.
 
-    Parameters
-    ----------
-    solver : {"HIGHS", "SCIP"}, optional
-
-    Raises
-    ------
-    DataError
-        It is neither, or it is not installed.
+    `DataError` if what is asked for is neither, or is not installed.
     """
     from bootprob.optimization.solvers import choose_solver  # loads torch
 
@@ -54,17 +47,7 @@ def check_linear_solver(solver: str | None) -> str:
 
 
 def check_joint_solver(objective: EfficiencyObjective, solver: str | None) -> str:
-    """As `check_linear_solver`; a quadratic objective needs SCIP.
-
-    Parameters
-    ----------
-    solver : {"HIGHS", "SCIP"}, optional
-
-    Raises
-    ------
-    DataError
-        It cannot be used, or it is not installed.
-    """
+    """As `check_linear_solver`; a quadratic objective needs SCIP."""
     if not objective.minimised:
         return check_linear_solver(solver)
     if solver is not None and check_linear_solver(solver) == "HIGHS":
@@ -80,11 +63,7 @@ def improve_by_program(
 ) -> bool:
     """Improve a search's selection and bound by the program; return whether it is proven.
 
-    Parameters
-    ----------
-    solver : {"HIGHS", "SCIP"}
-    deadline : float
-        On the clock of `time.perf_counter`.
+    The solver is "HIGHS" or "SCIP", the deadline on the clock of `time.perf_counter`.
     """
     if search.bound <= search.merit + ROUNDING:
         return True

@@ -135,15 +135,9 @@ class OutputSearch:
     ) -> bool:
         """Evaluate or exclude every selection; return whether time sufficed.
 
-        Best first, over the outputs from the best alone to the worst; the last two are found by
-        compiled loops.
-
-        Parameters
-        ----------
-        pairs : callable, optional
-            Where the bounds by pairs come from, given a deadline; those of another search will do.
-        deadline : float, optional
-            Another one.
+        Best first, over the outputs from the best alone to the worst; the last two are
+        found by compiled loops. `pairs` says where the bounds by pairs come from, given a
+        deadline: those of another search will do.
         """
         self._deadline = self._deadline if deadline is None else deadline
         m = len(self.evaluator.outputs)

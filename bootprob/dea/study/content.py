@@ -40,13 +40,7 @@ def panel_content(panel: Panel) -> dict[str, Any]:
 def efficiency_content(
     result: EfficiencyResult, interval: EfficiencyInterval | None = None
 ) -> dict[str, Any]:
-    """Efficiencies, with everything that supports them.
-
-    Parameters
-    ----------
-    interval : EfficiencyInterval, optional
-        Of the same panel.
-    """
+    """Efficiencies, with everything that supports them, and their interval if there is one."""
     panel, certificate = result.panel, result.certificate
     peers, efficient, fully = result.peers, result.efficient, result.fully_efficient
     worth_it = None if interval is None else interval.correction_pays
@@ -200,14 +194,9 @@ def unit_selection_content(selection: UnitSelection) -> dict[str, Any]:
 
 
 def game_content(game: SelectionGame, panel: Panel, *, with_gains: bool = True) -> dict[str, Any]:
-    """Who would object to a joint selection: Δ, Π(k') and the strategies.
+    """Who would object to a joint selection: Π(k'), the strategies and, `with_gains`, Δ (K, K).
 
-    Parameters
-    ----------
-    panel : Panel
-        Of the game.
-    with_gains : bool, default True
-        Whether the K x K matrix Δ is in it.
+    `panel` is the game's.
     """
     counts, edges = game.histogram()
     gains, support = game.gains, game.support
@@ -231,13 +220,7 @@ def game_content(game: SelectionGame, panel: Panel, *, with_gains: bool = True) 
 
 
 def supported_content(supported: SupportedSelection, share: float) -> dict[str, Any]:
-    """A selection that a majority supports.
-
-    Parameters
-    ----------
-    share : float
-        Per cent asked for.
-    """
+    """A selection that a majority supports, of which `share` per cent was asked for."""
     return {
         "share": share, "outputs": list(supported.outputs), "objective": supported.objective,
         "support": supported.support, "enough": supported.enough, "status": supported.status,

@@ -41,14 +41,7 @@ class AlignmentPairs:
 
     @classmethod
     def of_rows(cls, X: Floats, positive: NDArray[np.bool_]) -> Self:
-        """Pair rows.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n, p)
-            Standardised as in (25).
-        positive : ndarray of bool, shape (n,)
-        """
+        """Pair rows (n, p), standardised as in (25), that are positive or not (n,)."""
         psi = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
         first, second = _pairs(positive)
         squares = _squares(X, first, second)
@@ -69,12 +62,7 @@ class AlignmentPairs:
         return np.exp(-gamma * self.squares)
 
     def alignment(self, gamma: float, support: NDArray[np.bool_]) -> float:
-        """Objective (27) of a subset of the columns.
-
-        Parameters
-        ----------
-        support : ndarray of bool, shape (p,)
-        """
+        """Objective (27) of a subset of the columns, `support` of shape (p,)."""
         exponents = -gamma * self.squares[support].sum(axis=0)
         return self.constant + float(self.weight @ np.exp(exponents))
 
@@ -105,14 +93,7 @@ class NormalisedPairs:
 
     @classmethod
     def of_rows(cls, X: Floats, positive: NDArray[np.bool_]) -> Self:
-        """Pair rows.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n, p)
-            Standardised as in (25).
-        positive : ndarray of bool, shape (n,)
-        """
+        """Pair rows (n, p), standardised as in (25), that are positive or not (n,)."""
         y = np.where(positive, 1.0, -1.0)
         first, second = _pairs(positive)
         squares = _squares(X, first, second)
@@ -128,25 +109,15 @@ class NormalisedPairs:
         return np.exp(-gamma * self.squares)
 
     def alignment(self, gamma: float, support: NDArray[np.bool_]) -> float:
-        """(22) of a subset of the columns.
-
-        Parameters
-        ----------
-        support : ndarray of bool, shape (p,)
-        """
+        """(22) of a subset of the columns, `support` of shape (p,)."""
         terms = np.exp(-gamma * self.squares[support].sum(axis=0))
         return float((1 + self.weight @ terms) / np.sqrt(self.n + self.count @ np.square(terms)))
 
 
 def sigest_gamma(X: Floats, n_features: int) -> float:
-    """γ̂ of (54): one over the median squared distance, scaled to `n_features` of the p columns.
+    """γ̂ of (54): one over the median squared distance, scaled to θ = `n_features` of p columns.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Standardised rows.
-    n_features : int
-        θ, the number of columns that are to be chosen.
+    The rows (n, p) are standardised.
     """
     median = float(np.median(pdist(X, "sqeuclidean")))
     return X.shape[1] / (n_features * median) if median > 0 else 1.0

@@ -110,11 +110,8 @@ class SubsetSearch:
     def exhaust(self, tell: Callable[[int], None] = lambda subsets: None) -> bool:
         """Evaluate or exclude every subset; return whether time sufficed.
 
-        Parameters
-        ----------
-        tell : callable, optional
-            Called with the number of subsets that were evaluated or excluded since it last was;
-            `n_subsets` − 1 in all.
+        `tell` is called with the number of subsets that were evaluated or excluded since it
+        last was; `n_subsets` − 1 in all.
         """
         self._tell = tell
         # The largest bound first: what time does not suffice for is bounded as well as can be.

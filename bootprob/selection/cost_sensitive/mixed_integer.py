@@ -34,13 +34,7 @@ class _Model:
 
 
 def choose_linear_solver(solver: str | None) -> str:
-    """SCIP where it is installed, else HiGHS, or the one of the two that is asked for.
-
-    Raises
-    ------
-    DataError
-        It is neither, or it is not installed.
-    """
+    """SCIP where it is installed, else HiGHS, or the one that is asked for; or `DataError`."""
     name = choose_solver(solver)
     if name == "GUROBI":
         raise DataError("solver is 'GUROBI'; give 'SCIP', 'HIGHS' or None.")

@@ -88,14 +88,8 @@ class RateProblem:
     def ends(self, scores: Floats) -> tuple[Floats, Floats]:
         """The lowest score of the best positives needed, the highest of the best negatives.
 
-        Parameters
-        ----------
-        scores : ndarray, shape (n, ...)
-
-        Returns
-        -------
-        top, bottom : ndarray, shape (...)
-            The classes are apart where ``top > bottom``.
+        Scores have the shape (n, ...), what is returned (...); the classes are apart where
+        the first is above the second.
         """
         above, below = scores[self.positive], scores[~self.positive]
         place = len(above) - self.needed_positive
@@ -130,14 +124,10 @@ class RateProblem:
     def hyperplane(
         self, features: tuple[int, ...], direction: Floats
     ) -> SeparatingHyperplane | None:
-        """The hyperplane of a direction, if it meets the constraints; checked from its scores.
+        """The hyperplane of a direction (len(features),), if it meets the constraints.
 
-        Where M₂ or M₃ is what excludes it, a linear program looks for another one that keeps the
-        same rows.
-
-        Parameters
-        ----------
-        direction : ndarray, shape (len(features),)
+        It is checked from its scores. Where M₂ or M₃ is what excludes it, a linear program
+        looks for another one that keeps the same rows.
         """
         largest = np.abs(direction).max(initial=0.0)
         if not (np.isfinite(largest) and largest > 0):
@@ -155,12 +145,7 @@ class RateProblem:
         return found
 
     def keeping(self, features: tuple[int, ...], kept: Bools) -> SeparatingHyperplane | None:
-        """A hyperplane that keeps these rows, with the least wrong of the others, |w_k| ≤ M₃.
-
-        Parameters
-        ----------
-        kept : ndarray of bool, shape (n,)
-        """
+        """A hyperplane that keeps these rows (n,), the others least wrong, |w_k| ≤ M₃."""
         sign = np.where(self.positive, 1.0, -1.0)
         rows = sign[:, None] * np.column_stack([self.X[:, list(features)], np.ones(len(sign))])
         size = len(features)

@@ -84,10 +84,7 @@ class RateSearch:
     def add_greedily(self, start: Iterable[int] = ()) -> None:
         """Add the column that brings most for its cost until the rates are kept, then all.
 
-        Parameters
-        ----------
-        start : iterable of int
-            Columns to begin with, such as those that cost nothing.
+        It begins with `start`, such as the columns that cost nothing.
         """
         chosen = tuple(sorted(start))
         now = self._found(chosen)
@@ -143,10 +140,7 @@ class RateSearch:
     def exchange(self) -> bool:
         """Leave out a column, then exchange others until the rates are kept at a lower cost.
 
-        Returns
-        -------
-        bool
-            Whether something cheaper was found.
+        Returns whether something cheaper was found.
         """
         if self.best is None or len(self.best.features) < 2:
             return False

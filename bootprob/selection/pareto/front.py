@@ -190,14 +190,9 @@ def undominated(points: Sequence[ParetoPoint], tolerance: float) -> list[ParetoP
 
 
 def supported(points: Sequence[ParetoPoint], tolerance: float) -> list[bool]:
-    """Which points of a front are vertices of its upper convex hull.
+    """Which points of a front, by cost, are vertices of its upper convex hull.
 
-    Parameters
-    ----------
-    points : sequence of ParetoPoint
-        By cost.
-    tolerance : float
-        A point has to lie above the line between its neighbours by so much margin.
+    A point has to lie above the line between its neighbours by `tolerance` of margin.
     """
     hull: list[int] = []
     for place, point in enumerate(points):

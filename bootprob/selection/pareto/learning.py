@@ -106,11 +106,8 @@ def find_front(
 def said(scores: Floats, by_size: Codes) -> Codes:
     """Class of the largest score in each row, the larger class where several have it.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (m, K), or (m, 1) for two classes
-    by_size : ndarray of int, shape (K,)
-        Classes, the largest first.
+    Scores have the shape (m, K), or (m, 1) for two classes; `by_size` (K,) has the largest
+    class first.
     """
     if scores.shape[1] == 1:
         scores = np.hstack([-scores, scores])

@@ -61,13 +61,9 @@ def largest_nu(codes: NDArray[np.intp]) -> float:
 def smallest_nu(features: Floats, codes: NDArray[np.intp]) -> float:
     """What ν has to exceed for a soft margin above 0: the least mean hinge loss there is.
 
-    ``min Σ_u ξ_u / n`` subject to ``f_c(u)(x_u) − f_j(x_u) + ξ_u ≥ 1``, with A of any size; 0 where
-    the classes can be separated. Subsets of the columns have larger ones.
-
-    Parameters
-    ----------
-    features : ndarray, shape (n, N)
-    codes : ndarray of int, shape (n,)
+    ``min Σ_u ξ_u / n`` subject to ``f_c(u)(x_u) − f_j(x_u) + ξ_u ≥ 1``, with A of any size; 0
+    where the classes can be separated. Subsets of the columns have larger ones. Features are
+    (n, N), codes (n,).
     """
     problem = MarginProblem(features, codes, "linf", 1.0)
     limits = problem.limits.copy()

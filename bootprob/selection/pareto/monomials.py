@@ -86,14 +86,9 @@ class Monomials:
         return needs
 
     def values(self, X: Floats, which: NDArray[np.intp] | None = None) -> Floats:
-        """φ of rows, shape (m, N) or (m, number of those wanted).
+        """φ of rows (m, p), shape (m, N), or (m, k) for those wanted (`which`, by their places).
 
-        Parameters
-        ----------
-        X : ndarray, shape (m, p)
-            Only the columns of the products that are wanted are looked at.
-        which : ndarray of int, optional
-            Places of the products wanted; default all.
+        Only the columns of the products that are wanted are looked at.
         """
         places = np.arange(len(self.terms)) if which is None else which
         Z = (X - self.column_center) / self.column_scale

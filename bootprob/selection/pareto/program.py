@@ -31,13 +31,7 @@ _FEASIBLE = 2  # HiGHS's kSolutionStatusFeasible
 
 
 def check_solver(solver: str) -> str:
-    """Name of the solver, if it is installed.
-
-    Raises
-    ------
-    DataError
-        It is not, or CVXPY is not.
-    """
+    """Name of the solver; `DataError` if it is not installed, or CVXPY is not."""
     try:
         return choose_solver(solver)
     except DataError as error:
@@ -143,14 +137,9 @@ class MarginCostProgram:
         )
 
     def largest_margin(self, cap: float, deadline: float) -> Solved:
-        """(27), with margins as the objective and its bound.
+        """(27) for columns that cost `cap` or less, with margins as the objective and its bound.
 
-        Parameters
-        ----------
-        cap : float
-            What the columns may cost.
-        deadline : float
-            On the clock of `time.perf_counter`.
+        The deadline is on the clock of `time.perf_counter`.
         """
         self._of_margin.value, self._of_cost.value = 1.0, 0.0
         self._cap.value = cap / self.total
