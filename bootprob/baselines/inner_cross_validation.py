@@ -50,17 +50,8 @@ def inner_folds(
 ) -> Bools:
     """Draw stratified folds, shape (folds, n): True where a row is held out.
 
-    A class with fewer rows than folds gets as many folds as it has rows.
-
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n,)
-    random_state : int, RandomState instance or None
-
-    Raises
-    ------
-    DataError
-        If a class has a single row.
+    A class with fewer rows than folds gets as many folds as it has rows; `DataError` if that is
+    one.
     """
     fewest = int(min(positive.sum(), (~positive).sum()))
     if fewest < 2:
@@ -134,19 +125,10 @@ def cross_validate(
 
 
 def best_of_grid(scores: Floats, positive: Bools, held_out: Bools) -> tuple[int, Floats]:
-    """Find the model of the best mean accuracy; of equally good ones the first.
+    """Find the model of the best mean accuracy, of equally good ones the first.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (R, n)
-        Score of each row when it was held out, under each model of the grid.
-    positive : ndarray of bool, shape (n,)
-    held_out : ndarray of bool, shape (folds, n)
-
-    Returns
-    -------
-    best : int
-    accuracy : ndarray, shape (R,)
+    With it come all accuracies (R,). `scores` (R, n) are those of each row when it was held
+    out, under each model of the grid; `held_out` is (folds, n).
     """
     right = (scores > 0) == positive
     accuracy = np.mean([right[:, rows].mean(axis=1) for rows in held_out], axis=0)

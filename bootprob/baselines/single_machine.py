@@ -55,19 +55,10 @@ def train_machine(
     device: str,
     tol: float | None,
 ) -> dict[str, Any]:
-    """Train one machine on standardised rows.
+    """Train one machine on standardised rows (n, p); γ is None for the linear kernel.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (n, p)
-    positive : ndarray of bool, shape (n,)
-    gamma : float or None
-        None for the linear kernel.
-
-    Returns
-    -------
-    dict
-        "coef_", "dual_coef_", "X_fit_", "intercept_" and "gamma_", as `SingleMachine` has them.
+    Returns "coef_", "dual_coef_", "X_fit_", "intercept_" and "gamma_", as `SingleMachine` has
+    them.
     """
     label = np.where(positive, 1.0, -1.0)
     counts = np.ones((1, len(rows)), dtype=np.uint8)

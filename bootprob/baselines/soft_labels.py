@@ -20,17 +20,7 @@ def neighbours(
 ) -> tuple[Floats, Floats]:
     """Count the training rows within a distance r of each row, and the positive ones among them.
 
-    Parameters
-    ----------
-    rows : ndarray, shape (m, p)
-    training : ndarray, shape (n, p)
-    positive : ndarray of bool, shape (n,)
-    r : float
-        Euclidean distance.
-
-    Returns
-    -------
-    n_positive, n_all : ndarray, shape (m,)
+    Rows are (m, p) and (n, p), distances Euclidean; the positive ones come first, (m,) both.
     """
     n_positive, n_all = np.empty(len(rows)), np.empty(len(rows))
     reach = r * (1 + _ROUNDING)

@@ -61,17 +61,7 @@ class Centres:
 def distinct(
     rows: Floats, positive: Bools, weight: Floats, training: Indices, anchors: Indices
 ) -> DistinctRows:
-    """Rows, labels and weights of I and J, equal rows being one.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (n, p)
-        Standardised.
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,)
-    training, anchors : ndarray of int
-        Rows of I and J.
-    """
+    """Standardised rows (n, p), labels and weights (n,) of I and J, equal rows being one."""
 
     def of(which: Indices) -> tuple[Rows, Indices]:
         chosen = rows[which], positive[which], weight[which]

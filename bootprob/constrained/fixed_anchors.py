@@ -113,17 +113,9 @@ class FixedAnchors:
     def train(self, upper: Floats, tol: float = 1e-7) -> Hyperplanes:
         """Ordinary support vector machines on training rows and anchors together.
 
-        Parameters
-        ----------
-        upper : ndarray, shape (B, n + n_anchors)
-            Cost of each training row, then of each anchor.
-        tol : float
-            Relative duality gap.
-
-        Returns
-        -------
-        Hyperplanes
-            With objectives on the training rows alone, whatever the anchors' margins.
+        `upper` (B, n + n_anchors) is the cost of each training row, then of each anchor;
+        `tol` a relative duality gap. Objectives are on the training rows alone, whatever
+        the anchors' margins.
         """
         B, n = len(upper), len(self.problem.X)
         bounds = np.zeros((B, len(self._rows)))

@@ -90,17 +90,8 @@ def settle(
 ) -> Solution | None:
     """Alternate from one hyperplane alone, that of a problem much like this one.
 
-    Parameters
-    ----------
-    margins : ndarray, shape (n_anchors,)
-        Of its anchors, at the intercept given.
-    time_limit, verbose
-        As for `solve_heuristic`.
-
-    Returns
-    -------
-    Solution or None
-        As `solve_heuristic` gives it; None where the requirements were not met.
+    `margins` (n_anchors,) are those of its anchors, at the intercept given; the rest is as for
+    `solve_heuristic`. None where the requirements were not met.
     """
     search = _Search(problem, time_limit, verbose)
     if not problem.requirements:

@@ -82,19 +82,9 @@ class KernelFactor:
     def about(self, coef: Floats, n_columns: int) -> tuple[KernelFactor, Floats]:
         """A factor of fewer columns: those of the largest eigenvalues, and one machine.
 
-        Parameters
-        ----------
-        coef : ndarray, shape (q,)
-            The machine, which the new columns span too.
-        n_columns : int
-            How many to keep besides it, at least 0.
-
-        Returns
-        -------
-        factor : KernelFactor
-            Its columns are orthonormal directions of this one's.
-        coef : ndarray
-            The machine on them.
+        `coef` (q,) is the machine, which the new columns span too, and `n_columns` how many
+        to keep besides it, at least 0. The columns of the factor are orthonormal directions
+        of this one's; with it comes the machine on them.
         """
         assert self.projection is not None
         dropped = len(coef) - n_columns  # the last are the largest

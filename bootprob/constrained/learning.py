@@ -64,24 +64,9 @@ class Options:
 
 
 def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[str, Any]:
-    """Train the machine and check it.
+    """Train the machine and check it; all attributes of the fit but the time it took.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    weight : ndarray, shape (n,)
-        Row weights, ≥ 0.
-
-    Returns
-    -------
-    dict
-        All attributes of the fit but the time it took.
-
-    Raises
-    ------
-    ValueError
-        As `ConstrainedSVC.fit` says.
+    Rows are (n, p), weights ≥ 0; raises what `ConstrainedSVC.fit` says.
     """
     floors = rate_floors(options.rates, options.confidence, options.bound)
     if floors and options.method == "exact":

@@ -18,21 +18,11 @@ _ON_MARGIN = 1e-5
 def heaviest_anchors(
     problem: ConstrainedProblem, coef: Floats, intercept: float, kept: NDArray[np.bool_]
 ) -> NDArray[np.intp]:
-    """Find the anchors kept that have positive multipliers, heaviest first.
+    """Find the at most p + 1 anchors kept that have positive multipliers, heaviest first.
 
+    The hyperplane is that of least objective that keeps these anchors (n_anchors,).
     ``w = Σ y a x`` and ``Σ y a = 0``, with ``a = cost`` for training rows inside the margin and 0
     for those outside: what is left is a least-squares problem in the rows on the margin.
-
-    Parameters
-    ----------
-    coef, intercept
-        The hyperplane of least objective that keeps these anchors.
-    kept : ndarray of bool, shape (n_anchors,)
-
-    Returns
-    -------
-    ndarray of int, shape (k,)
-        Anchors, k ≤ p + 1.
     """
     margins = problem.y * (problem.X @ coef + intercept)
     inside, on = margins < 1 - _ON_MARGIN, np.abs(margins - 1) <= _ON_MARGIN

@@ -51,18 +51,9 @@ class PanelError(DataError):
 
 
 def numbers_of(table: Any, what: str) -> np.ndarray:
-    """A copy (K, N) float64; missing values as NaN.
+    """A copy of a table (K, N) in float64; missing values as NaN. `what` is for the errors.
 
-    Parameters
-    ----------
-    table : array-like, DataFrame or Series
-    what : str
-        How the error message calls it.
-
-    Raises
-    ------
-    PanelError
-        It is empty, has more than two dimensions, or holds what is no number.
+    `PanelError` if it is empty, has more than two dimensions, or holds what is no number.
     """
     if isinstance(table, (str, bytes, dict)) or not hasattr(table, "__len__"):
         raise PanelError(
@@ -94,18 +85,9 @@ def numbers_of(table: Any, what: str) -> np.ndarray:
 
 
 def check_values(values: np.ndarray, units: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse missing, infinite and negative amounts.
+    """Refuse missing, infinite and negative amounts (K, N) of these units and columns.
 
-    Parameters
-    ----------
-    values : ndarray (K, N)
-    units, names : sequence of str
-        Of its rows and columns.
-
-    Raises
-    ------
-    PanelError
-        The first of them, and how many more there are.
+    `PanelError` names the first of them, and says how many more there are.
     """
     for bad, what, advice in (
         (np.isnan(values), "missing (NaN)", "Fill it in or leave the unit or the column out."),
@@ -124,20 +106,9 @@ def check_values(values: np.ndarray, units: Sequence[str], names: Sequence[str])
 
 
 def checked_names(names: Any, what: str, length: int) -> tuple[str, ...]:
-    """As text, without blanks around them.
+    """As text, without blanks around them; `what` is for the errors.
 
-    Parameters
-    ----------
-    names : iterable
-    what : str
-        How the error message calls them.
-    length : int
-        How many there must be.
-
-    Raises
-    ------
-    PanelError
-        There are more or fewer, one is empty, or two are the same.
+    `PanelError` if there are more or fewer than `length`, one is empty, or two are the same.
     """
     texts = tuple(str(name).strip() for name in listed(names, what) or [])
     if len(texts) != length:
@@ -190,17 +161,7 @@ def by_name(values: Any, what: str) -> Any:
     """A series as a dict, by the names in its index; anything else as it is.
 
     A series whose index pandas made up stays as it is: it is in the order of units or outputs.
-
-    Parameters
-    ----------
-    values : object
-    what : str
-        How the error message calls it.
-
-    Raises
-    ------
-    PanelError
-        A name is in the index twice.
+    `PanelError` about `what` if a name is in the index twice.
     """
     if not hasattr(values, "iloc") or hasattr(values, "columns") or _numbered(values.index):
         return values

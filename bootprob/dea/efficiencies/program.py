@@ -52,16 +52,11 @@ class Program:
     column_unit: np.ndarray
 
     def with_most_slack(self, score: float, worth: np.ndarray, room: float = 0.0) -> Program:
-        """Second phase: at this score, the most slack in all.
+        """Second phase: at the score of the first, the most slack in all.
 
-        Parameters
-        ----------
-        score : float
-            The first phase's.
-        worth : ndarray (K,)
-            Outputs less inputs of each unit, in the scale in which slacks are added up.
-        room : float, default 0.0
-            By how much the score may be worse, relative to it where it is above 1.
+        `worth` (K,) are outputs less inputs of each unit, in the scale in which slacks are
+        added up; `room` is by how much the score may be worse, relative to it where it is
+        above 1.
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[-1] = upper[-1] = score + np.sign(self.cost[-1]) * room * max(abs(score), 1.0)
@@ -79,17 +74,10 @@ def unit_program(
     orientation: Orientation,
     excluded: int | None = None,
 ) -> Program:
-    """Envelopment program of a unit (x, y) against the units (X, Y).
+    """Envelopment program of a unit (x, y) against the units X (K, N) and Y (K, M).
 
     Input orientation: min θ, Σλx ≤ θx, Σλy ≥ y; output orientation: max φ, Σλx ≤ x, Σλy ≥ φy.
-
-    Parameters
-    ----------
-    X, Y : ndarray (K, N) and (K, M)
-    x, y : ndarray (N,) and (M,)
-    returns, orientation : str
-    excluded : int, optional
-        Unit that is no peer, for super-efficiency.
+    The unit `excluded` is no peer, for super-efficiency.
     """
     (K, N), M = X.shape, Y.shape[1]
     input_unit, output_unit = _own_unit(x, X), _own_unit(y, Y)

@@ -64,17 +64,7 @@ class PairBounds:
     ) -> float:
         """Of the sets of `size` outputs that hold those chosen, and else candidates.
 
-        Parameters
-        ----------
-        candidates : ndarray of int, shape (c,)
-        size : int
-            p.
-        ceiling : ndarray, shape (K,)
-
-        Returns
-        -------
-        float
-            On the merits of the objective.
+        A bound on the merits of the objective, for efficiencies below the ceiling (K,).
         """
         most = objective.merit(ceiling)
         more = size - len(chosen)

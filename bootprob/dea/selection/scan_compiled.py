@@ -15,14 +15,7 @@ __all__ = ["fill_pairs", "scan_last_two"]
 def fill_pairs(inputs: Floats, outputs: Floats, first: int, pairs: Floats) -> None:
     """Efficiencies under each pair of an output and a later one, both ways, and under it alone.
 
-    Parameters
-    ----------
-    inputs : ndarray, shape (N, K)
-    outputs : ndarray, shape (M, K)
-    first : int
-        The output.
-    pairs : ndarray, shape (M, M, K)
-        Where they are put; 1, a bound, where pivots ran out.
+    As `SubsetEfficiencies.fill_pairs`, whose inputs (N, K) and outputs (M, K) these are.
     """
     n = outputs.shape[1]
     ceiling, weight = np.ones(n), np.full(n, 1.0 / n)

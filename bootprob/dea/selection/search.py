@@ -228,21 +228,11 @@ def nested_selections(
 ) -> list[int]:
     """Add the best output to those chosen before, of those with which p outputs keep the rules.
 
-    J. T. Pastor, J. L. Ruiz, I. Sirvent, "A statistical test for nested radial DEA models", 2002,
-    as in section 5.3.1 of the thesis. The order is that of choice; without rules, the first q are
-    the nested selection of q outputs. When time is over, the rest is any that keeps the rules.
-
-    Parameters
-    ----------
-    size : int
-        p.
-    deadline : float
-        On the clock of `time.perf_counter`.
-
-    Raises
-    ------
-    InfeasibleSelectionError
-        No p outputs keep the rules.
+    J. T. Pastor, J. L. Ruiz, I. Sirvent, "A statistical test for nested radial DEA models",
+    2002, as in section 5.3.1 of the thesis. The order is that of choice; without rules, the
+    first q are the nested selection of q outputs. When time is over (on the clock of
+    `time.perf_counter`), the rest is any that keeps the rules; `InfeasibleSelectionError` if no
+    `size` = p outputs do.
     """
     some = rules.require(size)
     chosen: list[int] = []

@@ -84,16 +84,8 @@ class UnitProgram:
     ) -> tuple[Any, Any, Any]:
         """FSDEA(k) as a problem of CVXPY, whose minimum is minus the efficiency.
 
-        Parameters
-        ----------
-        size, n_inputs : int
-            p and p̃.
-        start : tuple of inputs and outputs, optional
-
-        Returns
-        -------
-        tuple
-            The problem, and the variables z of the outputs and of the inputs.
+        `size` and `n_inputs` are p and p̃; `start` holds inputs and outputs. Returns the
+        problem, and the variables z of the outputs and of the inputs.
         """
         from bootprob.optimization.solvers import load_cvxpy  # loads torch
 

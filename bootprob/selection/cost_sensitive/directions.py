@@ -122,16 +122,8 @@ class Directions:
     def screen(self, scores: Floats, candidates: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """What a column more could do for a direction: the best of some angles of their plane.
 
-        Parameters
-        ----------
-        scores : ndarray, shape (n,)
-            Of the direction.
-        candidates : ndarray of int, shape (m,)
-            Columns.
-
-        Returns
-        -------
-        lacking, gap : ndarray, shape (m,)
+        Scores (n,) are those of the direction. Returns what is lacking and the gap for each
+        of the m candidates, columns.
         """
         angles = np.linspace(-math.pi / 2, math.pi / 2, _ANGLES + 1)
         lacking, gap = np.empty(len(candidates)), np.empty(len(candidates))

@@ -100,18 +100,9 @@ class RateProblem:
     def lacking(self, scores: Floats) -> tuple[NDArray[np.intp], Floats]:
         """How many rows a direction lacks, and how far apart it holds the classes.
 
-        The threshold is where enough positives are right, or where enough negatives are; the
-        better of both counts.
-
-        Parameters
-        ----------
-        scores : ndarray, shape (n, ...)
-
-        Returns
-        -------
-        rows : ndarray of int, shape (...)
-        gap : ndarray, shape (...)
-            In the units of the scores; negative where rows are lacking.
+        Scores have the shape (n, ...), both answers (...). The threshold is where enough
+        positives are right, or where enough negatives are; the better of both counts. The
+        gap is in the units of the scores, and negative where rows are lacking.
         """
         top, bottom = self.ends(scores)
         right_negatives = (scores[~self.positive] <= top - LEAST_GAP).sum(axis=0)

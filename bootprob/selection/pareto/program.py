@@ -151,14 +151,7 @@ class MarginCostProgram:
     ) -> Solved:
         """(30): the largest ``of_margin · θ − of_cost · cost``, with that as the objective.
 
-        Parameters
-        ----------
-        of_margin, of_cost : float
-            λ₁ and λ₂.
-        cap : float
-            What the columns may cost.
-        deadline : float
-            On the clock of `time.perf_counter`.
+        The rest is as for `largest_margin`.
         """
         weights = np.array([of_margin * self._unit, of_cost * self.total])
         size = weights.sum()

@@ -78,18 +78,8 @@ def least_useful_left_out(
 ) -> Bools:
     """Columns of a rule that cost `cap` at most, without those that gain least for their price.
 
-    Parameters
-    ----------
-    features : sequence of int
-        Columns of the rule.
-    gains : ndarray, shape (p,)
-        What each brings to the margin.
-    costs : FeatureCosts
-        Columns of a group share what is paid once.
-
-    Returns
-    -------
-    ndarray of bool, shape (p,)
+    `features` are the columns of the rule, `gains` (p,) what each brings to the margin; a mask
+    (p,) is returned. Columns of a group share what is paid once.
     """
     kept = np.zeros(len(gains), dtype=bool)
     kept[list(features)] = True
