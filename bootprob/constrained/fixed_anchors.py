@@ -61,13 +61,12 @@ class Hyperplanes:
 
     def take(self, index: NDArray[np.intp]) -> Hyperplanes:
         """Some of them."""
-        return Hyperplanes(
-            self.coef[index],
-            self.intercept[index],
-            self.objective[index],
-            self.lower_bound[index],
-            self.margins[index],
-        )
+        return Hyperplanes(**{name: values[index] for name, values in vars(self).items()})
+
+    def put(self, index: NDArray[np.intp], values: Hyperplanes) -> None:
+        """Replace some of them, in place."""
+        for name, those in vars(values).items():
+            getattr(self, name)[index] = those
 
 
 class FixedAnchors:

@@ -11,7 +11,6 @@ import sys
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bootprob.constrained.anchor_sets import (
     choose_anchors,
@@ -196,7 +195,7 @@ class _Search:
             better |= ~np.isfinite(before)
             into = active[better]
             kept[into] = new[better]
-            _put(found, into, again.take(np.flatnonzero(better)))
+            found.put(into, again.take(np.flatnonzero(better)))
             active = into
         self._report("alternation", found.objective.min())
         return kept, found
@@ -267,8 +266,3 @@ class _Search:
                 f"{what}: objective {objective:.6g}, {self.machines.n_solved} machines, "
                 f"{seconds:.1f} s\n"
             )
-
-
-def _put(found: Hyperplanes, into: NDArray[np.intp], values: Hyperplanes) -> None:
-    for name in ("coef", "intercept", "objective", "lower_bound", "margins"):
-        getattr(found, name)[into] = getattr(values, name)

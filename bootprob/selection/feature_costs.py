@@ -75,6 +75,12 @@ class FeatureCosts:
             groups.append((members, _number(cost, list(columns))))
         return cls(own, tuple(groups))
 
+    @classmethod
+    def stated_by(cls, selector: Any) -> Self:
+        """By the parameters of an estimator, for the columns that it has seen."""
+        names = list(getattr(selector, "feature_names_in_", [])) or None
+        return cls.of(selector.costs, selector.shared_costs, selector.n_features_in_, names)
+
     def total(self, features: Sequence[int]) -> float:
         """What it costs to measure some columns, by position."""
         chosen = list(features)

@@ -173,12 +173,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, positive = encode_labels(labels, np.ones(len(rows)))
-        costs = FeatureCosts.of(
-            self.costs,
-            self.shared_costs,
-            rows.shape[1],
-            list(getattr(self, "feature_names_in_", [])) or None,
-        )
+        costs = FeatureCosts.stated_by(self)
         self._check_budget(costs)
         _check_memory(*rows.shape)
         center, scale = center_and_scale(rows, np.ones(len(rows)))

@@ -219,8 +219,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
             that are not one for each class, or costs that are none (`DataError`).
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        names = list(getattr(self, "feature_names_in_", [])) or None
-        costs = FeatureCosts.of(self.costs, self.shared_costs, rows.shape[1], names)
+        costs = FeatureCosts.stated_by(self)
         classes, positive = encode_labels(labels, np.ones(len(rows)))
         needed = self._needed(positive)
         center, scale = center_and_scale(rows, np.ones(len(rows)))

@@ -195,12 +195,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         solver = check_solver(self.solver)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         classes, codes = encode_classes(labels, np.ones(len(rows)))
-        costs = FeatureCosts.of(
-            self.costs,
-            self.shared_costs,
-            rows.shape[1],
-            list(getattr(self, "feature_names_in_", [])) or None,
-        )
+        costs = FeatureCosts.stated_by(self)
         options = self.get_params(deep=False)
         front, monomials, nu = find_front(options, rows, codes, costs, solver)
         point = _number(front, self.point, None)
