@@ -72,19 +72,16 @@ class Hyperplanes:
 class FixedAnchors:
     """Hyperplanes of least objective that keep given anchors.
 
-    Where all anchors kept are of one class, ``Σ y a = 0`` bounds each of their multipliers by the
-    total cost of the other class, so that a penalty of twice that is exact. Where both classes are
-    kept there is no such bound: the penalty grows until the anchors are right or it has been raised
-    three times by 100.
+    Where all anchors kept are of one class, ``Σ y a = 0`` bounds each of their multipliers by
+    the total cost of the other class, so that a penalty of twice that is exact. Where both
+    classes are kept there is no such bound: the penalty grows until the anchors are right or it
+    has been raised three times by 100.
 
-    The engine's solution keeps the anchors up to its tolerance. It is made to keep them exactly:
-    by a shift of the intercept (one class), or by scaling up (both). The objective is that of the
-    hyperplane after this.
+    The engine's solution keeps the anchors up to its tolerance. It is made to keep them
+    exactly: by a shift of the intercept (one class), or by scaling up (both). The objective is
+    that of the hyperplane after this.
 
-    Parameters
-    ----------
-    problem : ConstrainedProblem
-        If ``anchors`` is the very array ``X``, problem (3.7), the rows are trained on once.
+    If a problem's ``anchors`` are the very array ``X``, (3.7), the rows are trained on once.
     """
 
     def __init__(self, problem: ConstrainedProblem) -> None:

@@ -28,13 +28,7 @@ _MOST_CHOICES = 1000
 
 
 class InputChoice:
-    """Inputs that are the same for all units, and the efficiencies under them.
-
-    Parameters
-    ----------
-    inputs : tuple of int
-        Positions.
-    """
+    """Inputs that are the same for all units, by position, and the efficiencies under them."""
 
     def __init__(self, inputs: tuple[int, ...], evaluator: Evaluator) -> None:
         self.inputs, self.evaluator = inputs, evaluator
@@ -87,17 +81,7 @@ def input_choices(panel: Panel, n_inputs: int, bounds: WeightBounds) -> tuple[In
 
 
 class JointSearch:
-    """An `OutputSearch` for each choice of inputs, of which the best counts.
-
-    Parameters
-    ----------
-    size : int
-        p.
-    deadline : float
-        On the clock of `time.perf_counter`.
-    started : float
-        When the seconds of the path began.
-    """
+    """An `OutputSearch`, with the same arguments, for each choice of inputs; the best counts."""
 
     def __init__(
         self,

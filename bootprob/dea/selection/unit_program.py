@@ -20,17 +20,8 @@ __all__ = ["UnitProgram"]
 class UnitProgram:
     """(DEA(k)) with bounds on the weights of the outputs, on scaled data.
 
-    Parameters
-    ----------
-    unit : int
-        Position.
-    weight_bounds : dict of output to (lower, upper), optional
-        In the units of the data, see `WeightBounds.of`.
-
-    Raises
-    ------
-    DataError
-        A bound is unusable.
+    `unit` is a position, and `weight_bounds` are in the units of the data, see
+    `WeightBounds.of`, which may refuse them.
     """
 
     def __init__(

@@ -88,8 +88,8 @@ class RateProblem:
     def ends(self, scores: Floats) -> tuple[Floats, Floats]:
         """The lowest score of the best positives needed, the highest of the best negatives.
 
-        Scores have the shape (n, ...), what is returned (...); the classes are apart where
-        the first is above the second.
+        Both have the shape (...) for scores (n, ...); the classes are apart where the first
+        is above.
         """
         above, below = scores[self.positive], scores[~self.positive]
         place = len(above) - self.needed_positive

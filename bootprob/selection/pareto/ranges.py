@@ -47,10 +47,7 @@ class CostRange:
 class CostLevels:
     """What subsets of the columns can cost, as far as that is easy to say.
 
-    Parameters
-    ----------
-    step : float
-        Costs that differ by less are one.
+    Costs that differ by less than `step` are one.
     """
 
     def __init__(self, costs: FeatureCosts, step: float) -> None:
