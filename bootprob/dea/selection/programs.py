@@ -1,6 +1,6 @@
 """OSDEA(p) as a mixed-integer program, through CVXPY, from a known selection.
 
-For several inputs, and as a check. M' of (5.30) is 1; the others are in `dea.joint_program`.
+For several inputs, and as a check.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from bootprob.dea.panel import Panel
-from bootprob.dea.selection.joint_program import JointProgram
 from bootprob.dea.selection.joint_search import JointSearch
 from bootprob.dea.selection.objectives import EfficiencyObjective
+from bootprob.dea.selection.selection_program import SelectionProgram
+from bootprob.dea.selection.subsets import SubsetEfficiencies
 from bootprob.dea.selection.weight_bounds import WeightBounds
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
@@ -71,51 +72,22 @@ def improve_by_program(
 
     cp = load_cvxpy()
 
-    program = JointProgram(panel, bounds)
-    n, m = program.outputs.shape
+    program = SelectionProgram(SubsetEfficiencies(panel), bounds)
     n_inputs = len(search.choices[0].inputs)
-    alpha = cp.Variable((n, panel.n_inputs), nonneg=True)
-    beta = cp.Variable((n, m), nonneg=True)
-    z = cp.Variable(m, boolean=True)
-    efficiency = cp.sum(cp.multiply(beta, program.outputs), axis=1)
-    every = np.ones((n, 1))
-    chosen_outputs = every @ cp.reshape(z, (1, m), order="C")
-    constraints = [
-        beta @ program.outputs.T <= alpha @ program.inputs.T,
-        cp.sum(cp.multiply(alpha, program.inputs), axis=1) == 1,
-        beta <= cp.multiply(program.most, chosen_outputs),
-        cp.sum(z) == search.size,
-        *search.rules.program(z),
-    ]
-    if program.lower.any():
-        constraints.append(beta >= cp.multiply(program.lower, chosen_outputs))
-    z_inputs = None
-    if n_inputs < panel.n_inputs:
-        z_inputs = cp.Variable(panel.n_inputs, boolean=True)
-        chosen_inputs = every @ cp.reshape(z_inputs, (1, panel.n_inputs), order="C")
-        constraints += [
-            alpha <= cp.multiply(program.most_inputs, chosen_inputs),
-            cp.sum(z_inputs) == n_inputs,
-        ]
+    model = program.model(range(panel.n_units), search.size, n_inputs, search.rules)
     known = None
     if search.feasible:
         used = search.choices[search.best].inputs
-        known = program.weights(used, search.chosen)
-        alpha.value, beta.value = known.inputs, known.outputs
-        z.value = np.isin(np.arange(m), search.chosen).astype(float)
-        if z_inputs is not None:
-            z_inputs.value = np.isin(np.arange(panel.n_inputs), used).astype(float)
+        known = program.weights(range(panel.n_units), used, search.chosen)
+        model.start_at(known, used, search.chosen)
     loss, scale, more = _loss(
-        search.objective, efficiency, None if known is None else known.efficiencies
+        search.objective, model.efficiency, None if known is None else known.efficiencies
     )
-    problem = cp.Problem(cp.Minimize(loss), [*constraints, *more])
+    problem = cp.Problem(cp.Minimize(loss), [*model.constraints, *more])
     left = max(deadline - time.perf_counter(), 0.01)
-    bound, infeasible = solve_started(problem, z, solver, left)
-    if z.value is not None:
-        chosen = np.flatnonzero(z.value > 0.5).tolist()
-        used = search.choices[0].inputs
-        if z_inputs is not None:
-            used = tuple(np.flatnonzero(z_inputs.value > 0.5).tolist())
+    bound, infeasible = solve_started(problem, model.z, solver, left)
+    if model.z.value is not None:
+        chosen, used = model.chosen()
         if len(chosen) == search.size and search.rules.allows(chosen):
             for choice, one in zip(search.choices, search.searches, strict=True):
                 if choice.inputs == used:

@@ -125,14 +125,13 @@ def select_for_unit(
     path = [] if value is None else [Found(time.perf_counter() - began, value, chosen)]
     infeasible = False
     if method == "exact" and (value is None or bound > value + ROUNDING):
-        problem, z, z_inputs = program.mixed_integer(
+        problem, model = program.mixed_integer(
             size, n_inputs, rules, None if value is None else (used, chosen)
         )
         left = max(began + limit - time.perf_counter(), 0.01)
-        least, infeasible = solve_started(problem, z, name, left)
-        if z.value is not None:
-            found = tuple(np.flatnonzero(z.value > 0.5).tolist())
-            found_inputs = tuple(np.flatnonzero(z_inputs.value > 0.5).tolist())
+        least, infeasible = solve_started(problem, model.z, name, left)
+        if model.z.value is not None:
+            found, found_inputs = model.chosen()
             better = program.efficiency(found_inputs, found) if rules.allows(found) else None
             if better is not None and (value is None or better > value):
                 used, chosen, value = found_inputs, found, better

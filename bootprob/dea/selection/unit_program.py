@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bootprob.dea.efficiencies.weights_program import best_weights
 from bootprob.dea.panel import Panel
 from bootprob.dea.selection.rules import SelectionRules
+from bootprob.dea.selection.selection_program import SelectionModel, SelectionProgram, Weights
 from bootprob.dea.selection.subsets import SubsetEfficiencies
 from bootprob.dea.selection.weight_bounds import WeightBounds
 from bootprob.runtime.arrays import Floats
@@ -31,16 +31,11 @@ class UnitProgram:
         unit: int,
         weight_bounds: Mapping[int | str, Any] | None,
     ) -> None:
-        n = panel.n_units
         self._unit, self._size = unit, evaluator.unit_scale[unit]
-        self._inputs, self._outputs = np.zeros((panel.n_inputs, n)), evaluator.outputs
-        self._inputs[evaluator.used] = evaluator.inputs
         self._input_scale = np.ones(panel.n_inputs)
         self._input_scale[evaluator.used] = evaluator.input_scale
         self._output_scale = evaluator.output_scale
-        bounds = WeightBounds.of(panel, weight_bounds)
-        self._lower, self._upper = (ends[unit] for ends in bounds.scaled(evaluator))
-        self._most = bounds.reached(evaluator)[unit]
+        self._program = SelectionProgram(evaluator, WeightBounds.of(panel, weight_bounds))
 
     def efficiency(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float | None:
         """Of the unit under inputs and outputs; None if no weights are within their bounds."""
@@ -59,7 +54,7 @@ class UnitProgram:
 
     def drop_inputs(self, outputs: tuple[int, ...], left: int) -> tuple[int, ...]:
         """Drop the input without which the unit is most efficient, until `left` remain."""
-        inputs = tuple(range(len(self._inputs)))
+        inputs = tuple(range(len(self._input_scale)))
         while len(inputs) > left:
             rests = [tuple(i for i in inputs if i != out) for out in inputs]
             values = [self.efficiency(rest, outputs) for rest in rests]
@@ -72,59 +67,20 @@ class UnitProgram:
         n_inputs: int,
         rules: SelectionRules,
         start: tuple[tuple[int, ...], tuple[int, ...]] | None,
-    ) -> tuple[Any, Any, Any]:
-        """FSDEA(k) as a problem of CVXPY, whose minimum is minus the efficiency.
+    ) -> tuple[Any, SelectionModel]:
+        """FSDEA(k) as a problem of CVXPY, whose minimum is minus the efficiency, and its model.
 
-        `size` and `n_inputs` are p and p̃; `start` holds inputs and outputs. Returns the
-        problem, and the variables z of the outputs and of the inputs.
+        `size` and `n_inputs` are p and p̃; `start` holds inputs and outputs.
         """
         from bootprob.optimization.solvers import load_cvxpy  # loads torch
 
         cp = load_cvxpy()
-
-        n, m = self._inputs.shape[0], self._outputs.shape[0]
-        alpha, beta = cp.Variable(n, nonneg=True), cp.Variable(m, nonneg=True)
-        z, z_inputs = cp.Variable(m, boolean=True), cp.Variable(n, boolean=True)
-        constraints = [
-            self._outputs.T @ beta <= self._inputs.T @ alpha,
-            self._inputs[:, self._unit] @ alpha == 1,
-            beta <= cp.multiply(self._most, z),
-            beta >= cp.multiply(self._lower, z),
-            cp.sum(z) == size,
-            alpha <= cp.multiply(self._most_input_weight(), z_inputs),
-            cp.sum(z_inputs) == n_inputs,
-            *rules.program(z),
-        ]
+        program, unit = self._program, self._unit
+        model = program.model([unit], size, n_inputs, rules)
         if start is not None:
-            used, chosen = list(start[0]), list(start[1])
-            solved = self._solve(*start)
-            assert solved is not None
-            _, own_alpha, own_beta = solved
-            alpha.value, beta.value = np.zeros(n), np.zeros(m)
-            z.value, z_inputs.value = np.zeros(m), np.zeros(n)
-            alpha.value[used], beta.value[chosen] = own_alpha, own_beta
-            z.value[chosen], z_inputs.value[used] = 1.0, 1.0
-            alpha.value = np.minimum(alpha.value, self._most_input_weight())
-            beta.value = np.minimum(beta.value, self._most)
-        loss = -(self._outputs[:, self._unit] @ beta)
-        return cp.Problem(cp.Minimize(loss), constraints), z, z_inputs
+            model.start_at(program.weights([unit], *start), *start)
+        loss = -cp.sum(model.efficiency)
+        return cp.Problem(cp.Minimize(loss), model.constraints), model
 
-    def _most_input_weight(self) -> Floats:
-        own = self._inputs[:, self._unit]
-        produced = self._most @ self._outputs  # βᵀ y at most, of each unit
-        most = np.zeros(len(own))
-        for i, row in enumerate(self._inputs):
-            if own[i] > 0:
-                most[i] = 1 / own[i]
-            elif row.any():
-                most[i] = (produced[row > 0] / row[row > 0]).max()
-        return most
-
-    def _solve(
-        self, inputs: tuple[int, ...], outputs: tuple[int, ...]
-    ) -> tuple[float, Floats, Floats] | None:
-        x, y = self._inputs[list(inputs)].T, self._outputs[list(outputs)].T
-        if not x[self._unit].any():
-            return None
-        inside = list(outputs)
-        return best_weights(x, y, self._unit, (self._lower[inside], self._most[inside]))
+    def _solve(self, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Weights | None:
+        return self._program.of_unit(self._unit, inputs, outputs, self._program.most)
