@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bootprob_gpu import FittedBatch, Problem, Status, fit
-from bootprob_gpu.hardware import threads as paths
+from bootprob_gpu.hardware import process_setting as settings
 from bootprob_gpu.smo import batched_steps
 
 
@@ -144,13 +144,13 @@ def test_blas_is_limited_until_the_last_fit_ends():
     def blas_threads() -> list[int]:
         return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
-    paths._libraries()  # loads what the limit is to reach
+    settings._libraries()  # loads what the limit is to reach
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         assert 2 in before
         first, second = ExitStack(), ExitStack()
-        first.enter_context(paths.one_blas_thread)
-        second.enter_context(paths.one_blas_thread)
+        first.enter_context(settings.one_blas_thread)
+        second.enter_context(settings.one_blas_thread)
         first.close()
         assert set(blas_threads()) == {1}
         second.close()

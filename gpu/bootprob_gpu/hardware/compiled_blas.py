@@ -22,7 +22,7 @@ __all__ = [
     "solve_factored",
     "times",
     "times_transposed",
-    "workspace",
+    "workspaces",
 ]
 
 _ROUTINES = np.array(
@@ -69,14 +69,15 @@ _address: Any = intrinsic(_address_typed)
 _inner = inner(error_model="numpy")
 
 
-def workspace() -> tuple[NDArray[Any], ...]:
-    """What the functions below want as their first argument, for one thread at a time.
+def workspaces(count: int) -> list[tuple[NDArray[Any], ...]]:
+    """What the functions below want as their first argument, each for one thread at a time.
 
     Addresses of the routines, which as constants of a compiled function could not be kept on disk;
     and what the routines want by address: letters L, T, N; room for sizes; the numbers 1 and 0.
     """
-    sizes = np.array([1, 0, 0, 0], dtype=np.int32)
-    return _ROUTINES, _LETTERS, sizes, _REALS
+    sizes = np.zeros((count, 4), dtype=np.int32)
+    sizes[:, 0] = 1
+    return [(_ROUTINES, _LETTERS, own, _REALS) for own in sizes]
 
 
 @_inner

@@ -1,22 +1,25 @@
 """Settings of the whole process that callers in several threads hold for a while.
 
-One is that products of float32 numbers are made in float32, whatever less the process allows for
-them. A program may let torch round the factors of such products to TF32 or bfloat16
-(``torch.set_float32_matmul_precision``). Scores that are rounded like that flip votes, and
-distances, which are differences of products, lose their digits.
+One is that BLAS takes one thread. Another is that products of float32 numbers are made in float32,
+whatever less the process allows for them. A program may let torch round the factors of such
+products to TF32 or bfloat16 (``torch.set_float32_matmul_precision``). Scores that are rounded like
+that flip votes, and distances, which are differences of products, lose their digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import cache
+from importlib import import_module
 from threading import Lock
 from types import TracebackType
 from typing import Any
 
 import torch
+from threadpoolctl import ThreadpoolController
 
-__all__ = ["ProcessSetting", "ieee_products"]
+__all__ = ["ProcessSetting", "ieee_products", "one_blas_thread", "one_openmp_thread"]
 
 # Since torch 2.9 each kind of device has a setting of its own; the one for all cannot even be read
 # where a program uses those.
@@ -82,3 +85,22 @@ def _restore(setting: Any, precision: str) -> None:
 
 
 ieee_products = ProcessSetting(_hold)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries loaded; looked for once, as it takes milliseconds."""
+    import_module("scipy.linalg.cython_blas")  # numba loads it at its first product: too late
+    return ThreadpoolController()
+
+
+def _hold_blas_to_one_thread() -> Callable[[], None]:
+    return _libraries().limit(limits=1, user_api="blas").restore_original_limits
+
+
+one_blas_thread = ProcessSetting(_hold_blas_to_one_thread)
+
+
+def one_openmp_thread() -> None:
+    """Hold OpenMP to one thread in what the calling thread does, and nowhere else."""
+    _libraries().select(user_api="openmp").limit(limits=1)

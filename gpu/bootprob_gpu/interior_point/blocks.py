@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from bootprob_gpu.box_bounds import labels_on, upper_on
-from bootprob_gpu.certificate import Certificate
 from bootprob_gpu.hardware.launch_shapes import tuned_limit
 from bootprob_gpu.hardware.memory import chunked, free_bytes, visible_block
-from bootprob_gpu.hardware.threads import PathCertificates, one_core_each, solve_paths, workers
+from bootprob_gpu.hardware.threads import workers
 from bootprob_gpu.interior_point.batched import interior_point
 from bootprob_gpu.interior_point.normal_matrices import NormalMatrices
 from bootprob_gpu.interior_point.state import ROW_ARRAYS, TWIN_CELLS
@@ -22,8 +19,6 @@ from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import Problem
 
 __all__ = ["gpu_block", "train_linear"]
-
-Floats = NDArray[np.float64]
 
 _BATCH_ARRAYS = ROW_ARRAYS + 1  # and the scores of the block before
 _TWIN_ARRAYS = 14  # temporaries of plain torch, as large as `TWIN_CELLS` lets them be
@@ -54,13 +49,14 @@ def train_linear(
     R = problem.n_models
     X = torch.from_numpy(problem.X).to(device)
     scale = torch.from_numpy(problem.scale).to(device)
-    X1, center, spread = unit_columns(X)
+    columns = X1, center, spread = unit_columns(X)
     ratio = 1 / spread.cpu().numpy()
-    available = free_bytes(device, memory_limit)
+    available, threads = free_bytes(device, memory_limit), workers()
     if compiled:
-        normal_matrices = None
-        largest = max(workers(), min(8 * workers(), _BLOCK_NUMBERS // (R * n)))
-        available -= 8 * workers() * n * (p + 1 + _PATH_ARRAYS + 3 * R)
+        from bootprob_gpu.interior_point.compiled_paths import solve_paths  # numba: slow to load
+
+        largest = max(threads, min(8 * threads, _BLOCK_NUMBERS // (R * n)))
+        available -= 8 * threads * n * (p + 1 + _PATH_ARRAYS + 3 * R)
         # Box bounds, scores, and what is made of them; and labels.
         bytes_per_replicate = 8.0 * (3 * R * n + (0 if problem.shares_labels else n))
     else:
@@ -79,9 +75,11 @@ def train_linear(
 
     def work(items: slice) -> FittedBatch:
         penalty = np.square(problem.scale_of(items) * ratio)
-        if normal_matrices is None:
+        if compiled:
             upper, y = problem.upper_of(items), problem.y_of(items)
-            w, certificate = _solve_compiled(X1.numpy(), y, upper, penalty, tol, max_iter)
+            coef, intercept, certificate, scores = solve_paths(
+                columns, y, upper, penalty, tol=tol, max_iter=max_iter, threads=threads
+            )
         else:
             w, certificate = interior_point(
                 X1,
@@ -92,14 +90,11 @@ def train_linear(
                 tol=tol,
                 max_iter=max_iter,
             )
-        shape = len(penalty), R
-        w = w.view(*shape, p + 1)
-        coef = w[..., :-1] / spread
-        if compiled:
-            intercept, scores = _intercept_and_scores(w, coef, center, X1)
-        else:
+            shape = len(penalty), R
+            certificate, scores = certificate.view(*shape), (w @ X1.T).view(*shape, n)
+            w = w.view(*shape, p + 1)
+            coef = w[..., :-1] / spread
             intercept = w[..., -1] - coef @ center
-            scores = (w.flatten(0, 1) @ X1.T).view(*shape, n)
         return FittedBatch(
             intercept=intercept,
             coef=coef,
@@ -108,7 +103,7 @@ def train_linear(
             center=center,
             scale=scale if problem.shares_scale else scale[items],
             kernel=problem.kernel_function,
-            certificate=certificate.view(*shape),
+            certificate=certificate,
             train_scores=scores,
             replicates=items,
             dtype=dtype,
@@ -123,63 +118,3 @@ def train_linear(
         largest=largest,
     ):
         yield block
-
-
-def _intercept_and_scores(
-    w: Tensor, coef: Tensor, center: Tensor, X1: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Intercepts for the rows as given, (b, R), and scores, (b, R, n), replicate by replicate.
-
-    So they are the same to the last bit however replicates are put into blocks. Arrays of their own
-    are part of that: the bits depend on where within a cache line an array begins.
-    """
-    b, R, _ = w.shape
-    intercept, scores = w.new_empty(b, R), w.new_empty(b, R, len(X1))
-
-    def work(part: slice) -> None:
-        for k in range(b)[part]:
-            intercept[k] = w[k, :, -1] - coef[k].clone() @ center
-            scores[k] = w[k].clone() @ X1.T
-
-    one_core_each(work, b)
-    return intercept, scores
-
-
-def _solve_compiled(
-    X1: Floats, y: Floats, upper: Floats, penalty: Floats, tol: float, max_iter: int
-) -> tuple[Tensor, Certificate]:
-    from bootprob_gpu.interior_point.compiled import interior_point_path  # numba: slow to load
-
-    w = np.zeros((*upper.shape[:2], X1.shape[1]))
-
-    def solve(
-        path: int,
-        models: NDArray[np.intp],
-        rows: NDArray[np.intp],
-        box: Floats,
-        end: PathCertificates,
-    ) -> None:
-        found = np.zeros((len(models), X1.shape[1]))
-        inside = box > 0
-        # A row that one model of the path lacks has no interior there: such models go one by one.
-        together = [slice(None)] if inside.all() else [slice(k, k + 1) for k in range(len(models))]
-        for part in together:
-            kept = inside[part].all(axis=0)
-            interior_point_path(
-                X1,
-                y if y.ndim == 1 else y[path],
-                rows[kept],
-                np.ascontiguousarray(box[part][:, kept]),
-                np.append(penalty[path], 0.0),
-                tol,
-                max_iter,
-                found[part],
-                end.primal[part],
-                end.dual[part],
-                end.n_iter[part],
-                end.status[part],
-            )
-        w[path, models] = found
-
-    certificate = solve_paths(upper, y, w[..., -1], solve)
-    return torch.from_numpy(w).flatten(0, 1), certificate

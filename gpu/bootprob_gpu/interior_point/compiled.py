@@ -23,7 +23,6 @@ from bootprob_gpu.hardware.compiled_blas import (
     solve_factored,
     times,
     times_transposed,
-    workspace,
 )
 from bootprob_gpu.interior_point.compiled_loops import (
     aim,
@@ -41,7 +40,7 @@ from bootprob_gpu.interior_point.compiled_loops import (
     weigh,
 )
 
-__all__ = ["interior_point_path"]
+__all__ = ["BLOCK_NUMBERS", "OVER_COLUMNS", "OVER_ROWS", "interior_point_path"]
 
 CONVERGED, MAX_ITER, STALLED = 0, 1, 2  # values of `bootprob_gpu.Status`
 
@@ -53,9 +52,9 @@ _EXACT_WITHIN = 2.0  # tolerances within which a gap is computed free of gathere
 _KEEP_AT = 1e-2  # gap at which coefficients are kept for the next C
 _WARM_REACH = 16.0  # ratio of consecutive C beyond which the one says little about the other
 _LEAST_SHARE, _LARGEST_SHARE, _SHARE_PER_NORM = 0.02, 2.0, 8.0  # of a warm start; by experiment
-_BLOCK_NUMBERS = 40_000  # in a block of weighted rows: within the second-level cache
+BLOCK_NUMBERS = 40_000  # in a block of weighted rows: within the second-level cache
 _DAMPING = 1e-12
-_OVER_ROWS, _OVER_COLUMNS = 18, 6  # vectors that a path holds
+OVER_ROWS, OVER_COLUMNS = 18, 6  # vectors that a path holds
 
 _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -64,8 +63,10 @@ _OPTIONS: dict[str, Any] = {
 _inner = inner(**_OPTIONS)
 
 
+@compiled("the solver for linear kernels", seconds=5, nogil=True, **_OPTIONS)
 def interior_point_path(  # type: ignore[no-untyped-def]
-    X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status
+    X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, Z, H, over_columns,
+    over_rows, room, objectives, blas,
 ):  # fmt: skip
     """Train one support vector machine for each row of `upper`, each started from the one before.
 
@@ -79,8 +80,8 @@ def interior_point_path(  # type: ignore[no-untyped-def]
         The rows that carry weight, of both classes.
     upper : array, shape (R, m)
         Box bounds of those rows, positive.
-    penalty : array, shape (q,)
-        Diagonal of ``Λ``, 0 for the intercept (the last) and positive elsewhere.
+    penalty : array, shape (Q,) with Q ≥ q
+        Diagonal of ``Λ``, 0 for the intercept (the last of q) and positive elsewhere.
     tol : float
         Relative duality gap to reach.
     max_iter : int
@@ -89,24 +90,16 @@ def interior_point_path(  # type: ignore[no-untyped-def]
         Filled in: coefficients, intercept last.
     primal, dual, n_iter, status : arrays, shape (R,)
         Filled in.
+    Z, H : arrays, shape (Q, m) of 0 and (Q, Q)
+        Room for the rows and for normal matrices.
+    over_columns, over_rows : tuples of arrays, shape (Q,) of 0 and (m,)
+        Room for `OVER_COLUMNS` and `OVER_ROWS` vectors.
+    room : array
+        For a block of weighted rows: `BLOCK_NUMBERS` numbers, and no less than 64 Q.
+    objectives : array, shape (2,)
+    blas : tuple
+        Of `workspaces`.
     """
-    m, q = len(rows), X1.shape[1]
-    Q = -(-q // 4) * 4  # BLAS likes multiples of a vector's length
-    padded = np.ones(Q)
-    padded[:q] = penalty
-    _path(
-        X1, y, rows, upper, padded, tol, max_iter, w, primal, dual, n_iter, status,
-        np.zeros((Q, m)), np.empty((Q, Q)), tuple(np.zeros((_OVER_COLUMNS, Q))),
-        tuple(np.empty((_OVER_ROWS, m))), np.empty(max(_BLOCK_NUMBERS, 64 * Q)), np.empty(2),
-        workspace(),
-    )  # fmt: skip
-
-
-@compiled("the solver for linear kernels", seconds=5, nogil=True, **_OPTIONS)
-def _path(  # type: ignore[no-untyped-def]
-    X1, y, rows, upper, penalty, tol, max_iter, w, primal, dual, n_iter, status, Z, H, over_columns,
-    over_rows, room, objectives, blas,
-):  # fmt: skip
     m, q = rows.shape[0], X1.shape[1]
     x, kept = over_columns[0], over_columns[1]
     labels = over_rows[0]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, relative_gap
-from bootprob_gpu.hardware.threads import one_blas_thread, one_openmp_thread, workers
+from bootprob_gpu.hardware.process_setting import one_blas_thread, one_openmp_thread
+from bootprob_gpu.hardware.threads import workers
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.smo.compiled import smo_path

@@ -14,6 +14,7 @@ import pytest
 
 import bootprob
 import bootprob_gpu
+from bootprob_gpu import Problem, fit
 from bootprob_gpu.hardware.compiled import compiled, inner
 from bootprob_gpu.interior_point.compiled import interior_point_path
 
@@ -256,15 +257,11 @@ def test_inner_functions_are_python_too() -> None:
 
 def test_a_fit_compiles_the_path_once() -> None:
     """Two signatures of a solver would take twice as long."""
-    found = [np.zeros((2, 2)), *np.zeros((2, 2)), *np.zeros((2, 2), dtype=np.int64)]
-    X1 = np.array([[1.0, 1.0], [-1.0, 1.0], [0.5, 1.0], [-0.2, 1.0]])
-    y, rows = np.array([1, -1, 1, -1]).astype(float), np.arange(4)
-    box = np.ones((2, 4)) * [[1.0], [2.0]]
-    interior_point_path(X1, y, rows, box, np.array([1.0, 0.0]), 1e-7, 50, *found)
-    from bootprob_gpu.interior_point import compiled as module
-
-    assert len(module._path.signatures) == 1
-    assert not found[-1].any()
+    X, y = np.array([[1.0], [-1.0], [0.5], [-0.2]]), np.array([1, -1, 1, -1])
+    problem = Problem(X, y, np.ones((1, 4), dtype=int), [1.0, 2.0])
+    found = fit(problem, solver="interior-point-compiled")
+    assert len(interior_point_path.signatures) == 1
+    assert not found.status.any()
 
 
 def _modules() -> list[Path]:
