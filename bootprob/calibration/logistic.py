@@ -11,7 +11,14 @@ from scipy.special import expit
 
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["STEEPEST", "check_coefficients", "fit_logistic", "information", "platt_targets"]
+__all__ = [
+    "STEEPEST",
+    "check_coefficients",
+    "fit_each",
+    "fit_logistic",
+    "information",
+    "platt_targets",
+]
 
 STEEPEST = 1e30
 """Slope of a logit; the scores that it is of have a spread near 1."""
@@ -78,6 +85,12 @@ def fit_logistic(
             slopes[chosen] = parameters[:-1] / spread[chosen]
             return slopes, float(parameters[-1] - slopes @ center)
     return np.zeros(len(columns)), _base(targets, weight, jeffreys=jeffreys)
+
+
+def fit_each(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """`fit_logistic` for each column by itself: slopes and intercepts, shape (k,)."""
+    fits = [fit_logistic(column[None], targets, weight) for column in columns]
+    return np.array([slope for (slope,), _ in fits]), np.array([each for _, each in fits])
 
 
 def information(columns: Floats, logit: Floats, weight: Floats) -> Floats:

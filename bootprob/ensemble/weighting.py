@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.calibration.logistic import fit_logistic
+from bootprob.calibration.logistic import fit_each
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["accuracy_weights", "log_loss_weights"]
@@ -54,10 +54,10 @@ def log_loss_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats
     weights : ndarray, shape (R,)
         Sum 1.
     """
-    total_loss, targets = np.empty(scores.shape[1]), positive.astype(np.float64)
-    for r, column in enumerate(scores.T):
-        slopes, intercept = fit_logistic(column[None], targets, weight)
-        logit = slopes[0] * column + intercept
+    total_loss = np.empty(scores.shape[1])
+    fits = fit_each(scores.T, positive.astype(np.float64), weight)
+    for r, (column, slope, intercept) in enumerate(zip(scores.T, *fits, strict=True)):
+        logit = slope * column + intercept
         total_loss[r] = weight @ np.logaddexp(0.0, np.where(positive, -logit, logit))
     likelihood = np.exp(-(total_loss - total_loss.min()))
     return likelihood / likelihood.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -181,12 +182,12 @@ class Problem:
         """Number of bootstrap replicates, B."""
         return len(self.counts)
 
-    @property
+    @cached_property
     def n_models(self) -> int:
         """Number of models in each replicate, R = n_gamma · n_C."""
         return len(self.C_per_model)
 
-    @property
+    @cached_property
     def C_per_model(self) -> Floats:  # noqa: N802
         """C of each of the R models, shape (R,)."""
         return np.tile(self.C, self.kernel_function.n_values)
@@ -196,7 +197,7 @@ class Problem:
         """γ of each of the R models, shape (R,), or None for a kernel without γ."""
         return None if self.gamma is None else np.repeat(self.gamma, len(self.C))
 
-    @property
+    @cached_property
     def shares_scale(self) -> bool:
         """Whether all replicates see the same features, so that one Gram matrix serves them."""
         return self.scale.ndim == 1
@@ -224,7 +225,7 @@ class Problem:
             return np.broadcast_to(self.scale, (count, self.X.shape[1]))
         return self.scale[replicates]
 
-    @property
+    @cached_property
     def shares_labels(self) -> bool:
         """Whether a row has the same label in all replicates."""
         return self.y.ndim == 1

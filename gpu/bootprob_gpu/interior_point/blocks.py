@@ -50,7 +50,8 @@ def train_linear(
     X = torch.from_numpy(problem.X).to(device)
     scale = torch.from_numpy(problem.scale).to(device)
     columns = X1, center, spread = unit_columns(X)
-    ratio = 1 / spread.cpu().numpy()
+    penalties = np.square(problem.scale * (1 / spread.cpu().numpy()))
+    penalties = np.broadcast_to(penalties, (problem.n_replicates, p))
     available, threads = free_bytes(device, memory_limit), workers()
     if compiled:
         from bootprob_gpu.interior_point.compiled_paths import solve_paths  # numba: slow to load
@@ -74,7 +75,7 @@ def train_linear(
         bytes_per_replicate = 8.0 * R * (arrays * n + _MATRICES * (p + 1) ** 2)
 
     def work(items: slice) -> FittedBatch:
-        penalty = np.square(problem.scale_of(items) * ratio)
+        penalty = penalties[items]
         if compiled:
             upper, y = problem.upper_of(items), problem.y_of(items)
             coef, intercept, certificate, scores = solve_paths(

@@ -27,7 +27,7 @@ from bootprob_gpu.smo.compiled_steps import (
     widen,
 )
 
-__all__ = ["smo_path"]
+__all__ = ["OVER_ROWS", "smo_path"]
 
 _CHECK_EVERY = 64  # iterations between evaluations of the duality gap
 _CHECK_AFTER = 16  # at least, where the violation has become small enough for it
@@ -35,12 +35,13 @@ _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is com
 _PATIENCE = 256  # checks without a larger dual objective before a model is given up
 _CONVERGED, _MAX_ITER, _STALLED, _SINGLE_CLASS = 0, 1, 2, 3  # `bootprob_gpu.Status`
 
-_OVER_ROWS = 9  # vectors that a path holds
+OVER_ROWS = 9  # vectors that a path holds
 
 
+@compiled("the solver for kernels", seconds=3, nogil=True, error_model="numpy")
 def smo_path(  # type: ignore[no-untyped-def]
-    base, index, squares, gamma, order, m, y, upper, tol, kkt_tol, max_iter, part_room,
-    inverse_room, dual_coef, intercept, scores, primal, dual, n_iter, status,
+    base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter, part, inverse, ready,
+    over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
 ):  # fmt: skip
     """Train one support vector machine per row of `upper`, each started from the one before.
 
@@ -59,9 +60,7 @@ def smo_path(  # type: ignore[no-untyped-def]
     gamma : float or None
         ``exp(−γ ‖x − z‖²)`` is the kernel.
     order : array of int, shape (n,)
-        The rows, those that carry weight in any of the models first.
-    m : int
-        How many of them carry weight.
+        The rows, those m that carry weight in any of the models first.
     y : array, shape (n,)
         Labels, −1 or +1.
     upper : array, shape (R, n)
@@ -71,28 +70,15 @@ def smo_path(  # type: ignore[no-untyped-def]
         conditions: ``max g − min g`` over what may grow and what may fall. Negative for never.
     max_iter : int
         Iterations allowed for each model.
-    part_room, inverse_room : arrays, shape (≥ m · c,) of float64 and (≥ m · m,) of float32
-        Room for rows of the Gram matrix and for inverse curvatures.
+    part, inverse, ready : arrays, shape (m, c) of float64, (m, m) of float32 and (m,) of False
+        Room for rows of the Gram matrix and for inverse curvatures, and which are there.
+    over_rows, f : tuple of arrays, shape (m,), and array, shape (c,), of 0
+        Room for `OVER_ROWS` vectors, and for scores.
     dual_coef, scores : arrays, shape (R, n)
         Filled in: signed dual variables, and scores of the first c rows.
     intercept, primal, dual, n_iter, status : arrays, shape (R,)
         Filled in: intercepts, objectives, iterations, values of `Status`.
     """
-    c = len(index)
-    _path(
-        base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter,
-        part_room[: m * c].reshape(m, c), inverse_room[: m * m].reshape(m, m),
-        np.zeros(m, dtype=np.bool_), tuple(np.zeros((_OVER_ROWS, m))), np.zeros(c), dual_coef,
-        intercept, scores, primal, dual, n_iter, status,
-    )  # fmt: skip
-
-
-@compiled("the solver for kernels", seconds=3, nogil=True, error_model="numpy")
-def _path(  # type: ignore[no-untyped-def]
-    base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter, part, inverse, ready,
-    over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
-):  # fmt: skip
-    """`smo_path` with room for rows of the Gram matrix, and for vectors that are 0."""
     m, c = part.shape
     # f = K s; g = y − f, the dual's gradient; added to g, rise and fall put it far away where s
     # may not go.

@@ -17,7 +17,7 @@ from bootprob_gpu.hardware.process_setting import one_blas_thread, one_openmp_th
 from bootprob_gpu.hardware.threads import workers
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.rbf import Rbf
-from bootprob_gpu.smo.compiled import smo_path
+from bootprob_gpu.smo.compiled import OVER_ROWS, smo_path
 from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
 
 __all__ = ["CompiledPaths"]
@@ -193,20 +193,14 @@ class CompiledPaths:
                     before, index = k, places
                     squares = np.einsum("ij,ij->i", rows, rows)
                 base = products if self._on_demand else self._values(rows, products, g, scratch)
+            m, c = int(job.sizes[k]), len(index)
+            found = (each[path] for each in vars(job.found).values())
             smo_path(
-                base,
-                index,
-                squares,
-                gammas[g] if self._on_demand else None,
-                job.orders[k],
-                job.sizes[k],
-                job.y if job.y.ndim == 1 else job.y[k],
-                job.upper[k, g],
-                *job.limits,
-                scratch.part,
-                scratch.inverse,
-                *job.found.of(path),
-            )
+                base, index, squares, gammas[g] if self._on_demand else None, job.orders[k],
+                job.y if job.y.ndim == 1 else job.y[k], job.upper[k, g], *job.limits,
+                scratch.part[: m * c].reshape(m, c), scratch.inverse[: m * m].reshape(m, m),
+                np.zeros(m, dtype=np.bool_), tuple(np.zeros((OVER_ROWS, m))), np.zeros(c), *found,
+            )  # fmt: skip
 
     def _grams(self, job: _Job, replicates: slice) -> Floats:
         """Linear Gram matrices of the rows of weight of some replicates."""
@@ -234,11 +228,11 @@ class CompiledPaths:
 
 @dataclass
 class _Found:
-    """Room for solutions; arrays of first dimensions (paths, per_path)."""
+    """Room for solutions, in the order of `smo_path`; first dimensions (paths, per_path)."""
 
     dual_coef: Floats
-    scores: Floats
     intercept: Floats
+    scores: Floats
     primal: Floats
     dual: Floats
     n_iter: NDArray[np.int64]
@@ -255,18 +249,6 @@ class _Found:
             dual=np.zeros(shape),
             n_iter=np.zeros(shape, dtype=np.int64),
             status=np.zeros(shape, dtype=np.int64),
-        )
-
-    def of(self, path: int) -> tuple[NDArray[np.generic], ...]:
-        """Views of one path, as `smo_path` takes them."""
-        return (
-            self.dual_coef[path],
-            self.intercept[path],
-            self.scores[path],
-            self.primal[path],
-            self.dual[path],
-            self.n_iter[path],
-            self.status[path],
         )
 
     def tensors(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor, Certificate, Tensor]:

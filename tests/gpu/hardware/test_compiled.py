@@ -97,10 +97,11 @@ import numpy as np
 from bootprob_gpu.smo.compiled import smo_path
 gram, y = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, -1.0])
 found = [np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)), np.zeros(1), np.zeros(1)]
-order, room = np.arange(2), (np.zeros(4), np.zeros(4, dtype=np.float32))
+order, room = np.arange(2), (np.zeros((2, 2)), np.zeros((2, 2), dtype=np.float32))
+room += np.zeros(2, dtype=bool), tuple(np.zeros((9, 2))), np.zeros(2)
 limits = 1e-6, 1e-3, 100
 found += [np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)]
-smo_path(gram, order, np.empty(0), None, order, 2, y, np.ones((1, 2)), *limits, *room, *found)
+smo_path(gram, order, np.empty(0), None, order, y, np.ones((1, 2)), *limits, *room, *found)
 print(round(found[3][0], 6))
 """
     environment = os.environ | {
