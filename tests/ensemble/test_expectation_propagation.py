@@ -13,7 +13,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approxi
 def approximated(columns, label, weight, precision):
     tensors = [torch.from_numpy(np.asarray(each, float)) for each in (label, weight, precision)]
     held = [(slice(0, len(label)), torch.from_numpy(columns))]
-    return approximate(lambda: held, *tensors, Sites.beginning(*tensors[:2]))
+    return approximate(held, *tensors, Sites.beginning(*tensors[:2]))
 
 
 def integrated(columns, label, weight, precision):

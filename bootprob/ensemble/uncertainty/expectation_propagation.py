@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +14,8 @@ from torch.nn.functional import softplus
 
 __all__ = ["Approximation", "Blocks", "Sites", "approximate"]
 
-Blocks = Callable[[], Iterable[tuple[slice, Tensor]]]
-"""Gives slices of rows with their columns (m, d), the same ones each time that it is called."""
+Blocks = Iterable[tuple[slice, Tensor]]
+"""Slices of rows with their columns (m, d), the same ones each time that it is iterated."""
 
 _NODES, _WEIGHTS = (torch.from_numpy(each) for each in np.polynomial.hermite.hermgauss(32))
 _ITERATIONS = 200
@@ -79,8 +79,8 @@ def approximate(
 
     Parameters
     ----------
-    blocks : callable
-        Gives the columns a, some rows at a time.
+    blocks : iterable of (slice, Tensor)
+        The columns a, some rows at a time.
     label : Tensor, shape (n,)
         0 or 1.
     weight : Tensor, shape (n,)
@@ -150,7 +150,7 @@ class _Update:
 def _sums(blocks: Blocks, sites: Sites, precision: Tensor) -> tuple[Tensor, Tensor]:
     """Precision matrix of the coefficients and what it makes of their mean."""
     matrix, vector = torch.diag(precision), torch.zeros_like(precision)
-    for block, columns in blocks():
+    for block, columns in blocks:
         matrix += columns.T @ (columns * sites.precision[block].unsqueeze(1))
         vector += columns.T @ sites.shift[block]
     return matrix, vector
@@ -165,7 +165,7 @@ def _update(
     blocks: Blocks, label: Tensor, weight: Tensor, sites: Sites, mean: Tensor, factor: Tensor
 ) -> _Update:
     parts = []
-    for block, columns in blocks():
+    for block, columns in blocks:
         spread = torch.linalg.solve_triangular(factor, columns.T, upper=False)
         parts.append(
             _match(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,6 +145,8 @@ class _Columns:
     unit : float or None
     basis : Tensor, shape (l + 1, r + 1)
         From kernel values at the landmarks, after a 1, to the columns.
+    blocks : iterable of (slice, Tensor)
+        Slices of rows with their columns (m, r + 1): kept, or made each time that it is iterated.
     """
 
     def __init__(self, data: _Labelled, landmarks: _Landmarks, gamma: float) -> None:
@@ -155,15 +157,10 @@ class _Columns:
         kept = values > _RANK * values[-1]
         basis = vectors[:, kept] / values[kept].sqrt()
         self.basis = torch.block_diag(basis.new_ones(1, 1), basis)
-        self._held: list[tuple[slice, Tensor]] | None = None
-        if len(data.rows) * self.basis.shape[1] <= _HELD:
-            self._held = list(self._made())
+        held = len(data.rows) * self.basis.shape[1] <= _HELD
+        self.blocks: Iterable[tuple[slice, Tensor]] = list(self) if held else self
 
-    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Slices of rows with their columns (m, r + 1)."""
-        return self._made() if self._held is None else iter(self._held)
-
-    def _made(self) -> Iterator[tuple[slice, Tensor]]:
+    def __iter__(self) -> Iterator[tuple[slice, Tensor]]:
         for block in row_blocks(len(self._data.rows), len(self.basis), 2**22):
             kernel = self._values(self._data.rows[block])
             ones = torch.ones_like(kernel[:, :1])
@@ -185,7 +182,7 @@ class _Columns:
 
     def missing(self) -> Tensor:
         """Share of the prior variance that the columns do not reach, shape (n,)."""
-        reached = torch.cat([part[:, 1:].square().sum(1) for _, part in self.blocks()])
+        reached = torch.cat([part[:, 1:].square().sum(1) for _, part in self.blocks])
         whole: float | Tensor = 1.0  # also of precomputed kernels, whose diagonal is constant
         if self.unit is not None and self._kernel.has_features:
             whole = self._kernel.diagonal(self._data.rows)[0] / self.unit

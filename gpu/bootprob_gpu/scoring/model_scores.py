@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -15,6 +16,8 @@ from bootprob_gpu.scoring.models_in_use import own_kernels, shared_columns
 from bootprob_gpu.scoring.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
 
 __all__ = ["model_scores", "replicate_scores", "vote_shares", "votes"]
+
+Score = Callable[[slice], Tensor]  # of some replicates, shape (b, R, m)
 
 
 def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor]]:
@@ -40,10 +43,12 @@ def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor
     m, p = rows.shape
     size = models.dtype.itemsize
     bytes_per_replicate = 2.0 * R * (m + p) * size
+    score: Score
     if models.shares_columns:
         score = _with_shared_columns(models, rows)
     else:
-        score, largest = _with_own_kernels(models, rows)
+        own = own_kernels(models, models.intercept.new_ones(R) > 0)
+        score, largest = partial(own.scores, rows), max(map(len, own.supports))
         bytes_per_replicate += (1 + models.kernel.n_values) * m * largest * size
         bytes_per_replicate += (m + largest) * p * (8 + size)
 
@@ -96,9 +101,6 @@ def replicate_scores(models: FittedBatch, X: Tensor, weights: Tensor) -> Tensor:
     return ReplicateScores(models, weights)(X)
 
 
-Score = Callable[[slice], Tensor]  # of some replicates, shape (b, R, m)
-
-
 def _with_shared_columns(models: FittedBatch, rows: Tensor) -> Score:
     """Scores of centred rows where all replicates see a row in the same way."""
     R, m = models.intercept.shape[1], len(rows)
@@ -111,26 +113,8 @@ def _with_shared_columns(models: FittedBatch, rows: Tensor) -> Score:
         b = replicates.stop - replicates.start
         scores = torch.empty(b, R, m, dtype=models.dtype, device=rows.device)
         for part, columns in seen:
-            coef = part.coef(replicates)
-            intercept = part.intercept(replicates, coef).to(models.dtype)
-            scores[:, part.used] = coef.to(models.dtype) @ columns.T + intercept[..., None]
+            coef, intercept = (each.to(models.dtype) for each in part.linear(replicates))
+            scores[:, part.used] = coef @ columns.T + intercept[..., None]
         return scores
 
     return score
-
-
-def _with_own_kernels(models: FittedBatch, rows: Tensor) -> tuple[Score, int]:
-    """Scores of centred rows where each replicate has a kernel; and the largest support."""
-    every = torch.ones(models.intercept.shape[1], dtype=torch.bool, device=rows.device)
-    kernels = list(own_kernels(models, every))
-    numbers = torch.arange(len(every), device=rows.device)
-
-    def score(replicates: slice) -> Tensor:
-        found = []
-        for own in kernels[replicates]:
-            columns, coef = own.columns(rows), own.coef(numbers).to(models.dtype)
-            scores = (coef.unflatten(0, (len(columns), -1)) @ columns.mT).flatten(0, 1)
-            found.append(scores + models.intercept[own.replicate, :, None].to(models.dtype))
-        return torch.stack(found)
-
-    return score, max(len(own.support) for own in kernels)

@@ -32,6 +32,8 @@ class SharedColumns:
         Which of the R models of a replicate they are.
     kernel : KernelFunction
         Of one γ.
+    n_columns : int
+        Numbers that the models know of a row, k.
     support : Tensor of int, shape (k,) or None
         Training rows that the kernel is evaluated with; None for linear models.
     """
@@ -39,68 +41,108 @@ class SharedColumns:
     models: FittedBatch
     used: Tensor
     kernel: KernelFunction
+    n_columns: int
     support: Tensor | None = None
-
-    @property
-    def n_columns(self) -> int:
-        """Numbers that the models know of a row, k."""
-        return len(self.models.center if self.support is None else self.support)
 
     def columns(self, rows: Tensor) -> Tensor:
         """What the models see of centred rows (m, p), shape (m, k), in the precision of scores."""
         if self.support is None:
             return rows.to(self.models.dtype)
-        return _columns(self.kernel, self.models, rows, self.models.scale, self.support)[0]
+        models, known = self.models, None
+        if models.X is not None:
+            known = models.X[self.support] - models.center
+        return self.kernel.with_known(rows, known, self.support, models.scale, models.dtype)[0]
 
-    def coef(self, replicates: slice) -> Tensor:
-        """Coefficients on the columns, shape (b, r, k), float64."""
-        if self.models.coef is not None:
-            return self.models.coef[replicates][:, self.used]
-        assert self.models.dual_coef is not None
-        dual_coef = self.models.dual_coef[replicates][:, self.used]
-        if self.support is None:
-            return self.models.primal_coef(dual_coef, replicates)
-        return dual_coef[..., self.support]
-
-    def intercept(self, replicates: slice, coef: Tensor) -> Tensor:
-        """Intercepts that belong to `coef`, on centred rows, shape (b, r), float64."""
-        intercept = self.models.intercept[replicates][:, self.used]
-        return intercept + coef @ self.models.center if self.support is None else intercept
+    def linear(self, replicates: slice) -> tuple[Tensor, Tensor]:
+        """Coefficients (b, r, k) and intercepts (b, r) on the columns, float64."""
+        models, support = self.models, self.support
+        intercept = models.intercept[replicates][:, self.used]
+        if models.coef is not None:
+            coef = models.coef[replicates][:, self.used]
+        else:
+            assert models.dual_coef is not None
+            coef = models.dual_coef[replicates][:, self.used]
+            if support is not None:
+                return coef[..., support], intercept
+            coef = models.primal_coef(coef, replicates)
+        return coef, intercept + coef @ models.center
 
 
 @dataclass(frozen=True)
 class OwnKernels:
-    """The models of one replicate, which scales the rows in its own way.
+    """Models of replicates each of which scales the rows in its own way.
 
     Attributes
     ----------
     models : FittedBatch
         The batch that they belong to.
-    replicate : int
-        Which replicate.
+    used : list of Tensor of int, each of shape (r,)
+        Which of the R models of a replicate they are, for each γ in use.
     kernel : KernelFunction
         Of the values of γ in use.
-    support : Tensor of int, shape (k,)
-        Training rows that the kernels are evaluated with.
+    supports : list of Tensor of int, each of shape (k,)
+        Training rows that the kernels of each replicate are evaluated with.
     """
 
     models: FittedBatch
-    replicate: int
+    used: list[Tensor]
     kernel: KernelFunction
-    support: Tensor
+    supports: list[Tensor]
 
-    def columns(self, rows: Tensor) -> Tensor:
-        """Kernels between centred rows (m, p) and the support, shape (γ, m, k)."""
-        scale = self.models.scale[self.replicate]
-        return _columns(self.kernel, self.models, rows, scale, self.support)
+    def weighed(self, weights: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Coefficients (γ, k) of each replicate in the precision of scores, intercepts (B,)."""
+        coefs, intercept = [], weights.new_zeros(len(self.supports))
+        for b in range(len(self.supports)):
+            sums = [weights[used] @ self._coef(b, used) for used in self.used]
+            coefs.append(torch.stack(sums).to(self.models.dtype))
+            for used in self.used:
+                intercept[b] += self.models.intercept[b, used] @ weights[used]
+        return coefs, intercept
 
-    def coef(self, used: Tensor) -> Tensor:
-        """Coefficients of some of the models on the columns, shape (r, k), float64."""
+    def add(self, rows: Tensor, coefs: list[Tensor], items: slice, out: Tensor) -> None:
+        """Add to scores (m, B) of centred rows what some replicates' `coefs` make of them."""
+        for b, columns in self._columns(rows, items):
+            # Kernels side by side: one product with a vector for all values of γ.
+            out[:, b] += (columns @ coefs[b].unsqueeze(2)).sum(0).squeeze(1)
+
+    def votes(self, rows: Tensor, items: slice) -> Tensor:
+        """Votes of some replicates for centred rows, int32, shape (R, m)."""
+        models = self.models
+        shape = models.intercept.shape[1], len(rows)
+        counts = models.intercept.new_zeros(shape, dtype=torch.int32)
+        for b, columns in self._columns(rows, items):
+            for kernel, used in zip(columns, self.used, strict=True):
+                intercept = models.intercept[b, used, None].to(models.dtype)
+                coef = self._coef(b, used).to(models.dtype)
+                counts[used] += (torch.addmm(intercept, coef, kernel.mT) > 0).int()
+        return counts
+
+    def scores(self, rows: Tensor, items: slice) -> Tensor:
+        """Scores of centred rows under some replicates' models, all in use, shape (b, R, m)."""
+        models, found = self.models, []
+        every = torch.cat(self.used)
+        for b, columns in self._columns(rows, items):
+            coef = self._coef(b, every).to(models.dtype).unflatten(0, (len(columns), -1))
+            scores = (coef @ columns.mT).flatten(0, 1)
+            found.append(scores + models.intercept[b, :, None].to(models.dtype))
+        return torch.stack(found)
+
+    def _columns(self, rows: Tensor, items: slice) -> Iterator[tuple[int, Tensor]]:
+        """Some replicates, with kernels between centred rows and their support, (γ, m, k)."""
+        models = self.models
+        assert models.X is not None
+        for b in range(len(self.supports))[items]:
+            known = (models.X[self.supports[b]] - models.center) / models.scale[b]
+            seen, known = (rows / models.scale[b]).to(models.dtype), known.to(models.dtype)
+            yield b, self.kernel.of_products(seen @ known.mT, seen, known)
+
+    def _coef(self, b: int, used: Tensor) -> Tensor:
+        """Coefficients of some models of a replicate on its columns, shape (r, k), float64."""
         assert self.models.dual_coef is not None
-        return self.models.dual_coef[self.replicate, used][:, self.support]
+        return self.models.dual_coef[b, used][:, self.supports[b]]
 
 
-def by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
+def _by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
     """Numbers of the models in use, for each γ that has any; without γ they count as one.
 
     Parameters
@@ -119,43 +161,32 @@ def by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
 
 def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
     """The models in use where all replicates see a row in the same way."""
-    groups = by_gamma(models, used)
+    groups = _by_gamma(models, used)
     if models.kernel.is_linear:
-        return [SharedColumns(models, some, models.kernel) for some in groups.values()]
+        k = len(models.center)
+        return [SharedColumns(models, some, models.kernel, k) for some in groups.values()]
     assert models.dual_coef is not None
     needed = torch.zeros(models.dual_coef.shape[1:], dtype=torch.bool, device=used.device)
     for dual_coef in models.dual_coef:
         needed |= dual_coef != 0
+    supports = {g: needed[some].any(0).nonzero().squeeze(1) for g, some in groups.items()}
     return [
-        SharedColumns(
-            models,
-            some,
-            models.kernel.take(slice(g, g + 1)),
-            needed[some].any(0).nonzero().squeeze(1),
-        )
-        for g, some in groups.items()
+        SharedColumns(models, some, models.kernel.take(slice(g, g + 1)), len(support), support)
+        for (g, some), support in zip(groups.items(), supports.values(), strict=True)
     ]
 
 
-def own_kernels(models: FittedBatch, used: Tensor) -> Iterator[OwnKernels]:
-    """The models in use of kernels with a scale for each replicate, replicate by replicate."""
+def own_kernels(models: FittedBatch, used: Tensor) -> OwnKernels:
+    """The models in use, of which there are some, of kernels with a scale for each replicate."""
     assert models.dual_coef is not None
-    numbers = torch.tensor(list(by_gamma(models, used)), dtype=torch.int64, device=used.device)
-    kernel = models.kernel.take(numbers)
+    groups = _by_gamma(models, used)
+    values = torch.tensor(list(groups), dtype=torch.int64, device=used.device)
     which = used.nonzero().squeeze(1)
     # Many replicates at a time: each that reads its own support would wait for the device.
     B, _, n = models.dual_coef.shape
     size = max(1, _COEFFICIENTS_AT_ONCE // max(1, len(which) * n))
+    supports: list[Tensor] = []
     for start in range(0, B, size):
         needed = (models.dual_coef[start : start + size, which] != 0).any(1)
-        supports = needed.nonzero()[:, 1].split(needed.sum(1).tolist())
-        for b, support in enumerate(supports, start):
-            yield OwnKernels(models, b, kernel, support)
-
-
-def _columns(
-    kernel: KernelFunction, models: FittedBatch, rows: Tensor, scale: Tensor, support: Tensor
-) -> Tensor:
-    """Kernels between centred rows and some training rows, shape (γ, m, k)."""
-    known = None if models.X is None else models.X[support] - models.center
-    return kernel.with_known(rows, known, support, scale, models.dtype)
+        supports.extend(needed.nonzero()[:, 1].split(needed.sum(1).tolist()))
+    return OwnKernels(models, list(groups.values()), models.kernel.take(values), supports)

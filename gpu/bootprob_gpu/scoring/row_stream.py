@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -54,13 +55,9 @@ def blocks_on_device(blocks: Iterable[Rows | Tensor], device: torch.device) -> I
     InputError
         For arrays of another type.
     """
-    checked = map(_check, blocks)
-    for first in checked:
-        every = chain([first], checked)
-        if device.type == "cuda" and not (isinstance(first, Tensor) and first.is_cuda):
-            yield from _sent(every, device)
-        else:
-            yield from (_as_tensor(block).to(device) for block in every)
+    if device.type == "cuda":
+        return _on_cuda(map(_check, blocks), device)
+    return map(partial(_moved, device), blocks)
 
 
 def blocks_on_host(results: Iterable[Tensor], device: torch.device) -> Iterator[NDArray[Any]]:
@@ -78,7 +75,7 @@ def blocks_on_host(results: Iterable[Tensor], device: torch.device) -> Iterator[
     ndarray
         Of the shape and type of the result, and the caller's to keep.
     """
-    return _fetched(results, device) if device.type == "cuda" else (r.numpy() for r in results)
+    return _fetched(results, device) if device.type == "cuda" else map(Tensor.numpy, results)
 
 
 def _check(block: Rows | Tensor) -> Rows | Tensor:
@@ -88,13 +85,21 @@ def _check(block: Rows | Tensor) -> Rows | Tensor:
     return block
 
 
-def _as_tensor(block: Rows | Tensor) -> Tensor:
-    """The block itself wherever torch takes it: in order, and not write-protected."""
+def _moved(device: torch.device, block: Rows | Tensor) -> Tensor:
+    """The block itself wherever torch takes it: there, in order, and not write-protected."""
+    block = _check(block)
     if isinstance(block, Tensor):
-        return block
+        return block.to(device)
     if min(block.strides) < 0:  # of a single row, numpy says that it is in order all the same
         block = block.copy()
-    return torch.from_numpy(np.require(block, requirements=["C", "W"]))
+    return torch.from_numpy(np.require(block, requirements=["C", "W"])).to(device)
+
+
+def _on_cuda(blocks: Iterator[Rows | Tensor], device: torch.device) -> Iterator[Tensor]:
+    for first in blocks:
+        every = chain([first], blocks)
+        there = isinstance(first, Tensor) and first.is_cuda
+        yield from map(partial(_moved, device), every) if there else _sent(every, device)
 
 
 def _sent(blocks: Iterable[Rows | Tensor], device: torch.device) -> Iterator[Tensor]:

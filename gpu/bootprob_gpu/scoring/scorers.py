@@ -16,7 +16,6 @@ from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.scoring.models_in_use import (
     OwnKernels,
     SharedColumns,
-    by_gamma,
     own_kernels,
     shared_columns,
 )
@@ -46,16 +45,17 @@ class _Scorer:
             )
         self._weights = weights.to(models.intercept)
         used = self._weights != 0
-        self._by_gamma = by_gamma(models, used)
         self._numbers = used.nonzero().squeeze(1).tolist()  # of the models in use
         self._shared: list[SharedColumns] = []
-        self._own: list[OwnKernels] = []
+        self._own: OwnKernels | None = None
+        columns = [0]
         if models.shares_columns:
             self._shared = shared_columns(models, used)
-            self._n_columns = max((part.n_columns for part in self._shared), default=0)
-        else:
-            self._own = list(own_kernels(models, used)) if used.any() else []
-            self._n_columns = max((len(own.support) for own in self._own), default=0)
+            columns += [part.n_columns for part in self._shared]
+        elif self._numbers:
+            self._own = own_kernels(models, used)
+            columns += map(len, self._own.supports)
+        self._n_columns = max(columns)
         # Replicates whose coefficients are picked and put in order at a time: all, if they fit.
         numbers = sum(len(part.used) * part.n_columns for part in self._shared)
         bytes_per_replicate = max(1, numbers * (_DOUBLE + 3 * self._dtype.itemsize))
@@ -77,7 +77,7 @@ class _Scorer:
             parts = X.split(max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize)))
             blocks = blocks_on_device(parts, self._device)
         threads = workers() if self._device.type == "cpu" else 1
-        kernels = 2 if self._shared else threads * (1 + len(self._by_gamma))
+        kernels = 2 if self._own is None else threads * (1 + len(self._own.used))
         numbers = 2 * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
         available = self._available()
@@ -96,13 +96,11 @@ class _Scorer:
                 ):
                     pass
 
-    def _each_own(self, work: Callable[[slice], T]) -> list[T]:
+    def _each(self, own: OwnKernels, work: Callable[[slice], T]) -> list[T]:
         """Do ``work(slice)`` for all replicates that have kernels of their own."""
-        if not self._own:
-            return []
         if self._device.type == "cpu":
-            return in_threads(work, len(self._own))
-        return [work(slice(0, len(self._own)))]
+            return in_threads(work, len(own.supports))
+        return [work(slice(0, len(own.supports)))]
 
 
 class Votes(_Scorer):
@@ -151,18 +149,9 @@ class Votes(_Scorer):
             columns = part.columns(rows)
             for replicates in self._replicates:
                 counts[part.used] += self._counter(number, replicates)(columns)
-        for some in self._each_own(lambda items: self._count_own(rows, items)):
-            counts += some
-
-    def _count_own(self, rows: Tensor, items: slice) -> Tensor:
-        """Votes of some of the replicates that have kernels of their own, shape (R, m)."""
-        counts = torch.zeros(self._R, len(rows), dtype=torch.int32, device=self._device)
-        for own in self._own[items]:
-            for kernel, used in zip(own.columns(rows), self._by_gamma.values(), strict=True):
-                intercept = self._models.intercept[own.replicate, used, None].to(self._dtype)
-                scores = torch.addmm(intercept, own.coef(used).to(self._dtype), kernel.mT)
-                counts[used] += (scores > 0).int()
-        return counts
+        if (own := self._own) is not None:
+            for some in self._each(own, lambda items: own.votes(rows, items)):
+                counts += some
 
     def _counter(self, number: int, replicates: slice) -> Callable[[Tensor], Tensor]:
         """Models ready to count; kept for the next rows if there is room for all of them."""
@@ -170,9 +159,7 @@ class Votes(_Scorer):
         if key not in self._held:
             if len(self._replicates) > 1:
                 self._held.clear()
-            part = self._shared[number]
-            coef = part.coef(replicates)
-            intercept = part.intercept(replicates, coef)
+            coef, intercept = self._shared[number].linear(replicates)
             self._held[key] = vote_counter(
                 coef.permute(1, 2, 0).to(self._dtype), intercept.T.to(self._dtype)
             )
@@ -200,18 +187,12 @@ class ReplicateScores(_Scorer):
             weight = self._weights[part.used]
             coefs = []
             for replicates in self._replicates:
-                coef = part.coef(replicates)
-                intercept[replicates] += part.intercept(replicates, coef) @ weight
+                coef, constant = part.linear(replicates)
+                intercept[replicates] += constant @ weight
                 coefs.append((weight @ coef).to(self._dtype))
             self._coef.append(torch.cat(coefs))
-        for own in self._own:
-            groups = self._by_gamma.values()
-            sums = [self._weights[used] @ own.coef(used) for used in groups]
-            self._coef.append(torch.stack(sums).to(self._dtype))
-            for used in groups:
-                intercept[own.replicate] += (
-                    models.intercept[own.replicate, used] @ self._weights[used]
-                )
+        if self._own is not None:
+            self._coef, intercept = self._own.weighed(self._weights)
         self._intercept = intercept.to(self._dtype)
 
     def __call__(self, X: Tensor) -> Tensor:
@@ -222,13 +203,8 @@ class ReplicateScores(_Scorer):
 
     def _sum(self, rows: Tensor, out: Tensor) -> None:
         out[:] = self._intercept
-        if self._shared:
-            for part, coef in zip(self._shared, self._coef, strict=True):
-                out.addmm_(part.columns(rows), coef.T)
-
-        def add(items: slice) -> None:
-            for own, coef in zip(self._own[items], self._coef[items], strict=True):
-                # Kernels side by side: one product with a vector for all values of γ.
-                out[:, own.replicate] += (own.columns(rows) @ coef.unsqueeze(2)).sum(0).squeeze(1)
-
-        self._each_own(add)
+        if (own := self._own) is not None:
+            self._each(own, lambda items: own.add(rows, self._coef, items, out))
+            return
+        for part, coef in zip(self._shared, self._coef, strict=True):
+            out.addmm_(part.columns(rows), coef.T)

@@ -291,12 +291,12 @@ def test_one_preparation_serves_many_blocks(rng, batch, kind, monkeypatch):
 def test_kernels_are_evaluated_with_support_vectors_only(rng, batch, kind, scorer, monkeypatch):
     entries = []
 
-    def recorded(kernel, rows, others):
-        entries.append(len(rows) * len(others) * kernel.n_values)
-        return gram(kernel, rows, others)
+    def recorded(kernel, products, rows, others):
+        entries.append(products.numel() * kernel.n_values)
+        return of_products(kernel, products, rows, others)
 
-    gram = Rbf.gram
-    monkeypatch.setattr(Rbf, "gram", recorded)
+    of_products = Rbf.of_products
+    monkeypatch.setattr(Rbf, "of_products", recorded)
     X = rows_of(rng, batch, 10)
     R = batch.intercept.shape[1]
     scored = scorer(batch, torch.ones(R))
@@ -323,13 +323,13 @@ def test_supports_are_the_rows_that_a_model_in_use_needs(rng, batch, monkeypatch
     dual_coef[2] = 0.0  # a replicate that needs no row
     weights = some_weights(rng, dual_coef.shape[1])
     used = weights != 0
-    found = list(models_in_use.own_kernels(batch, used))
-    assert [own.replicate for own in found] == list(range(B))
+    found = models_in_use.own_kernels(batch, used)
     gammas = sorted({int(r) // 2 for r in used.nonzero()})
-    for b, own in enumerate(found):
+    assert found.kernel.gamma.tolist() == [batch.gamma[g].item() for g in gammas]
+    assert len(found.supports) == B
+    for b, support in enumerate(found.supports):
         needed = [i for i in range(N) if any(dual_coef[b, r, i] for r in range(6) if used[r])]
-        assert own.support.tolist() == needed
-        assert own.kernel.gamma.tolist() == [batch.gamma[g].item() for g in gammas]
+        assert support.tolist() == needed
 
 
 class Waits(TorchDispatchMode):
