@@ -60,6 +60,10 @@ class Calibrated:
         """Probabilities of scores and vote shares, shape (m,)."""
         return self.calibrator.predict(scores + self.threshold, self._logits(votes))
 
+    def predict_both(self, scores: Floats, votes: Floats | None = None) -> Floats:
+        """The same for both classes, shape (m, 2)."""
+        return both(self.predict(scores, votes))
+
     def derivative(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Derivatives of the probabilities by the scores, shape (m,)."""
         return self.calibrator.derivative(scores + self.threshold, self._logits(votes))

@@ -85,7 +85,7 @@ def learn(
 
         choose_solver()
     table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
-    problem = table.problem(np.where(positive, 1.0, -1.0), table.counts, training_weight)
+    problem = table.problem(np.where(positive, 1, -1), table.counts, training_weight)
     recipe = Recipe(
         spec.schedule.tol,
         spec.schedule.dtype,

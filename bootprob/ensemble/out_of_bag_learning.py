@@ -15,7 +15,7 @@ from bootprob.calibration import (
     sigmoid_replicates,
     vote_logits,
 )
-from bootprob.calibration.calibrated import Calibrated, both
+from bootprob.calibration.calibrated import Calibrated
 from bootprob.calibration.calibrated import shares as vote_shares_of_both
 from bootprob.ensemble.control.decisions import (
     Control,
@@ -76,7 +76,8 @@ def learn_out_of_bag(
     rows, counts = table.rows, table.counts
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    weights = _weigh(spec, ensemble, positive, teaching)
+    taught = ensemble.taught(teaching)
+    weights = _weigh(spec, ensemble, positive, teaching, taught)
     machines = WeighedMachines(ensemble.models, weights, rows, counts)
     calibrated = spec.calibration is not None
     scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
@@ -88,14 +89,15 @@ def learn_out_of_bag(
     # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
     asked = "sigmoid" if control.method and calibrated else spec.calibration
     kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
+    oob_vote_proba = vote_shares_of_both(ruled.votes)
     if kind is None:
-        oob_proba, decided_above = vote_shares_of_both(ruled.votes), 0.5
+        oob_proba, decided_above = oob_vote_proba, 0.5
     else:
         reported = Calibrated(ruled.scores.sigmoid, calibrator, ruled.moved, n_votes)
-        votes_needed = ruled.votes if reported.needs_votes else None
-        oob_proba = both(reported.predict(ruled.scores.mean, votes_needed))
+        votes_needed = ruled.votes if calibrator.needs_votes else None
+        oob_proba = reported.predict_both(ruled.scores.mean, votes_needed)
         decided_above = reported.decision_threshold
-    of_intervals = _of_intervals(ruled, ensemble, positive, teaching, counts)
+    of_intervals = _of_intervals(ruled, taught, positive, teaching, counts)
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = None
     if kind is not None and not table.kernel.is_linear:
@@ -118,6 +120,7 @@ def learn_out_of_bag(
         "oob_counts_": ensemble.n_out_of_bag,
         "oob_model_scores_": model_scores,
         "oob_proba_": oob_proba,
+        "oob_vote_proba_": oob_vote_proba,
         "controlled_rates_": rates_reached(
             control.floors, oob_proba[:, 1], decided_above, left_out, ruled.shares
         ),
@@ -125,11 +128,14 @@ def learn_out_of_bag(
 
 
 def _weigh(
-    spec: CalibrationSpec, ensemble: TrainedEnsemble, positive: NDArray[np.bool_], weight: Floats
+    spec: CalibrationSpec,
+    ensemble: TrainedEnsemble,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    taught: NDArray[np.bool_],
 ) -> Floats:
     """Weights of the models of the grid, shape (R,)."""
     if spec.weighting == "log_loss":
-        taught = ensemble.taught(weight)
         return log_loss_weights(ensemble.mean_scores(taught), positive[taught], weight[taught])
     accuracy = np.nanmean(ensemble.accuracy, axis=0)
     return accuracy_weights(accuracy, spec.accuracy_tolerance)
@@ -179,13 +185,12 @@ def _lack_of_fit(
 
 def _of_intervals(
     ruled: Controlled,
-    ensemble: TrainedEnsemble,
+    taught: NDArray[np.bool_],
     positive: NDArray[np.bool_],
     weight: Floats,
     counts: NDArray[np.unsignedinteger[Any]],
 ) -> dict[str, Any]:
     scores, before = ruled.scores, ruled.scores.mean + ruled.moved
-    taught = ensemble.taught(weight)
     true_logit = TrueLogit.fit(
         scores.sigmoid,
         before[taught],
@@ -236,7 +241,6 @@ def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
         "oob_score_variance_": scores.variance,
         "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
         "sigmoid_information_": scores.sigmoid.information,
-        "oob_vote_proba_": vote_shares_of_both(ruled.votes),
         "sampled_rows_": scores.sampled_rows,
         "sampled_scores_": scores.sampled_scores,
     }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
-from bootprob.calibration.calibrated import Calibrated, both, both_intervals
+from bootprob.calibration.calibrated import Calibrated, both_intervals
 from bootprob.ensemble.scores import Scores
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.rows import Rows
@@ -85,7 +85,7 @@ class TwoClasses:
         """Probabilities, shape (m, 2)."""
         if self.spec.calibration is None:
             return self.vote_proba(X)
-        return both(self.calibrated.predict(self.scores.mean(X), self._votes(X)))
+        return self.calibrated.predict_both(self.scores.mean(X), self._votes(X))
 
     def proba_interval(
         self, X: Rows, level: float, method: str | None = None, *, clip: bool = False

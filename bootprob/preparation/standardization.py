@@ -51,10 +51,11 @@ def center_and_scale(
     ConstantColumnWarning
         If a column's standard deviation is below 1e-100, whose square vanishes; its scale is 1.
     """
-    n, p = X.shape
+    p = X.shape[1]
+    slices = list(row_blocks(*X.shape))
 
     def blocks() -> Iterator[tuple[Floats, Floats]]:
-        for rows in row_blocks(n, p):
+        for rows in slices:
             inside = weight[rows] > 0
             if inside.any():
                 yield X[rows][inside], weight[rows][inside, None]

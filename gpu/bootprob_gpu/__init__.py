@@ -11,8 +11,8 @@ from bootprob_gpu.kernels.rbf import median_gamma, scale_gamma
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.problem import Problem
 from bootprob_gpu.scoring.model_scores import model_scores, replicate_scores, vote_shares, votes
-from bootprob_gpu.solvers import Solver
-from bootprob_gpu.training import choose_solver, fit, iter_fit, resolve_device
+from bootprob_gpu.solvers import Solver, choose_solver, resolve_device
+from bootprob_gpu.training import fit, iter_fit
 
 __all__ = [
     "Certificate",

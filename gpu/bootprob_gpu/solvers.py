@@ -1,10 +1,10 @@
-"""Solvers by name, and what each of them takes."""
+"""Solvers by name and what each of them takes; which is chosen, and options that go with it."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
@@ -13,7 +13,7 @@ from bootprob_gpu.hardware.triton_choice import use_triton
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.problem import Problem
 
-__all__ = ["BACK_ENDS", "BackEnd", "Solver"]
+__all__ = ["BACK_ENDS", "BackEnd", "Options", "Solver", "choose_solver", "resolve_device"]
 
 Solver = Literal[
     "auto",
@@ -90,3 +90,106 @@ def _runs_kernels(device: torch.device) -> bool:
     if not use_triton(device):
         return False
     return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def choose_solver(problem: Problem, device: torch.device) -> Solver:
+    """What "auto" stands for.
+
+    Interior point if linear and p ≤ n, else SMO; compiled on a CPU where Numba can be had, fused
+    into a Triton kernel where those run.
+    """
+    n, p = problem.X.shape
+    compiled = device.type == "cpu" and numba_loads()
+    if problem.kernel_function.is_linear and p <= n:
+        return "interior-point-compiled" if compiled else "interior-point"
+    if compiled:
+        return "smo-compiled"
+    return "smo-fused" if use_triton(device) else "smo-batched"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `fit`, checked and with their defaults filled in."""
+
+    back_end: BackEnd
+    tol: float
+    kkt_tol: float | None
+    max_iter: int
+    device: torch.device
+    dtype: torch.dtype
+    memory_limit: int | None
+
+    @classmethod
+    def checked(
+        cls,
+        problem: Problem,
+        solver: Solver,
+        tol: float | None,
+        kkt_tol: float | None,
+        max_iter: int | None,
+        device: str | torch.device,
+        dtype: torch.dtype,
+        memory_limit: int | None,
+    ) -> Options:
+        """Check everything before any work is done."""
+        device = resolve_device(device)
+        if solver not in get_args(Solver):
+            raise InputError(f"solver is {solver!r}; give one of {', '.join(get_args(Solver))}.")
+        if dtype not in (torch.float32, torch.float64):
+            raise InputError(f"dtype is {dtype}; give torch.float32 or torch.float64.")
+        back_end = BACK_ENDS[choose_solver(problem, device) if solver == "auto" else solver]
+        if solver != "auto":
+            back_end.check_problem(problem, dtype)
+            back_end.check_device(device)
+        if dtype == torch.float32:
+            problem.kernel_function.check_float32(problem.X, problem.scale)
+        if tol is None:
+            in_float64 = 1e-7 if problem.kernel_function.is_linear else 1e-6
+            tol = in_float64 if dtype == torch.float64 else 1e-4
+        if not 0 < tol < 1:
+            raise InputError(f"tol is {tol!r}; give a relative duality gap between 0 and 1.")
+        if kkt_tol is not None:
+            if back_end.is_interior_point:
+                raise InputError(
+                    "kkt_tol is for SMO only: an interior point has no variables at their bounds, "
+                    "which the violation of the KKT conditions is about; use tol."
+                )
+            if not 0 < kkt_tol < 1:
+                raise InputError(f"kkt_tol is {kkt_tol!r}; give a number between 0 and 1, or None.")
+            kkt_tol = float(kkt_tol)
+        if max_iter is None:
+            max_iter = back_end.max_iter
+        if not (max_iter >= 1 and max_iter == int(max_iter)):
+            raise InputError(f"max_iter is {max_iter!r}; give a positive whole number.")
+        if memory_limit is not None and not memory_limit > 0:
+            raise InputError(f"memory_limit is {memory_limit!r}; give a positive number of bytes.")
+        return cls(back_end, float(tol), kkt_tol, int(max_iter), device, dtype, memory_limit)
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """Check that a device can be used.
+
+    Parameters
+    ----------
+    device : str or torch.device
+        "cpu", "cuda", "cuda:1", ..., or "auto": CUDA where there is one, else the CPU.
+
+    Raises
+    ------
+    InputError
+        If there is no such device here.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        found = torch.device(device)
+    except RuntimeError:
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise InputError(f"device is {str(device)!r}; give 'auto', 'cpu', 'cuda' or 'cuda:1'.")
+    try:
+        torch.empty(1, device=found)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"device {str(device)!r} is not to be had here ({reason}).") from error
+    return found

@@ -158,11 +158,13 @@ def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floa
     kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
     """
     n, B = len(rows), len(models.intercept)
-    scored = [slice(0, n)] if models.coef is None else row_blocks(n, B)
-    for block in scored:
-        for scores in replicate_scores(models, rows[block], weights):
-            for part in row_blocks(len(scores), B):
-                yield scores[part]
+    if models.coef is not None:
+        for block in row_blocks(n, B):
+            yield from replicate_scores(models, rows[block], weights)
+        return
+    for scores in replicate_scores(models, rows, weights):
+        for part in row_blocks(len(scores), B):
+            yield scores[part]
 
 
 def _alignment(

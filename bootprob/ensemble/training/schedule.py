@@ -35,7 +35,7 @@ from bootprob.runtime.progress import progress_bar
 from bootprob_gpu import Problem
 from bootprob_gpu.hardware.memory import free_bytes
 
-__all__ = ["all_results", "train_ensembles"]
+__all__ = ["train_ensembles"]
 
 Arrays = dict[str, NDArray[Any]]
 Advance = Callable[[int], None]
@@ -72,45 +72,23 @@ def train_ensembles(
     """
     if checkpoint is not None:
         checkpoint.bind(work, device)
-    n_ensembles, n_shards = len(work.weight), len(work.shards(device))
+    n_ensembles, shards = len(work.weight), work.shards(device)
     with progress_bar(description, work.problem.n_replicates, shown=spec.verbose > 0) as advance:
-        results = all_results(
-            work, device, n_jobs=spec.n_jobs, checkpoint=checkpoint, advance=advance
-        )
+        results = _results(work, shards, device, spec.n_jobs, checkpoint, advance)
         with closing(results):
             for _ in range(n_ensembles):
-                yield TrainedEnsemble.of(islice(results, n_shards // n_ensembles), work.drawn)
+                yield TrainedEnsemble.of(islice(results, len(shards) // n_ensembles), work.drawn)
 
 
-def all_results(
+def _results(
     work: Work,
+    shards: Sequence[Shard],
     device: torch.device,
-    *,
     n_jobs: int | None,
     checkpoint: Checkpoint | None,
     advance: Advance,
 ) -> Generator[ShardResult, None, None]:
-    """Train all shards of a fit, or read those that a checkpoint has.
-
-    Parameters
-    ----------
-    work : Work
-        What to train.
-    device : torch.device
-        Where.
-    n_jobs : int or None
-        As for `BootstrapSVC`.
-    checkpoint : Checkpoint or None
-        Where finished shards are kept; bound to this work.
-    advance : callable
-        Told the number of replicates that were just finished.
-
-    Yields
-    ------
-    ShardResult
-        In the order of the shards, on `device`.
-    """
-    shards = work.shards(device)
+    """Train all shards of a fit, or read those that a checkpoint has, in their order."""
     stored = set() if checkpoint is None else checkpoint.intact(len(shards))
     missing = [shard for shard in shards if shard.number not in stored]
     trained = _train(work, missing, device, n_jobs, advance)

@@ -123,10 +123,8 @@ class ProbabilityIntervals:
             reported = self._sigmoid_logit(mean) if sigmoid else _logit(probability)
             return self._opened(_around(reported, bounds))
         before = mean + self.calibrated.threshold
-        center = self.true_logit.logit(before)
         variance = mean_variance(moments.spread, moments.jackknife)
-        half = self.true_logit.half_width(before, variance, level)
-        bounds = np.stack([center - half, center + half], axis=-1)
+        bounds = self.true_logit.bounds(before, variance, level)
         return self._probabilities(_around(self._sigmoid_logit(mean), bounds), mean, probability)
 
     def _logit_normal(

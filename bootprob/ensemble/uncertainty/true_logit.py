@@ -110,6 +110,11 @@ class TrueLogit:
         """Corrected logit of mean scores, same shape."""
         return self.center + (self._mean_logit(scores) - self.center) / self.reliability
 
+    def bounds(self, scores: Floats, variance: Floats, level: float) -> Floats:
+        """Interval of the corrected logit, shape (m, 2); parameters as for `half_width`."""
+        center, half = self.logit(scores), self.half_width(scores, variance, level)
+        return np.stack([center - half, center + half], axis=-1)
+
     def half_width(self, scores: Floats, variance: Floats, level: float) -> Floats:
         """Half the width of the interval of the logit, same shape as `scores`.
 

@@ -33,7 +33,7 @@ def are_few(models: FittedBatch, n_rows: int) -> bool:
     n_rows : int
         Rows to score.
     """
-    if models.shares_columns or not models.kernel.has_terms:
+    if not models.kernel.has_terms or models.shares_columns:
         return False
     assert models.X is not None
     values = n_rows * len(models.X) * len(models.intercept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import ceil
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bootprob_gpu.problem import Problem
 from bootprob_gpu.smo.batched import smo_batched
 from bootprob_gpu.smo.batched_paths import BatchedPaths
 from bootprob_gpu.smo.triton_paths import smo_fused
-from bootprob_gpu.solvers import BackEnd
+from bootprob_gpu.solvers import Options
 
 __all__ = ["train_dual"]
 
@@ -31,18 +32,9 @@ _GPU_PATHS = 8192  # paths in a block that are done before progress could be see
 _GRAM_ROWS = 256  # of a shared Gram matrix that a core makes at a time
 
 
-def train_dual(
-    problem: Problem,
-    *,
-    back_end: BackEnd,
-    tol: float,
-    kkt_tol: float | None,
-    max_iter: int,
-    device: torch.device,
-    dtype: torch.dtype,
-    memory_limit: int | None,
-) -> Iterator[FittedBatch]:
+def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
     """Train models of any kernel through the Gram matrix; see `fit`."""
+    back_end, device = options.back_end, options.device
     n, p = problem.X.shape
     R = problem.n_models
     kernel = problem.kernel_function.to(device)
@@ -60,7 +52,9 @@ def train_dual(
         rows = centered / scale if kernel.has_features else centered
         on_cpu = device.type == "cpu"
         shared = _gram_on_cores(rows, kernel) if on_cpu else kernel.gram(rows, rows)
-    limits: dict[str, Any] = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
+    limits: dict[str, Any] = {
+        name: getattr(options, name) for name in ("tol", "kkt_tol", "max_iter")
+    }
     compiled = batched = None
     if back_end.is_compiled:
         from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
@@ -75,7 +69,8 @@ def train_dual(
             kernel,
             shared,
             # Kernels between 0 and 1 lose little by rounding; products may be of any size.
-            rounded=dtype == torch.float32 or (device.type == "cuda" and kernel.has_unit_diagonal),
+            rounded=options.dtype == torch.float32
+            or (device.type == "cuda" and kernel.has_unit_diagonal),
             solve=smo_fused if back_end.is_fused else smo_batched,
         )
 
@@ -114,11 +109,11 @@ def train_dual(
             certificate=certificate.view(*shape),
             train_scores=scores.reshape(*shape, n),
             replicates=items,
-            dtype=dtype,
-            memory_limit=memory_limit,
+            dtype=options.dtype,
+            memory_limit=options.memory_limit,
         )
 
-    available = free_bytes(device, memory_limit)
+    available = free_bytes(device, options.memory_limit)
     bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + _own_labels(problem))
     if kernel.is_linear:
         bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
@@ -133,14 +128,14 @@ def train_dual(
             largest = _CPU_REPLICATES * workers()
         else:
             largest = max(visible_block(problem.n_replicates, R), ceil(_GPU_PATHS / grid))
-    for _, block in chunked(
+    blocks = chunked(
         problem.n_replicates,
         work,
         bytes_per_item=bytes_per_replicate,
         available=available,
         largest=largest,
-    ):
-        yield block
+    )
+    return map(itemgetter(1), blocks)
 
 
 def _own_labels(problem: Problem) -> int:
