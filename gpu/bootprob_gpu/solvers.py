@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 
@@ -13,7 +13,15 @@ from bootprob_gpu.hardware.triton_choice import use_triton
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.problem import Problem
 
-__all__ = ["BACK_ENDS", "BackEnd", "Options", "Solver", "choose_solver", "resolve_device"]
+__all__ = [
+    "BACK_ENDS",
+    "BackEnd",
+    "Limits",
+    "Options",
+    "Solver",
+    "choose_solver",
+    "resolve_device",
+]
 
 Solver = Literal[
     "auto",
@@ -107,14 +115,30 @@ def choose_solver(problem: Problem, device: torch.device) -> Solver:
     return "smo-fused" if use_triton(device) else "smo-batched"
 
 
+class Limits(NamedTuple):
+    """When a model is done.
+
+    Attributes
+    ----------
+    tol : float
+        At this relative duality gap,
+    kkt_tol : float or None
+        for SMO also at this violation of the optimality conditions: libsvm's rule,
+    max_iter : int
+        and after so many iterations whatever it has reached.
+    """
+
+    tol: float
+    kkt_tol: float | None
+    max_iter: int
+
+
 @dataclass(frozen=True)
 class Options:
     """The options of `fit`, checked and with their defaults filled in."""
 
     back_end: BackEnd
-    tol: float
-    kkt_tol: float | None
-    max_iter: int
+    limits: Limits
     device: torch.device
     dtype: torch.dtype
     memory_limit: int | None
@@ -163,7 +187,8 @@ class Options:
             raise InputError(f"max_iter is {max_iter!r}; give a positive whole number.")
         if memory_limit is not None and not memory_limit > 0:
             raise InputError(f"memory_limit is {memory_limit!r}; give a positive number of bytes.")
-        return cls(back_end, float(tol), kkt_tol, int(max_iter), device, dtype, memory_limit)
+        limits = Limits(float(tol), kkt_tol, int(max_iter))
+        return cls(back_end, limits, device, dtype, memory_limit)
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

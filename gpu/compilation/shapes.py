@@ -21,7 +21,7 @@ from bootprob_gpu.interior_point.state import start
 from bootprob_gpu.interior_point.triton_certificate import judge
 from bootprob_gpu.scoring.triton_votes import count_votes
 from bootprob_gpu.smo.blocks import train_dual
-from bootprob_gpu.solvers import BACK_ENDS, Options
+from bootprob_gpu.solvers import BACK_ENDS, Limits, Options
 from gpu.compilation.launches import Launch, noted_launches
 
 __all__ = ["JOBS", "RBF_JOBS", "all_launches"]
@@ -121,7 +121,9 @@ def _smo(n: int, dtype: torch.dtype, *, own_labels: bool) -> None:
             X, np.stack([y, -y]) if own_labels else y, weights, [0.5, 1.0], kernel=kernel,
             gamma=[1.0] if kernel == "rbf" else None, scale=scale,
         )  # fmt: skip
-        fused = Options(BACK_ENDS["smo-fused"], 1e-3, None, 1000, torch.device("cpu"), dtype, None)
+        fused = Options(
+            BACK_ENDS["smo-fused"], Limits(1e-3, None, 1000), torch.device("cpu"), dtype, None
+        )
         blocks = train_dual(problem, fused)
         assert [block.replicates for block in blocks] == [slice(0, 2)]
 

@@ -66,7 +66,7 @@ def train_linear(problem: Problem, options: Options) -> Iterator[FittedBatch]:
 
     def work(items: slice) -> FittedBatch:
         if paths is not None:
-            coef, intercept, certificate, scores = paths.solve(items, options.tol, options.max_iter)
+            coef, intercept, certificate, scores = paths.solve(items, options.limits)
         else:
             own = torch.tensor(penalty[items], device=device)
             w, certificate = interior_point(
@@ -75,8 +75,8 @@ def train_linear(problem: Problem, options: Options) -> Iterator[FittedBatch]:
                 upper_on(device, problem, items).flatten(0, 1),
                 own.repeat_interleave(R, dim=0),
                 normal_matrices,
-                tol=options.tol,
-                max_iter=options.max_iter,
+                tol=options.limits.tol,
+                max_iter=options.limits.max_iter,
             )
             shape = len(own), R
             certificate, scores = certificate.view(*shape), (w @ X1.T).view(*shape, n)

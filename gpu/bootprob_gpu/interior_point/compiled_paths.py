@@ -20,6 +20,7 @@ from bootprob_gpu.interior_point.compiled import (
     interior_point_path,
 )
 from bootprob_gpu.problem import Problem
+from bootprob_gpu.solvers import Limits
 
 __all__ = ["CompiledPaths"]
 
@@ -60,19 +61,14 @@ class CompiledPaths:
         self.bytes_per_replicate = 8.0 * (3 * R * n + (0 if problem.shares_labels else n))
         self._threads, self._blas = threads, workspaces(self.largest)
 
-    def solve(
-        self, items: slice, tol: float, max_iter: int
-    ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
+    def solve(self, items: slice, limits: Limits) -> tuple[Tensor, Tensor, Certificate, Tensor]:
         """Solve the paths of some replicates.
 
         Parameters
         ----------
         items : slice
             The replicates.
-        tol : float
-            Relative duality gap to reach.
-        max_iter : int
-            Iterations allowed for each model.
+        limits : Limits
 
         Returns
         -------
@@ -109,10 +105,10 @@ class CompiledPaths:
                 found, end, counts = np.zeros((k, q)), np.zeros((2, k)), np.zeros((2, k), np.int64)
                 interior_point_path(
                     X1.numpy(), label, rows, np.ascontiguousarray(box[np.ix_(models, rows)]),
-                    penalty[path], tol, max_iter, found, end[0], end[1], counts[0], counts[1],
-                    np.zeros((Q, m)), np.empty((Q, Q)), tuple(np.zeros((OVER_COLUMNS, Q))),
-                    tuple(np.empty((OVER_ROWS, m))), np.empty(max(BLOCK_NUMBERS, 64 * Q)),
-                    np.empty(2), self._blas[path],
+                    penalty[path], limits.tol, limits.max_iter, found, end[0], end[1], counts[0],
+                    counts[1], np.zeros((Q, m)), np.empty((Q, Q)),
+                    tuple(np.zeros((OVER_COLUMNS, Q))), tuple(np.empty((OVER_ROWS, m))),
+                    np.empty(max(BLOCK_NUMBERS, 64 * Q)), np.empty(2), self._blas[path],
                 )  # fmt: skip
                 w.numpy()[models] = found
                 ends[:, path, models], spent[:, path, models] = end, counts

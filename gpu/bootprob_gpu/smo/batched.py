@@ -22,6 +22,7 @@ from bootprob_gpu.smo.batched_steps import (
     times_gram,
     widen,
 )
+from bootprob_gpu.solvers import Limits
 
 __all__ = ["REFUTED", "smo_batched"]
 
@@ -29,6 +30,9 @@ _CHECK_EVERY = 32  # iterations between evaluations of the duality gaps
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradients are computed anew
 _PATIENCE = 512  # checks without a larger dual objective before a problem is given up
 REFUTED = 16  # ends found with a rounded Gram matrix that the exact one does not confirm
+
+
+Solution = tuple[Tensor, Tensor, Certificate]  # dual coefficients, intercepts
 
 
 def smo_batched(
@@ -44,39 +48,17 @@ def smo_batched(
     rows: Tensor | None = None,
     order: Tensor | None = None,
     unit_diagonal: bool = False,
-) -> tuple[Tensor, Tensor, Certificate]:
+) -> Solution:
     """Train P paths of R support vector machines each.
 
-    Parameters
-    ----------
-    K : Tensor, shape (G, ≥ n, ≥ n)
-        Gram matrices, float32 or float64.
-    y : Tensor of float64, shape (n,) or (P, n)
-        Labels, −1 or +1; of all paths, or of each its own.
-    upper : Tensor of float64, shape (P, R, n)
-        Box bounds; fastest when they grow from model to model.
-    tol : float
-        Relative duality gap to reach.
-    max_iter : int
-        Iterations allowed for each model.
-    kkt_tol : float, optional
-        A model is done also when its violation of the optimality conditions (see `violation`) is
-        at most this.
-    exact, matrix, rows, order, unit_diagonal
-        As for `bootprob_gpu.smo.triton_paths.smo_fused`; here all paths begin at once, and
-        diagonals are read.
-
-    Returns
-    -------
-    dual_coef : Tensor of float64, shape (P, R, n)
-    intercept : Tensor of float64, shape (P, R)
-    certificate : Certificate
-        With tensors of shape (P, R).
+    Parameters and what is returned as for `bootprob_gpu.smo.triton_paths.smo_fused`; here all paths
+    begin at once, and diagonals are read.
     """
     P, R, n = upper.shape
     dual_coef = torch.zeros_like(upper)
     intercept = upper.new_zeros(P, R)
     certificate = Certificate.empty(P, R, device=upper.device)
+    solution, limits = (dual_coef, intercept, certificate), Limits(tol, kkt_tol, max_iter)
     s, g = upper.new_zeros(P, n), y.expand(P, n).clone()
     everyone = torch.arange(P, device=y.device)
     matrix = everyone % len(K) if matrix is None else matrix.to(torch.int64)
@@ -112,10 +94,7 @@ def smo_batched(
                 state.g = labels_of(y, state.path) - times_gram(
                     exact, state.matrix, state.s, state.rows
                 )
-            leaving = _certify(
-                exact, y, state, dual_coef, intercept, certificate, r, iteration, tol, kkt_tol,
-                max_iter, allowed,
-            )  # fmt: skip
+            leaving = _certify(exact, y, state, solution, r, iteration, limits, allowed)
             if leaving.any():
                 state.keep(~leaving)
             for _ in range(_CHECK_EVERY if len(state.path) else 0):
@@ -126,7 +105,7 @@ def smo_batched(
         dual_coef[single, r] = 0
         solved = torch.where(single, solved, certificate.status[:, r] == Status.CONVERGED)
         before = torch.where(single[:, None], before, box)
-    return dual_coef, intercept, certificate
+    return solution
 
 
 def violation(y: Tensor, upper: Tensor, s: Tensor, g: Tensor) -> Tensor:
@@ -152,35 +131,33 @@ def _certify(
     K: Tensor,
     y: Tensor,
     state: State,
-    dual_coef: Tensor,
-    intercept: Tensor,
-    certificate: Certificate,
+    solution: Solution,
     r: int,
     iteration: int,
-    tol: float,
-    kkt_tol: float | None,
-    max_iter: int,
+    limits: Limits,
     allowed: int,
 ) -> Tensor:
     """Evaluate the objectives, write down what is finished, return which problems are.
 
     Judged by fresh gradients: what the updates' rounding made look solved goes on with those.
     """
+    dual_coef, intercept, certificate = solution
     y = labels_of(y, state.path)
     found = objectives(y, state)
     better = found.dual > state.best
     state.idle = torch.where(better, 0, state.idle + 1)
     state.best = torch.maximum(state.best, found.dual)
-    given_up = (state.idle > _PATIENCE) | (iteration >= max_iter) | (state.refuted > allowed)
-    leaving = _done(found, tol, kkt_tol) | given_up | (found.violation <= 0)
+    given_up = (state.idle > _PATIENCE) | (state.refuted > allowed)
+    given_up |= iteration >= limits.max_iter
+    leaving = _done(found, limits) | given_up | (found.violation <= 0)
     # At iteration 0 it is the solution for the C before that leaves, and is to stay the same.
-    leaving |= widen(y, state, found, tol, ~leaving | (iteration > 0))
+    leaving |= widen(y, state, found, limits.tol, ~leaving | (iteration > 0))
     if leaving.any():
         some = None if state.rows is None else state.rows[leaving]
         fresh = times_gram(K, state.matrix[leaving], state.s[leaving], some)
         state.g[leaving] = labels_of(y, leaving) - fresh
         found = objectives(y, state)
-        converged = leaving & _done(found, tol, kkt_tol)
+        converged = leaving & _done(found, limits)
         state.refuted += leaving
         leaving = converged | given_up | (leaving & (found.violation <= 0))
         path = state.path[leaving]
@@ -191,15 +168,17 @@ def _certify(
         certificate.dual[path, r] = dual
         certificate.gap[path, r] = (primal - dual) / primal
         certificate.n_iter[path, r] = iteration
-        failure = Status.MAX_ITER if iteration >= max_iter else Status.STALLED
+        failure = Status.MAX_ITER if iteration >= limits.max_iter else Status.STALLED
         status = torch.where(converged, int(Status.CONVERGED), int(failure))
         certificate.status[path, r] = status[leaving]
     return leaving
 
 
-def _done(found: Objectives, tol: float, kkt_tol: float | None) -> Tensor:
-    gap_closed = (found.primal - found.dual).abs() <= tol * found.primal
-    return gap_closed if kkt_tol is None else gap_closed | (found.violation <= kkt_tol)
+def _done(found: Objectives, limits: Limits) -> Tensor:
+    gap_closed = (found.primal - found.dual).abs() <= limits.tol * found.primal
+    if limits.kkt_tol is None:
+        return gap_closed
+    return gap_closed | (found.violation <= limits.kkt_tol)
 
 
 def _retire_single(

@@ -11,6 +11,7 @@ from bootprob_gpu.box_bounds import labels_on, upper_on, weighted_rows
 from bootprob_gpu.certificate import Certificate, Status
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.problem import Problem
+from bootprob_gpu.solvers import Limits
 
 __all__ = ["BatchedPaths"]
 
@@ -77,21 +78,14 @@ class BatchedPaths:
             needed += 4.0 * self.grid * m * m if self.rounded else 0.0
         return needed
 
-    def solve(
-        self, items: slice, *, tol: float, kkt_tol: float | None, max_iter: int
-    ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
+    def solve(self, items: slice, limits: Limits) -> tuple[Tensor, Tensor, Certificate, Tensor]:
         """Solve the paths of some replicates.
 
         Parameters
         ----------
         items : slice
             The replicates.
-        tol : float
-            Relative duality gap to reach.
-        kkt_tol : float or None
-            A model is done also at this violation of the optimality conditions.
-        max_iter : int
-            Iterations allowed for each model.
+        limits : Limits
 
         Returns
         -------
@@ -119,16 +113,9 @@ class BatchedPaths:
         else:
             exact, matrix = self._own(items, order), path
             rounded = exact[..., :m].float() if self.rounded else None
+        own_rows = None if self._shared is None else rows
         dual_coef, intercept, certificate = self._solved(
-            exact,
-            rounded,
-            y,
-            upper.flatten(0, 1),
-            matrix=matrix,
-            rows=None if self._shared is None else rows,
-            tol=tol,
-            kkt_tol=kkt_tol,
-            max_iter=max_iter,
+            exact, rounded, y, upper.flatten(0, 1), matrix, own_rows, limits
         )
         if grid > 1:
             # What took long in these replicates will in the next ones.
@@ -167,16 +154,12 @@ class BatchedPaths:
         rounded: Tensor | None,
         y: Tensor,
         upper: Tensor,
-        *,
         matrix: Tensor,
         rows: Tensor | None,
-        tol: float,
-        kkt_tol: float | None,
-        max_iter: int,
+        limits: Limits,
     ) -> tuple[Tensor, Tensor, Certificate]:
         """Solve all paths; those that stall with rounded matrices, again with exact ones."""
-        options = {"tol": tol, "kkt_tol": kkt_tol, "max_iter": max_iter}
-        options["unit_diagonal"] = self.kernel.has_unit_diagonal
+        options = limits._asdict() | {"unit_diagonal": self.kernel.has_unit_diagonal}
         P, grid = len(upper), self.grid
         order = None
         if self._hardest is not None:

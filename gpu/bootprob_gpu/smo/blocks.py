@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 import torch
@@ -52,9 +51,6 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         rows = centered / scale if kernel.has_features else centered
         on_cpu = device.type == "cpu"
         shared = _gram_on_cores(rows, kernel) if on_cpu else kernel.gram(rows, rows)
-    limits: dict[str, Any] = {
-        name: getattr(options, name) for name in ("tol", "kkt_tol", "max_iter")
-    }
     compiled = batched = None
     if back_end.is_compiled:
         from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
@@ -79,11 +75,11 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         if compiled is not None:
             upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
             dual_coef, intercept, certificate, scores = compiled.solve(
-                problem.y_of(items), upper.numpy(), own_scale.numpy(), **limits
+                problem.y_of(items), upper.numpy(), own_scale.numpy(), options.limits
             )
         else:
             assert batched is not None
-            dual_coef, intercept, certificate, scores = batched.solve(items, **limits)
+            dual_coef, intercept, certificate, scores = batched.solve(items, options.limits)
         shape = (len(dual_coef), R)
         if compiled is not None and kernel.is_linear:
             intercept, scores = _linear_intercept_and_scores(

@@ -19,6 +19,7 @@ from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.smo.compiled import OVER_ROWS, smo_path
 from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
+from bootprob_gpu.solvers import Limits
 
 __all__ = ["CompiledPaths"]
 
@@ -54,7 +55,7 @@ class _Job:
     scale: Floats  # (b, p), or (1, p) where nobody looks at it
     orders: Indices  # (b, n): the rows of weight first
     sizes: Indices  # (b,): how many these are
-    limits: tuple[float, float, int]  # gap, violation, iterations
+    limits: Limits  # a negative violation is never reached
     found: _Found
 
 
@@ -99,10 +100,7 @@ class CompiledPaths:
         y: Floats,
         upper: Floats,
         scale: Floats,
-        *,
-        tol: float,
-        kkt_tol: float | None,
-        max_iter: int,
+        limits: Limits,
     ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
         """Solve the paths of some replicates.
 
@@ -114,12 +112,7 @@ class CompiledPaths:
             Box bounds.
         scale : ndarray, shape (b, p)
             What each replicate divides the columns by; not looked at where there is a `gram`.
-        tol : float
-            Relative duality gap to reach.
-        kkt_tol : float or None
-            A model is done also at this violation of the optimality conditions.
-        max_iter : int
-            Iterations allowed for each model.
+        limits : Limits
 
         Returns
         -------
@@ -140,7 +133,7 @@ class CompiledPaths:
             scale=scale,
             orders=np.argsort(~weighted, axis=1, kind="stable"),
             sizes=weighted.sum(axis=1),
-            limits=(tol, -1.0 if kkt_tol is None else kkt_tol, max_iter),
+            limits=limits._replace(kkt_tol=-1.0 if limits.kkt_tol is None else limits.kkt_tol),
             found=found,
         )
 

@@ -13,6 +13,7 @@ from bootprob_gpu.box_bounds import upper_on, weighted_rows
 from bootprob_gpu.smo.batched import smo_batched
 from bootprob_gpu.smo.batched_paths import BatchedPaths
 from bootprob_gpu.smo.batched_steps import times_gram
+from bootprob_gpu.solvers import Limits
 
 CPU = torch.device("cpu")
 
@@ -53,9 +54,7 @@ def grams(problem: Problem) -> torch.Tensor:
 @pytest.mark.parametrize("rounded", [False, True])
 def test_certificates_are_true_by_all_rows_in_float64(rng, rounded, own_scale, own_labels):
     problem = draw(rng, own_scale=own_scale, own_labels=own_labels)
-    found = paths(problem, rounded=rounded).solve(
-        slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=200_000
-    )
+    found = paths(problem, rounded=rounded).solve(slice(0, 3), Limits(1e-6, None, 200_000))
     dual_coef, intercept, certificate, scores = found
     s, b, f = dual_coef.flatten(1, 2), intercept.flatten(1), scores.flatten(1, 2)
     by_definition = (grams(problem) @ s[..., None]).squeeze(-1) + b[..., None]
@@ -77,7 +76,7 @@ def test_certificates_are_true_by_all_rows_in_float64(rng, rounded, own_scale, o
 def test_models_are_those_of_libsvm(rng, rounded):
     problem = draw(rng, B=1, C=[1.0, 100.0], gamma=[0.2])
     _, _, certificate, scores = paths(problem, rounded=rounded).solve(
-        slice(0, 1), tol=1e-7, kkt_tol=None, max_iter=200_000
+        slice(0, 1), Limits(1e-7, None, 200_000)
     )
     Z, counts = problem.X / problem.scale[0], problem.counts[0]
     for r, C in enumerate(problem.C):
@@ -95,7 +94,7 @@ def test_ugly_problems_are_solved_through_rounded_matrices(rng, name):
     everything = slice(0, problem.n_replicates)
     expected = fit(problem)
     dual_coef, intercept, certificate, scores = paths(problem, rounded=True).solve(
-        everything, tol=1e-6, kkt_tol=None, max_iter=200_000
+        everything, Limits(1e-6, None, 200_000)
     )
     status = certificate.status.flatten(1)
     single = expected.status == Status.SINGLE_CLASS
@@ -121,7 +120,7 @@ def test_rows_without_weight_are_left_out(rng):
 
     found = paths(problem, rounded=True, solve=seen)
     assert found.size == max((problem.counts > 0).sum(1))
-    found.solve(slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=1000)
+    found.solve(slice(0, 3), Limits(1e-6, None, 1000))
     assert sizes == [found.size]
 
 
@@ -132,7 +131,7 @@ def test_one_row_of_weight_in_each_class(rng):
     counts[1, np.argmax(y > 0)] = 2
     problem = Problem(X, y, counts, [1.0], kernel="rbf", gamma=[0.5], scale=np.ones((2, 3)))
     dual_coef, _, certificate, scores = paths(problem, rounded=True).solve(
-        slice(0, 2), tol=1e-6, kkt_tol=None, max_iter=1000
+        slice(0, 2), Limits(1e-6, None, 1000)
     )
     assert certificate.status.flatten().tolist() == [Status.CONVERGED, Status.SINGLE_CLASS]
     assert (dual_coef[0, 0, 0] != 0).sum() == 2
@@ -145,7 +144,7 @@ def test_no_row_of_weight_at_all(rng, own_scale):
     empty = Problem(problem.X, problem.y, 0 * problem.counts, problem.C, kernel="rbf",
                     gamma=problem.gamma, scale=problem.scale)  # fmt: skip
     _, _, certificate, scores = paths(empty, rounded=True).solve(
-        slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=1000
+        slice(0, 3), Limits(1e-6, None, 1000)
     )
     assert (certificate.status == Status.SINGLE_CLASS).all()
     assert (scores == 0).all()
@@ -165,12 +164,10 @@ def test_paths_that_stall_are_solved_again_with_exact_matrices(rng):
         return smo_batched(K, y, upper, **options)
 
     both = paths(problem, rounded=True, solve=misled)
-    found = both.solve(slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=100_000)
+    found = both.solve(slice(0, 3), Limits(1e-6, None, 100_000))
     assert asked == [(torch.float32, 9), (torch.float64, 3)]
     assert (found[2].status == Status.CONVERGED).all()
-    expected = paths(problem, rounded=False).solve(
-        slice(0, 3), tol=1e-6, kkt_tol=None, max_iter=100_000
-    )
+    expected = paths(problem, rounded=False).solve(slice(0, 3), Limits(1e-6, None, 100_000))
     assert torch.equal(found[0][:, 1], expected[0][:, 1])
     assert (found[2].n_iter[:, 1] >= expected[2].n_iter[:, 1]).all()
 
@@ -184,9 +181,9 @@ def test_the_hardest_gamma_is_begun_first(rng):
         return smo_batched(K, y, upper, **options)
 
     worked = paths(problem, rounded=False, solve=seen)
-    limits = {"tol": 1e-6, "kkt_tol": None, "max_iter": 10_000}
-    taken = worked.solve(slice(0, 2), **limits)[2].n_iter.sum(dim=(0, 2))
-    worked.solve(slice(2, 3), **limits)
+    limits = Limits(1e-6, None, 10_000)
+    taken = worked.solve(slice(0, 2), limits)[2].n_iter.sum(dim=(0, 2))
+    worked.solve(slice(2, 3), limits)
     # The middle of the grid, 0.1; then as long as it took the replicates before.
     assert orders[0] == [2, 5, 0, 3, 1, 4]
     assert taken[orders[1]].tolist() == sorted(taken.tolist(), reverse=True)
