@@ -169,11 +169,12 @@ def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
     needed = torch.zeros(models.dual_coef.shape[1:], dtype=torch.bool, device=used.device)
     for dual_coef in models.dual_coef:
         needed |= dual_coef != 0
-    supports = {g: needed[some].any(0).nonzero().squeeze(1) for g, some in groups.items()}
-    return [
-        SharedColumns(models, some, models.kernel.take(slice(g, g + 1)), len(support), support)
-        for (g, some), support in zip(groups.items(), supports.values(), strict=True)
-    ]
+    parts = []
+    for g, some in groups.items():
+        support = needed[some].any(0).nonzero().squeeze(1)
+        kernel = models.kernel.take(slice(g, g + 1))
+        parts.append(SharedColumns(models, some, kernel, len(support), support))
+    return parts
 
 
 def own_kernels(models: FittedBatch, used: Tensor) -> OwnKernels:
