@@ -56,7 +56,7 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
 
         own = None if shared is None else shared.numpy()
-        compiled = CompiledPaths(centered.numpy(), kernel, own)
+        compiled = CompiledPaths(centered, center, kernel, own)
     else:
         batched = BatchedPaths(
             problem,
@@ -80,20 +80,11 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         else:
             assert batched is not None
             dual_coef, intercept, certificate, scores = batched.solve(items, options.limits)
+            if kernel.is_linear:
+                # Trained on centred rows: move the intercept to the rows' own coordinates.
+                moved = (center / own_scale).div_(own_scale) @ centered.T
+                intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
         shape = (len(dual_coef), R)
-        if compiled is not None and kernel.is_linear:
-            intercept, scores = _linear_intercept_and_scores(
-                centered,
-                center,
-                own_scale,
-                dual_coef,
-                intercept,
-                None if shared is None else scores,
-            )
-        elif kernel.is_linear:
-            # Trained on centred rows: move the intercept to the rows' own coordinates.
-            moved = (center / own_scale).div_(own_scale) @ centered.T
-            intercept = intercept - (dual_coef @ moved[:, None, :, None]).squeeze(-1)
         return FittedBatch(
             intercept=intercept.reshape(shape),
             coef=None,
@@ -156,49 +147,3 @@ def _gram_on_cores(rows: Tensor, kernel: KernelFunction) -> Tensor:
 
     one_core_each(work, ceil(n / _GRAM_ROWS))
     return gram
-
-
-def _linear_intercept_and_scores(
-    rows: Tensor,
-    center: Tensor,
-    scale: Tensor,
-    dual_coef: Tensor,
-    intercept: Tensor,
-    scores: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-    """Intercepts for rows that are not centred, and scores of all rows where they are not known.
-
-    Replicate by replicate, so that they are the same to the last bit however replicates are put
-    into blocks.
-
-    Parameters
-    ----------
-    rows : Tensor, shape (n, p)
-        Centred.
-    center : Tensor, shape (p,)
-    scale : Tensor, shape (b or 1, p)
-    dual_coef : Tensor, shape (b, 1, R, n)
-    intercept : Tensor, shape (b, 1, R)
-        For centred rows.
-    scores : Tensor or None, shape (b, 1, R, n)
-    """
-    moved = torch.empty_like(intercept)
-    found = torch.empty_like(dual_coef) if scores is None else scores
-
-    def work(part: slice) -> None:
-        for k in range(len(dual_coef))[part]:
-            of_replicate(k)
-
-    def of_replicate(k: int) -> None:
-        own = dual_coef[k, 0].clone()  # bits depend on where within a cache line an array begins
-        divisor = scale[k if len(scale) > 1 else 0]  # its square may be too small for a number
-        moved[k, 0] = intercept[k, 0] - own @ (rows @ (center / divisor).div_(divisor))
-        if scores is None:
-            # Where no bound is touched all models of larger C are the same: most of the work.
-            new = torch.ones(len(own), dtype=torch.bool)
-            new[1:] = (own[1:] != own[:-1]).any(-1)
-            coef = (own[new] @ rows).div_(divisor).div_(divisor)
-            found[k, 0] = (coef @ rows.T)[new.cumsum(0) - 1] + intercept[k, 0, :, None]
-
-    one_core_each(work, len(dual_coef))
-    return moved, found

@@ -52,7 +52,7 @@ class _Job:
 
     y: Floats  # (n,), or (b, n)
     upper: Floats  # (b, grid, per_path, n)
-    scale: Floats  # (b, p), or (1, p) where nobody looks at it
+    scale: Floats  # (b, p), or (1, p)
     orders: Indices  # (b, n): the rows of weight first
     sizes: Indices  # (b,): how many these are
     limits: Limits  # a negative violation is never reached
@@ -64,16 +64,21 @@ class CompiledPaths:
 
     Parameters
     ----------
-    X : ndarray, shape (n, p)
-        Rows; centred near 0 where the kernel ignores an offset.
+    rows : Tensor, shape (n, p)
+        Less the centre.
+    center : Tensor, shape (p,)
+        Near the rows where the kernel ignores an offset, else 0.
     kernel : KernelFunction
         On the CPU.
     gram : ndarray, shape (grid, n, n), optional
         Gram matrices, where all replicates share their scale.
     """
 
-    def __init__(self, X: Floats, kernel: KernelFunction, gram: Floats | None) -> None:
-        self.X, self.kernel, self.gram = X, kernel, gram
+    def __init__(
+        self, rows: Tensor, center: Tensor, kernel: KernelFunction, gram: Floats | None
+    ) -> None:
+        self.rows, self.X, self.center = rows, rows.numpy(), center
+        self.kernel, self.gram = kernel, gram
         self.grid = kernel.n_values
         self._own_grams = gram is None and kernel.is_linear
         self._own_products = gram is None and not kernel.is_linear
@@ -110,8 +115,8 @@ class CompiledPaths:
             Labels, −1 or +1; of all replicates, or of each its own.
         upper : ndarray, shape (b, grid, per_path, n)
             Box bounds.
-        scale : ndarray, shape (b, p)
-            What each replicate divides the columns by; not looked at where there is a `gram`.
+        scale : ndarray, shape (b, p), or (1, p) for all
+            What each replicate divides the columns by.
         limits : Limits
 
         Returns
@@ -121,8 +126,7 @@ class CompiledPaths:
         certificate : Certificate
             With tensors of that shape.
         scores : Tensor, shape (b, grid, per_path, n)
-            Of the training rows; with linear Gram matrices for each replicate, of the rows of
-            weight only.
+            Of the training rows.
         """
         b, _, per_path, n = upper.shape
         weighted = upper.any(axis=(1, 2))
@@ -150,8 +154,9 @@ class CompiledPaths:
         stops = range(size, len(found.status) + size, size)
         pieces = [range(stop - size, min(stop, len(found.status))) for stop in stops]
         # Threads of a matrix product inside threads of a path would fight for the cores.
-        alone = one_blas_thread if self._own_products else nullcontext()
-        prepare = one_openmp_thread if self._own_values else None
+        linear = self.kernel.is_linear
+        alone = one_blas_thread if self._own_products or linear else nullcontext()
+        prepare = one_openmp_thread if self._own_values or linear else None
         with alone, ThreadPoolExecutor(workers(), initializer=prepare) as pool:
             try:
                 list(pool.map(work, pieces))
@@ -194,6 +199,27 @@ class CompiledPaths:
                 scratch.part[: m * c].reshape(m, c), scratch.inverse[: m * m].reshape(m, m),
                 np.zeros(m, dtype=np.bool_), tuple(np.zeros((OVER_ROWS, m))), np.zeros(c), *found,
             )  # fmt: skip
+
+            if self.kernel.is_linear:
+                self._move(job, k)
+
+    def _move(self, job: _Job, k: int) -> None:
+        """Move intercepts of linear models to the rows' own coordinates; score all rows.
+
+        Replicate by replicate, so that the last bits are the same however they are put into blocks.
+        """
+        own = torch.tensor(job.found.dual_coef[k])  # bits depend on where in memory it begins
+        intercept = torch.from_numpy(job.found.intercept[k])
+        # Its square may be too small for a number.
+        divisor = torch.from_numpy(job.scale[k if len(job.scale) > 1 else 0])
+        if self._own_grams:  # made for the rows of weight alone
+            # Where no bound is touched all models of larger C are the same: most of the work.
+            new = torch.ones(len(own), dtype=torch.bool)
+            new[1:] = (own[1:] != own[:-1]).any(-1)
+            coef = (own[new] @ self.rows).div_(divisor).div_(divisor)
+            scores = (coef @ self.rows.T)[new.cumsum(0) - 1] + intercept[:, None]
+            job.found.scores[k] = scores.numpy()
+        intercept -= own @ (self.rows @ (self.center / divisor).div_(divisor))
 
     def _grams(self, job: _Job, replicates: slice) -> Floats:
         """Linear Gram matrices of the rows of weight of some replicates."""
