@@ -199,9 +199,9 @@ class CompiledPaths:
                 scratch.part[: m * c].reshape(m, c), scratch.inverse[: m * m].reshape(m, m),
                 np.zeros(m, dtype=np.bool_), tuple(np.zeros((OVER_ROWS, m))), np.zeros(c), *found,
             )  # fmt: skip
-
-            if self.kernel.is_linear:
-                self._move(job, k)
+        if self.kernel.is_linear:  # one after the other: all rows are in the cache then
+            for path in paths:
+                self._move(job, path)
 
     def _move(self, job: _Job, k: int) -> None:
         """Move intercepts of linear models to the rows' own coordinates; score all rows.
