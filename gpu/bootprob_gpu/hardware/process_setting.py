@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
 from threading import Lock
-from types import TracebackType
 from typing import Any
 
 import torch
@@ -51,12 +50,7 @@ class ProcessSetting:
                 self._restore = self._hold()
             self._inside += 1
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:

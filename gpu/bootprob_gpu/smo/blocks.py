@@ -101,7 +101,7 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         )
 
     available = free_bytes(device, options.memory_limit)
-    bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + _own_labels(problem))
+    bytes_per_replicate = 8.0 * (_BOX_ARRAYS * R * n + (0 if problem.shares_labels else n))
     if kernel.is_linear:
         bytes_per_replicate += 8.0 * 2 * R * p  # coefficients, and the scales that divide them
     if compiled is not None:
@@ -123,11 +123,6 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         largest=largest,
     )
     return map(itemgetter(1), blocks)
-
-
-def _own_labels(problem: Problem) -> int:
-    """Numbers that the labels of a replicate take, where they are its own."""
-    return 0 if problem.shares_labels else len(problem.X)
 
 
 def _on(device: torch.device, values: NDArray[np.float64]) -> Tensor:
