@@ -52,10 +52,9 @@ class Scores:
 
     def mean(self, X: Rows) -> Floats:
         """Weighted mean scores, shape (m,)."""
-        models = average_models(self.models, self.state.score_scale_)
-        if models is None:
+        if self._average is None:
             return np.concatenate([scores.mean(axis=1) for scores in self.of_replicates(X)])
-        scores = replicate_scores(models, self.rows(X), self.state.weights_)
+        scores = replicate_scores(self._average, self.rows(X), self.state.weights_)
         return np.concatenate(list(scores))[:, 0] + self.state.score_offset_.mean()
 
     def of_replicates(self, X: Rows) -> Iterator[Floats]:
@@ -73,15 +72,11 @@ class Scores:
 
     def moments(self, X: Rows) -> Iterator[ScoreMoments]:
         """Mean and variances of the replicate scores of rows, some at a time."""
-        state, coef = self.state, self.models.coef
-        if coef is None or coef.shape[2] >= state.n_replicates:
-            for scores in self.of_replicates(X):
-                yield ScoreMoments.of(scores, state.counts_gram_)
+        if self._principal is not None:
+            yield from self._principal.moments(self.rows(X))
             return
-        principal = PrincipalReplicates(
-            self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
-        )
-        yield from principal.moments(self.rows(X))
+        for scores in self.of_replicates(X):
+            yield ScoreMoments.of(scores, self.state.counts_gram_)
 
     def interval(self, X: Rows, level: float, method: str) -> Floats:
         """Bootstrap intervals for the score, shape (m, 2)."""
@@ -148,6 +143,20 @@ class Scores:
             replicates=slice(0, state.n_replicates),
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
+        )
+
+    @cached_property
+    def _average(self) -> FittedBatch | None:
+        return average_models(self.models, self.state.score_scale_)
+
+    @cached_property
+    def _principal(self) -> PrincipalReplicates | None:
+        """None where rows have more columns than there are replicates, or a kernel."""
+        state, coef = self.state, self.models.coef
+        if coef is None or coef.shape[2] >= state.n_replicates:
+            return None
+        return PrincipalReplicates(
+            self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
         )
 
     @property
