@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -19,11 +19,13 @@ __all__ = ["interpreted_kernels"]
 @contextmanager
 def interpreted_kernels() -> Iterator[None]:
     """Let Triton's interpreter take tensors of the device, and no others."""
+    from quick_interpreter import make_quick
     from triton.runtime.interpreter import GridExecutor
 
     from bootprob_gpu.hardware.triton_interpreted import loop_bounds
 
-    run = _prepared_once(GridExecutor.__call__)
+    make_quick()
+    run = GridExecutor.__call__
 
     def launch(executor: Any, *args: Any, **kwargs: Any) -> None:
         name = executor.fn.__name__
@@ -50,29 +52,3 @@ def interpreted_kernels() -> Iterator[None]:
 
     with loop_bounds(), patch.object(GridExecutor, "__call__", launch):
         yield
-
-
-def _prepared_once(run: Callable[..., None]) -> Callable[..., None]:
-    """Launches that make Triton's language ready for a module once.
-
-    The interpreter does it again at every call inside a kernel, which takes a third of its time.
-    """
-    from triton.runtime import interpreter
-
-    if not hasattr(interpreter, "_LangPatchScope"):  # older ones
-        return run
-    prepare = interpreter._patch_lang
-
-    def launch(*args: Any, **kwargs: Any) -> None:
-        ready: set[str] = set()
-
-        def prepare_once(fn: Any) -> Any:
-            if fn.__module__ in ready:
-                return interpreter._LangPatchScope()
-            ready.add(fn.__module__)
-            return prepare(fn)
-
-        with patch.object(interpreter, "_patch_lang", prepare_once):
-            run(*args, **kwargs)
-
-    return launch
