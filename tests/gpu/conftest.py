@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ import pytest
 import torch
 from pretended_cuda import Driver, pretended_cuda
 from problems import BATCH, REGULAR, UGLY, Case
-from truth import Answer, Machine, Truth, cvxpy
+from truth import Answer, Truth, certify, optimum, svc, svc_on_resampled_rows
 
 from bootprob_gpu import FittedBatch, Problem, fit
 from bootprob_gpu.hardware import cuda as engine_cuda
@@ -127,6 +126,8 @@ class Bench:
         # Caches of this bench alone: a problem is drawn, solved and trained once a session.
         self.case = cache(self._case)
         self.truth = cache(self._truth)
+        self.by_svc = cache(self._by_svc)
+        self.refitted = cache(self._refitted)
         self.fit = cache(self._fit)
         self.answers = cache(self._answers)
 
@@ -138,14 +139,35 @@ class Bench:
         return (REGULAR | UGLY | BATCH)[name](self.rng(name))
 
     def _truth(self, name: str, kernel: str, b: int, r: int) -> Truth:
-        return self.solve(self.case(name).machine(kernel, b, r))
+        return optimum(self.case(name).machine(kernel, b, r))
 
-    def solve(self, machine: Machine) -> Truth:
-        """The optimum by CVXPY, with its own gap."""
-        with warnings.catch_warnings():
-            # "Solution may be inaccurate": how much so is what `Truth.gap` says.
-            warnings.filterwarnings("ignore", "Solution may be inaccurate")
-            return cvxpy(machine)
+    def _by_svc(self, name: str, kernel: str, b: int, r: int) -> Truth:
+        return svc(self.case(name).machine(kernel, b, r))
+
+    def fresh_rows(self, name: str) -> np.ndarray:
+        """Rows of no training set."""
+        case = self.case(name)
+        draw = self.rng(f"fresh rows of {name}").normal(size=(7, case.X.shape[1]))
+        return case.centre + draw * np.maximum(case.X.std(axis=0), 1e-9)
+
+    def _refitted(
+        self, name: str, kernel: str, b: int, r: int, tol: float
+    ) -> tuple[Truth, np.ndarray]:
+        """Scikit-learn's SVC on the resampled rows; its scores of the rows and of fresh ones."""
+        case = self.case(name)
+        C, gamma = case.parameters(kernel, r)
+        scale = 1.0 if kernel == "precomputed" else case.scale_of(b)
+        model, alpha = svc_on_resampled_rows(
+            case.given(kernel, case.X) / scale,
+            case.labels_of(b), case.counts[b], C, case.weight, kernel, gamma, tol,
+        )  # fmt: skip
+        intercept = float(model.intercept_[0])
+        if kernel == "linear":
+            intercept += float(model.coef_[0] @ (case.centre / scale))
+        truth = certify(case.machine(kernel, b, r), alpha, intercept=intercept)
+        rows = case.given(kernel, np.vstack([case.X, self.fresh_rows(name)])) / scale
+        rows = rows[:, model.rows_] if kernel == "precomputed" else rows
+        return truth, model.decision_function(rows)
 
     def _fit(self, backend: Backend, name: str) -> FittedBatch:
         problem = Problem(**self.case(name).arguments(backend.kernel))

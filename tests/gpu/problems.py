@@ -99,7 +99,16 @@ class Case:
         return float(self.C[c]), float(self.gammas(kernel)[g]) if kernel in WITH_GAMMA else None
 
     def machine(self, kernel: str, b: int, r: int) -> Machine:
-        """Model r of replicate b, written out."""
+        """Model r of replicate b, written out; always the same object."""
+        if (kernel, b, r) not in self._machines:
+            self._machines[kernel, b, r] = self._machine(kernel, b, r)
+        return self._machines[kernel, b, r]
+
+    @cached_property
+    def _machines(self) -> dict[tuple[str, int, int], Machine]:
+        return {}
+
+    def _machine(self, kernel: str, b: int, r: int) -> Machine:
         C, gamma = self.parameters(kernel, r)
         if self.bounds is None:
             upper = C * self.counts[b] * self.weight
@@ -226,8 +235,8 @@ REGULAR = {
 def many_replicates(rng: Generator) -> Case:
     """Enough replicates to be worked through in several blocks."""
     X, y = overlapping(rng, n=30, p=3)
-    counts = bootstrap_counts(rng, 20, y)
-    scale = rng.uniform(0.5, 2.0, size=(20, 3))
+    counts = bootstrap_counts(rng, 9, y)
+    scale = rng.uniform(0.5, 2.0, size=(9, 3))
     return case(rng, X, y, counts=counts, C=np.array([0.1, 1.0]), scale=scale)
 
 
