@@ -71,7 +71,7 @@ class Backend:
 # The linear kernel is not what SMO is good at: a large C or unequal columns cost it millions of
 # iterations. In plain torch an iteration is slow on a CPU, so few are allowed in here.
 _HARD = {
-    "max_iter": 500_000,
+    "max_iter": 200_000,
     "excused": ("extreme_c", "heavy_tails", "outlier", "unequal_scales"),
 }
 _SLOW = {"max_iter": 200, "excused": tuple(UGLY)}

@@ -35,8 +35,7 @@ class Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        host = bool(args) and isinstance(args[0], Tensor) and not isinstance(args[0], CudaTensor)
-        if host and name in _OF_HOST:
+        if name in _OF_HOST and args and _is_of_host(args[0]):
             return _OF_HOST[name](func, *args, **kwargs)
         if is_ours(kwargs.get("device")):
             return _made(func, name, args, kwargs)
@@ -69,6 +68,10 @@ def _to(func: Any, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if any(_names_us(each) for each in wanted) or isinstance(kwargs.get("other"), CudaTensor):
         return moved(tensor, args, kwargs)
     return func(tensor, *args, **kwargs)
+
+
+def _is_of_host(value: Any) -> bool:
+    return isinstance(value, Tensor) and not isinstance(value, CudaTensor)
 
 
 def _names_us(value: Any) -> bool:

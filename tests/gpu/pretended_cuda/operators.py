@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from torch.utils._pytree import tree_flatten
 
 from pretended_cuda.driver import driver, poison
 from pretended_cuda.tensor import CudaTensor
@@ -28,21 +29,20 @@ _MASKS = (torch.bool, torch.uint8)
 
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Do an operator with at least one tensor of the device among its operands."""
-    name = func._schema.name.removeprefix("aten::")
+    name, view = _about(func)
     if name == "copy_" and isinstance(args[0], CudaTensor) != isinstance(args[1], CudaTensor):
         non_blocking = args[2] if len(args) > 2 else kwargs.get("non_blocking", False)
         if args[0].shape != args[1].shape:
             args = args[0], args[1].expand(args[0].shape)
         copy(args[0], args[1], non_blocking)
         return args[0]
-    flat, form = tree_flatten((args, kwargs))
-    _check(name, args, flat)
+    operands: list[CudaTensor] = []
+    others: list[Tensor] = []  # of the host
+    inner_args = _inner(args, operands, others)
+    inner_kwargs = {key: _inner(value, operands, others) for key, value in kwargs.items()}
+    _check(name, args, operands, others)
     to_host = name != "_to_copy" and kwargs.get("device") is not None
-    operands = [each for each in flat if isinstance(each, CudaTensor)]
-    inner_args, inner_kwargs = tree_unflatten(
-        [each.inner if isinstance(each, CudaTensor) else each for each in flat], form
-    )
-    capture, view = driver().capture, _is_view(func)
+    capture = driver().capture
     if not view:
         driver().launches[name] += 1
     if name in _FRESH:
@@ -56,27 +56,43 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             func, inner_args, inner_kwargs,
             reads=operands, writes=_written(func, inner_args, inner_kwargs),
         )  # fmt: skip
-    if to_host:
-        return out
-    known = {id(each.inner): each for each in operands}
-
-    def on_device(value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        return known.get(id(value)) if id(value) in known else CudaTensor(value)
-
-    return tree_map(on_device, out)
+    return out if to_host else _on_device(out, operands)
 
 
-def _check(name: str, args: tuple[Any, ...], flat: list[Any]) -> None:
+@cache
+def _about(func: Any) -> tuple[str, bool]:
+    """Name of an operator, and whether its result is memory of an operand, not written to."""
+    aliases = [each.alias_info for each in func._schema.returns]
+    view = any(alias is not None and not alias.is_write for alias in aliases)
+    return func._schema.name.removeprefix("aten::"), view
+
+
+def _inner(value: Any, ours: list[CudaTensor], others: list[Tensor]) -> Any:
+    """An argument with the memory of tensors in their place; they are noted."""
+    if isinstance(value, CudaTensor):
+        ours.append(value)
+        return value.inner
+    if isinstance(value, Tensor):
+        others.append(value)
+    elif isinstance(value, (tuple, list)):
+        return type(value)([_inner(each, ours, others) for each in value])
+    return value
+
+
+def _on_device(value: Any, operands: list[CudaTensor]) -> Any:
+    """A result with tensors of the device; an operand that was changed is itself."""
+    if isinstance(value, Tensor):
+        same = [each for each in operands if each.inner is value]
+        return same[-1] if same else CudaTensor(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)([_on_device(each, operands) for each in value])
+    return value
+
+
+def _check(name: str, args: tuple[Any, ...], ours: list[CudaTensor], others: list[Tensor]) -> None:
     """Refuse what CUDA refuses, and wait where it waits."""
-    ours = [each for each in flat if isinstance(each, CudaTensor)]
     # Numbers of the host may stand beside tensors of the device.
-    others = [
-        each
-        for each in flat
-        if isinstance(each, Tensor) and not isinstance(each, CudaTensor) and each.ndim
-    ]
+    others = [each for each in others if each.ndim]
     if name in _INDEXING and isinstance(args[0], CudaTensor):
         indices = [index for index in args[1] if index is not None]
         theirs = [index for index in indices if any(index is other for other in others)]
@@ -96,12 +112,6 @@ def _check(name: str, args: tuple[Any, ...], flat: list[Any]) -> None:
         driver().wait(name)
     if name in _PRODUCTS and not args[-1].is_floating_point():
         raise RuntimeError(f'"addmm_cuda" not implemented for {args[-1].dtype} ({name})')
-
-
-def _is_view(func: Any) -> bool:
-    """Whether the result is memory of an operand, not written to."""
-    aliases = [each.alias_info for each in func._schema.returns]
-    return any(alias is not None and not alias.is_write for alias in aliases)
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:
