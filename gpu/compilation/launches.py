@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -33,10 +33,7 @@ class Launch:
 
     def variant(self, capability: int) -> Variant:
         """What Triton would compile for a compute capability, such as 90 for 9.0."""
-        target = GPUTarget("cuda", capability, 32)
-        backend = make_backend(target)
-        # Triton's own way from arguments to types, constants and what is known to be divisible.
-        bind = create_function_from_signature(self.kernel.signature, self.kernel.params, backend)
+        target, backend, bind = _binding(self.kernel, capability)
         options, signature, constants, attributes = self.kernel._pack_args(
             backend, self.kwargs, *bind(*self.args, **self.kwargs)
         )
@@ -49,6 +46,14 @@ class Launch:
             attributes=attributes,
             options={name: value for name, value in self.kwargs.items() if name in names},
         )
+
+
+@cache
+def _binding(kernel: JITFunction, capability: int) -> tuple[GPUTarget, Any, Callable[..., Any]]:
+    """Triton's own way from arguments to types, constants and what is known to be divisible."""
+    target = GPUTarget("cuda", capability, 32)
+    backend = make_backend(target)
+    return target, backend, create_function_from_signature(kernel.signature, kernel.params, backend)
 
 
 @dataclass(frozen=True)
