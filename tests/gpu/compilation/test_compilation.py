@@ -29,6 +29,113 @@ def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
     )  # fmt: skip
 
 
+# What runs without Triton's interpreter; in one process, as Triton takes a second to load.
+SCRIPTS = {
+    "kernels": """
+import importlib, pkgutil
+import bootprob_gpu
+from gpu.compilation.launches import source_of
+from triton.runtime.jit import JITFunction
+
+kernels, called = set(), set()
+for module in pkgutil.walk_packages(bootprob_gpu.__path__, "bootprob_gpu."):
+    if ".triton_" not in module.name or module.name.endswith("triton_choice"):
+        continue
+    for value in vars(importlib.import_module(module.name)).values():
+        if isinstance(value, JITFunction) and value not in kernels:
+            kernels.add(value)
+            own = value.get_capture_scope()
+            names = value.fn.__code__.co_names
+            called |= {own[n] for n in names if isinstance(own.get(n), JITFunction)}
+print(*sorted(each.__name__ for each in kernels - called))
+""",
+    "spills": """
+import torch
+from dataclasses import replace
+from gpu.compilation.compiler import measure
+from gpu.compilation.launches import noted_launches
+from gpu.compilation.shapes import _smo
+
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+with noted_launches() as noted, triton_kernels("always"):
+    _smo(300, torch.float64, own_labels=False)
+variant = noted[0].variant(90)
+found = measure(replace(variant, options={"num_warps": 1}))
+assert found["registers"] == 255, found
+assert found["spilled"] > 0, found
+assert found["stack"] > 0, found
+found = measure(replace(variant, signature=variant.signature | {"n": "fp32"}))
+assert list(found) == ["error"], found
+""",
+    "arguments": """
+import torch, triton
+import triton.language as tl
+from gpu.compilation.launches import noted_launches
+
+@triton.jit(do_not_specialize=["asked"])
+def kernel(array, odd, n, one, asked, BLOCK: tl.constexpr):
+    tl.store(array + one + asked, n)
+
+x = torch.zeros(9, dtype=torch.float32)
+with noted_launches() as noted:
+    for n in (16, 17):
+        kernel[(1,)](x, x[1:], n, 1, 1, BLOCK=4, num_warps=2)
+even, odd = (each.variant(90) for each in noted)
+assert even.key != odd.key
+assert even.described | {"not known to be multiples of 16": []} == odd.described | {
+    "not known to be multiples of 16": []
+}
+assert even.described["not known to be multiples of 16"] == ["odd", "asked"]
+assert odd.described["not known to be multiples of 16"] == ["odd", "n", "asked"]
+assert even.described["constants"] == {"one": 1, "BLOCK": 4}
+assert even.described["options"] == {"num_warps": 2}
+assert even.described["types"] == ["fp32"]
+""",
+    "certificates": """
+import re
+from gpu.compilation.compiler import compiled
+from gpu.compilation.launches import noted_launches
+from gpu.compilation.shapes import _certificates
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+for q in (31, 512, 4000):
+    with noted_launches() as noted, triton_kernels("always"):
+        _certificates(q)
+    kernel, _ = compiled(noted[0].variant(90))
+    steps = re.findall(r"ld[.]global|st[.]global|bar[.]sync", kernel.asm["ptx"])
+    stored = steps.index("st.global")
+    assert "ld.global" not in steps[stored:], q
+    assert steps[stored - 1] == "bar.sync", q
+""",
+}
+ONE_BY_ONE = """
+import contextlib, io, json, runpy, sys, traceback
+said = {}
+for path in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        try:
+            runpy.run_path(path)
+        except BaseException:
+            traceback.print_exc(file=out)
+    said[path] = out.getvalue()
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory) -> dict[str, str]:
+    """What each script printed; nothing, if all of it holds."""
+    folder = tmp_path_factory.mktemp("scripts")
+    paths = {name: folder / f"{name}.py" for name in SCRIPTS}  # Triton reads the source of kernels
+    for name, path in paths.items():
+        path.write_text(SCRIPTS[name], encoding="utf-8")
+    done = run("-c", ONE_BY_ONE, *paths.values())
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return {name: found[str(path)] for name, path in paths.items()}
+
+
 def rows() -> list[dict]:
     return json.loads(TABLE.read_text(encoding="utf-8"))["rows"]
 
@@ -48,28 +155,9 @@ def test_no_kernel_spills_and_all_fit():
         assert row["programs"] >= 1, row
 
 
-def test_every_kernel_of_the_project_is_in_the_table(tmp_path):
+def test_every_kernel_of_the_project_is_in_the_table(said):
     """That is: every one that no other calls."""
-    done = run("-c", """
-import importlib, pkgutil
-import bootprob_gpu
-from gpu.compilation.launches import source_of
-from triton.runtime.jit import JITFunction
-
-kernels, called = set(), set()
-for module in pkgutil.walk_packages(bootprob_gpu.__path__, "bootprob_gpu."):
-    if ".triton_" not in module.name or module.name.endswith("triton_choice"):
-        continue
-    for value in vars(importlib.import_module(module.name)).values():
-        if isinstance(value, JITFunction) and value not in kernels:
-            kernels.add(value)
-            own = value.get_capture_scope()
-            names = value.fn.__code__.co_names
-            called |= {own[n] for n in names if isinstance(own.get(n), JITFunction)}
-print(*sorted(each.__name__ for each in kernels - called))
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) == {row["kernel"] for row in rows()}
+    assert set(said["kernels"].split()) == {row["kernel"] for row in rows()}
 
 
 def test_the_jobs_are_those_of_gpu_check():
@@ -152,28 +240,9 @@ def test_rows_that_grew_are_named():
         assert len(found) == said, (change, found)
 
 
-def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named():
+def test_spills_are_counted_and_a_kernel_that_does_not_compile_is_named(said):
     """A path of 300 rows on one warp; a number of rows that is none."""
-    done = run("-c", """
-import torch
-from dataclasses import replace
-from gpu.compilation.compiler import measure
-from gpu.compilation.launches import noted_launches
-from gpu.compilation.shapes import _smo
-
-from bootprob_gpu.hardware.triton_choice import triton_kernels
-
-with noted_launches() as noted, triton_kernels("always"):
-    _smo(300, torch.float64, own_labels=False)
-variant = noted[0].variant(90)
-found = measure(replace(variant, options={"num_warps": 1}))
-assert found["registers"] == 255, found
-assert found["spilled"] > 0, found
-assert found["stack"] > 0, found
-found = measure(replace(variant, signature=variant.signature | {"n": "fp32"}))
-assert list(found) == ["error"], found
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert said["spills"] == ""
 
 
 def test_occupancy_as_nvidias_calculator_has_it():
@@ -191,56 +260,14 @@ def test_occupancy_as_nvidias_calculator_has_it():
     assert programs(90, registers=32, warps=4, shared=56 * 1024 + 1) == 3
 
 
-def test_arguments_are_specialised_as_triton_does(tmp_path):
+def test_arguments_are_specialised_as_triton_does(said):
     """Ones are constants, except where a kernel asks not to; numbers and addresses divide by 16."""
-    program = tmp_path / "program.py"  # Triton reads the source of kernels
-    program.write_text("""
-import torch, triton
-import triton.language as tl
-from gpu.compilation.launches import noted_launches
-
-@triton.jit(do_not_specialize=["asked"])
-def kernel(array, odd, n, one, asked, BLOCK: tl.constexpr):
-    tl.store(array + one + asked, n)
-
-x = torch.zeros(9, dtype=torch.float32)
-with noted_launches() as noted:
-    for n in (16, 17):
-        kernel[(1,)](x, x[1:], n, 1, 1, BLOCK=4, num_warps=2)
-even, odd = (each.variant(90) for each in noted)
-assert even.key != odd.key
-assert even.described | {"not known to be multiples of 16": []} == odd.described | {
-    "not known to be multiples of 16": []
-}
-assert even.described["not known to be multiples of 16"] == ["odd", "asked"]
-assert odd.described["not known to be multiples of 16"] == ["odd", "n", "asked"]
-assert even.described["constants"] == {"one": 1, "BLOCK": 4}
-assert even.described["options"] == {"num_warps": 2}
-assert even.described["types"] == ["fp32"]
-""")  # fmt: skip
-    done = run(program)
-    assert done.returncode == 0, done.stderr
+    assert said["arguments"] == ""
 
 
-def test_certificates_are_read_before_any_thread_writes_them():
+def test_certificates_are_read_before_any_thread_writes_them(said):
     """In the code for the assembler every load is before a barrier, and every store after it."""
-    done = run("-c", """
-import re
-from gpu.compilation.compiler import compiled
-from gpu.compilation.launches import noted_launches
-from gpu.compilation.shapes import _certificates
-from bootprob_gpu.hardware.triton_choice import triton_kernels
-
-for q in (31, 512, 4000):
-    with noted_launches() as noted, triton_kernels("always"):
-        _certificates(q)
-    kernel, _ = compiled(noted[0].variant(90))
-    steps = re.findall(r"ld[.]global|st[.]global|bar[.]sync", kernel.asm["ptx"])
-    stored = steps.index("st.global")
-    assert "ld.global" not in steps[stored:], q
-    assert steps[stored - 1] == "bar.sync", q
-""")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert said["certificates"] == ""
 
 
 def test_the_page_shows_the_table():
