@@ -90,11 +90,11 @@ def copied(folder: Path) -> Path:
     return folder / "gpu" / "check"
 
 
-def inside(script: str, **variables: str) -> subprocess.CompletedProcess:
+def inside(script: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
     """Run a script that imports the check's modules."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "gpu")])
     return subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", script, *arguments],
         capture_output=True,
         text=True,
         env={**ENVIRONMENT, "PYTHONPATH": path, **variables},

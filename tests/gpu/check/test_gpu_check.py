@@ -1,5 +1,7 @@
 """`make gpu-check` rehearsed on the CPU: the JSON that it leaves, however it ends."""
 
+import io
+import json
 import os
 import re
 import shutil
@@ -28,10 +30,13 @@ from gpu_check import (
     written,
 )
 
+from gpu.check import tuning as tuning_part
 from gpu.check.contract import _environment
 from gpu.check.plan import PARTS
+from gpu.check.record import Record
 from gpu.check.test_log import _back_end
 from gpu.check.verdict import is_complete, verdict
+from gpu.check.worker import _do
 
 # What comes with CUDA and its profilers; a machine with them would have more to say.
 NO_TOOLS = {"compute-sanitizer", "Nsight Compute"}
@@ -455,16 +460,16 @@ def test_the_first_command_on_a_bare_machine(tmp_path):
 
 
 @pytest.mark.endurance
-def test_without_cvxpy_only_what_needs_it_is_left_out_by_name(tmp_path):
+def test_without_clarabel_only_what_needs_it_is_left_out_by_name(tmp_path):
     result = on_a_bare_machine(tmp_path, *only("contract suite"))
     part = result["parts"]["contract suite"]
     tests = part["measured"]["tests"]
     (package,) = tests["not run for want of a package"]
     left_out = tests["not run for want of a package"][package]
-    assert package == "cvxpy"
+    assert package == "clarabel"
     assert all(name.startswith("tests/gpu/test_contract.py::") for name in left_out)
     assert part["status"] == "incomplete"
-    assert part["why"] == f"tests left out for want of cvxpy: {len(left_out)}"
+    assert part["why"] == f"tests left out for want of clarabel: {len(left_out)}"
     assert tests["passed"] > 0
     assert tests["failed"] == 0
 
@@ -472,28 +477,42 @@ def test_without_cvxpy_only_what_needs_it_is_left_out_by_name(tmp_path):
 # --- tuning --------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def tuning(tmp_path, monkeypatch):
+    """The part in this process, with a program that stands in for gpu/tuning."""
+    program = tmp_path / "gpu" / "tuning"
+    program.mkdir(parents=True)
+    for folder in (program.parent, program):
+        (folder / "__init__.py").touch()
+    monkeypatch.setattr(tuning_part, "ROOT", tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def done(ending: str, seconds: float) -> tuple[dict, dict]:
+        (program / "__main__.py").write_text(
+            "import json, sys\nfrom pathlib import Path\n"
+            "given = dict(zip(sys.argv[1:-1:2], sys.argv[2:-1:2]))\n"
+            "Path(given['--out'], 'found.json').write_text(json.dumps(given['--device']))\n"
+            + ending
+        )
+        channel = io.StringIO()
+        end = _do("tuning:run", Record(channel, "cpu", True, seconds, {}), set())
+        (event,) = map(json.loads, channel.getvalue().splitlines())
+        return end, {event["name"]: event["value"]}
+
+    return done
+
+
 @pytest.mark.parametrize(
-    ("ending", "status", "verdict"),
+    ("ending", "seconds", "status", "said"),
     [
-        ("", "passed", "nothing failed"),
-        ("sys.exit(1)", "error", "FAILED: tuning"),
-        ("__import__('time').sleep(600)", "incomplete", "incomplete: nothing was checked: tuning"),
+        ("", 60, "passed", "nothing failed"),
+        ("sys.exit(1)", 60, "error", "FAILED: tuning"),
+        ("__import__('time').sleep(600)", 8.5, "incomplete", "incomplete: nothing was checked"),
     ],
 )
-def test_what_tuning_wrote_is_kept(copy, tmp_path, ending, status, verdict):
-    """Of a program that stands in for gpu/tuning, however it ends."""
-    program = copy.parent / "tuning"
-    program.mkdir()
-    (program / "__init__.py").touch()
-    (program / "__main__.py").write_text(
-        "import json, sys\nfrom pathlib import Path\n"
-        "given = dict(zip(sys.argv[1:-1:2], sys.argv[2:-1:2]))\n"
-        "Path(given['--out'], 'found.json').write_text(json.dumps(given['--device']))\n" + ending
-    )
-    plan = (copy / "plan.py").read_text(encoding="utf-8")
-    (copy / "plan.py").write_text(plan.replace('"tuning:run", 120, 30', '"tuning:run", 3, 1'))
-    run(copy, tmp_path / "out", *only("tuning"))
-    result = written(tmp_path / "out")
-    part = result["parts"]["tuning"]
-    assert (part["status"], part["measured"]) == (status, {"found.json": "cpu"})
-    assert result["verdict"].startswith(verdict)
+def test_what_tuning_wrote_is_kept(tuning, ending, seconds, status, said):
+    """However it ends. Of the seconds it has all but six."""
+    end, measured = tuning(ending, seconds)
+    assert end["status"] == status
+    assert measured == {"found.json": "cpu"}
+    assert verdict({"tuning": end})[0].startswith(said)

@@ -64,18 +64,21 @@ import json, os, subprocess, sys
 from pathlib import Path
 from gpu.check.surroundings import environment
 variables, said = environment(Path({str(unpacked)!r}), Path({str(carried)!r}))
-script = "import new_package, torch; print(new_package.value, torch.__version__)"
+script = (
+    "import importlib.util as u, new_package; print(new_package.value, u.find_spec('torch').origin)"
+)
 found = subprocess.run(
     [sys.executable, "-c", script], env=variables, capture_output=True, text=True, check=True
 )
-print(json.dumps([said, found.stdout.split()[0], variables["TRITON_CACHE_DIR"]]))
+print(json.dumps([said, *found.stdout.split(), variables["TRITON_CACHE_DIR"]]))
 """)
     assert done.returncode == 0, done.stderr
-    said, value, cache = json.loads(done.stdout)
+    said, value, torch, cache = json.loads(done.stdout)
     assert said["new_package"] == "1.2"
     assert said["elsewhere"] == "not used: made for cp399_linux_riscv64"
     assert said["torch"].startswith("not used: ")
     assert value == "42"
+    assert not Path(torch).is_relative_to(unpacked)
     assert Path(cache) == ROOT / "build" / "gpu-kernels"
     program = unpacked / "new_package" / "bin" / "a-program"
     assert program.stat().st_mode & stat.S_IXUSR
@@ -115,51 +118,51 @@ def test_the_size_of_what_git_does_not_ignore():
     assert 10**6 < size < limit == 64 * 2**20
 
 
-COMPILE = """
+KERNELS = """
+import os, shutil, sys
+from pathlib import Path
 import torch, triton
+from triton.backends.nvidia.compiler import CUDABackend
+from gpu.check.kernel_cache import pack_kernels, unpack_kernels
 from gpu.compilation.launches import noted_launches
 from bootprob_gpu.interior_point.normal_matrices import solved
 from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+def compiled(cache):
+    os.environ["TRITON_CACHE_DIR"] = str(cache)
+    return triton.compile(variant.ast_source, target=variant.target, options=variant.options)
+
 q = 5
 with triton_kernels("always"), noted_launches() as noted:
     solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double(),
            torch.ones(3).long())
 (launch,) = noted
 variant = launch.variant(90)
-kernel = triton.compile(variant.ast_source, target=variant.target, options=variant.options)
-print(len(kernel.asm["cubin"]), kernel.metadata.num_warps)
-"""
-NO_ASSEMBLER = """
-from triton.backends.nvidia.compiler import CUDABackend
+here, there, archive, nowhere = map(Path, sys.argv[1:])
+first = compiled(here)
+assert (pack_kernels(here, archive, 80), archive.exists()) == (0, False)
+assert pack_kernels(here, archive, 90) == 1
+shutil.rmtree(here)
+assert [unpack_kernels(archive, there) for _ in range(2)] == [1, 0]
+
 def make_cubin(*args, **kwargs):
     raise AssertionError("compiled again")
+
 CUDABackend.make_cubin = make_cubin
+again = compiled(there)
+assert again.asm["cubin"] == first.asm["cubin"]
+assert again.metadata.num_warps == first.metadata.num_warps
+try:
+    compiled(nowhere)
+except AssertionError:
+    print("Were it not there, it would have been compiled.")
 """
 
 
 def test_carried_kernels_are_not_compiled_again(tmp_path):
     """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
     pytest.importorskip("triton")
-    here, there, archive = (tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz"))
-    variables = {"TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": str(here)}
-    first = inside(COMPILE, **variables)
-    assert first.returncode == 0, first.stderr
-    moved = inside(f"""
-import shutil
-from pathlib import Path
-from gpu.check.kernel_cache import pack_kernels, unpack_kernels
-here, there, archive = map(Path, {[str(here), str(there), str(archive)]!r})
-print(pack_kernels(here, archive, 80), archive.exists(), pack_kernels(here, archive, 90))
-shutil.rmtree(here)
-print(unpack_kernels(archive, there), unpack_kernels(archive, there))
-""")
-    assert moved.returncode == 0, moved.stderr
-    assert moved.stdout.split() == ["0", "False", "1", "1", "0"]
-    variables["TRITON_CACHE_DIR"] = str(there)
-    second = inside(NO_ASSEMBLER + COMPILE, **variables)
-    assert second.returncode == 0, second.stderr
-    assert second.stdout == first.stdout
-    # Were it not there, it would have been compiled.
-    variables["TRITON_CACHE_DIR"] = str(tmp_path / "nowhere")
-    third = inside(NO_ASSEMBLER + COMPILE, **variables)
-    assert "compiled again" in third.stderr
+    places = [tmp_path / name for name in ("here", "there", "kernels-sm90.tar.xz", "nowhere")]
+    done = inside(KERNELS, *map(str, places), TRITON_INTERPRET="0")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "Were it not there, it would have been compiled.\n"

@@ -3,16 +3,22 @@
 The samples are laid out as the tools' manuals show them; no GPU is needed.
 """
 
+import io
 import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpu_check import CHECK, only, run, written
 
 from gpu.check import nsight_compute, sanitizer
+from gpu.check.record import Record
+from gpu.check.supervisor import _note
 from gpu.check.tools import find_tool, kernel_functions
+from gpu.check.verdict import verdict
+from gpu.check.worker import _do
 
 CLEAN = """========= COMPUTE-SANITIZER
 A line of the program itself
@@ -124,50 +130,59 @@ def prints(text: str) -> str:
     return f"cat <<'END'\n{text}END\n"
 
 
-def sanitized(tmp_path: Path, memcheck: str, racecheck: str, synccheck: str) -> tuple[dict, int]:
-    script = f"""
+def done(code: str) -> tuple[dict, int]:
+    """A part done in this process as the worker does it, and the exit status of its verdict."""
+    channel = io.StringIO()
+    end = _do(code, Record(channel, "cpu", True, 60, {}), set())
+    part: dict[str, Any] = {}
+    for line in channel.getvalue().splitlines():
+        _note(part, json.loads(line))
+    return part | end, verdict({"part": part | end})[1]
+
+
+@pytest.fixture
+def sanitized(tmp_path, monkeypatch):
+    def of(memcheck: str, racecheck: str, synccheck: str) -> tuple[dict, int]:
+        script = f"""
 case "$*" in
 *"--tool memcheck"*) {memcheck} ;;
 *"--tool racecheck"*) {racecheck} ;;
 *"--tool synccheck"*) {synccheck} ;;
 esac"""
-    variables = tool(tmp_path / "bin", "compute-sanitizer", script)
-    done = run(CHECK, tmp_path / "out", *only("compute-sanitizer"), **variables)
-    return written(tmp_path / "out"), done.returncode
+        for name, value in tool(tmp_path / "bin", "compute-sanitizer", script).items():
+            monkeypatch.setenv(name, value)
+        return done("sanitizer:run")
+
+    return of
 
 
-def test_a_sanitizer_that_finds_nothing(tmp_path):
-    result, status = sanitized(tmp_path, prints(CLEAN), prints(NO_RACE), prints(CLEAN))
-    part = result["parts"]["compute-sanitizer"]
-    assert (status, part["status"], result["verdict"]) == (0, "passed", "nothing failed")
+def test_a_sanitizer_that_finds_nothing(sanitized):
+    part, status = sanitized(prints(CLEAN), prints(NO_RACE), prints(CLEAN))
+    assert (status, part["status"]) == (0, "passed")
     assert {promise["promise"] for promise in part["promises"]} == {
         f"{name} finds nothing" for name in ("memcheck", "racecheck", "synccheck")
     }
 
 
-def test_what_a_sanitizer_finds_is_a_failure(tmp_path):
-    result, status = sanitized(tmp_path, prints(OVERRUN), prints(RACE), prints(CLEAN))
-    part = result["parts"]["compute-sanitizer"]
+def test_what_a_sanitizer_finds_is_a_failure(sanitized):
+    part, status = sanitized(prints(OVERRUN), prints(RACE), prints(CLEAN))
     assert (status, part["status"]) == (1, "failed")
     broken = {each["promise"]: each["found"] for each in part["promises"] if not each["holds"]}
     assert broken == {"memcheck finds nothing": 3, "racecheck finds nothing": 2}
     assert part["measured"]["racecheck"]["findings by kernel"] == {"path_in_tiles": 1, "_votes": 1}
 
 
-def test_a_sanitizer_that_could_not_work_makes_the_verdict_incomplete(tmp_path):
-    nowhere = f"{prints(NO_DEVICE)} exit 255"
-    result, status = sanitized(tmp_path, nowhere, prints(NO_RACE), prints(CLEAN))
-    part = result["parts"]["compute-sanitizer"]
+def test_a_sanitizer_that_could_not_work_makes_the_verdict_incomplete(sanitized):
+    part, status = sanitized(f"{prints(NO_DEVICE)} exit 255", prints(NO_RACE), prints(CLEAN))
     assert (status, part["status"]) == (3, "incomplete")
     assert part["why"] == "memcheck: process didn't terminate successfully"
-    assert result["verdict"].startswith("incomplete: ")
     assert part["measured"]["racecheck"]["errors"] == 0
 
 
-def test_a_program_that_fails_under_the_sanitizer_was_not_checked(tmp_path):
-    result, status = sanitized(tmp_path, f"{prints(CLEAN)} exit 1", prints(NO_RACE), prints(CLEAN))
+def test_a_program_that_fails_under_the_sanitizer_was_not_checked(sanitized):
+    part, status = sanitized(f"{prints(CLEAN)} exit 1", prints(NO_RACE), prints(CLEAN))
     assert status == 3
-    assert "exit status 1" in result["parts"]["compute-sanitizer"]["why"]
+    assert "exit status 1" in part["why"]
 
 
 @pytest.mark.endurance
@@ -255,23 +270,22 @@ def test_the_heaviest_kernels_are_those_with_the_most_time_over_all_jobs():
     assert len(found) == 5
 
 
-def profiled(tmp_path: Path, script: str) -> tuple[dict, int]:
-    variables = tool(tmp_path / "bin", "ncu", script)
-    done = run(CHECK, tmp_path / "out", *only("Nsight Compute"), **variables)
-    return written(tmp_path / "out"), done.returncode
-
-
-def test_counters_that_may_not_be_read_make_the_verdict_incomplete(tmp_path):
-    result, status = profiled(tmp_path, f"{prints(FORBIDDEN)} exit 1")
-    part = result["parts"]["Nsight Compute"]
+def test_counters_that_may_not_be_read_make_the_verdict_incomplete(tmp_path, monkeypatch):
+    for name, value in tool(tmp_path / "bin", "ncu", f"{prints(FORBIDDEN)} exit 1").items():
+        monkeypatch.setenv(name, value)
+    part, status = done("nsight_compute:run")
     assert (status, part["status"]) == (3, "incomplete")
     assert part["why"].startswith("ncu: ERR_NVGPUCTRPERM")
 
 
 def test_counters_are_recorded(tmp_path):
-    result, status = profiled(tmp_path, prints(COUNTERS))
+    """By the whole command."""
+    variables = tool(tmp_path / "bin", "ncu", prints(COUNTERS))
+    ended = run(CHECK, tmp_path / "out", *only("Nsight Compute"), **variables)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    result = written(tmp_path / "out")
     part = result["parts"]["Nsight Compute"]
-    assert (status, part["status"]) == (0, "passed")
+    assert (part["status"], result["verdict"]) == ("passed", "nothing failed")
     assert set(part["measured"]) == {"_factor", "path_in_registers"}
 
 

@@ -7,33 +7,53 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+from bootprob_gpu.hardware import launch_shapes
 from bootprob_gpu.hardware.launch_shapes import parsed
 
 pytest.importorskip("triton")
+from gpu.tuning import __main__ as program
+from gpu.tuning import tuner
+from gpu.tuning.findings import Finding, findings
 
 ROOT = Path(__file__).parents[3]
 
 
-def run(*command: object) -> subprocess.CompletedProcess:
-    path = (ROOT, ROOT / "gpu")
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(str(each) for each in path), "OMP_NUM_THREADS": "1"
-    }  # fmt: skip
+REHEARSAL = ("--device", "cpu", "--tiny")
+
+
+def run(*options: object) -> subprocess.CompletedProcess:
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'gpu'}"}
     return subprocess.run(
-        [sys.executable, *(str(each) for each in command)],
+        [sys.executable, "-m", "gpu.tuning", *(str(each) for each in options)],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
 
 
-def rehearsed(out: Path, *options: object) -> dict:
-    done = run("-m", "gpu.tuning", "--device", "cpu", "--tiny", "--out", out, *options)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture
+def main(monkeypatch):
+    """The program in this process: its exit status."""
+
+    def of(*options: object) -> int:
+        monkeypatch.setattr(sys, "argv", ["gpu.tuning", *map(str, options)])
+        return program.main()
+
+    return of
+
+
+def written(out: Path) -> dict:
     (path,) = (path for path in out.glob("*.json") if path.name != "launch_shapes.json")
     content = json.loads(path.read_text(encoding="utf-8"))
     if (out / "launch_shapes.json").exists():  # if anything was faster
         assert parsed((out / "launch_shapes.json").read_text(encoding="utf-8"))
     return content
+
+
+def rehearsed(out: Path, *options: object) -> dict:
+    done = run(*REHEARSAL, "--out", out, *options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return written(out)
 
 
 def assert_all_measured(content: dict) -> None:
@@ -60,36 +80,25 @@ def test_everything_is_measured(tmp_path):
     assert_all_measured(content)
 
 
-def test_what_there_is_no_time_for_is_said(tmp_path):
-    content = rehearsed(tmp_path, "--only", "smo", "--seconds", 0)
+def test_what_there_is_no_time_for_is_said(main, tmp_path):
+    assert main(*REHEARSAL, "--out", tmp_path, "--only", "smo", "--seconds", 0) == 0
+    content = written(tmp_path)
     assert not content["complete"]
     assert {part["status"] for part in content["findings"].values()} == {"not run"}
     assert not (tmp_path / "launch_shapes.json").exists()
 
 
-def test_without_a_gpu_nothing_is_written(tmp_path):
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
-    done = run("-m", "gpu.tuning", "--out", tmp_path)
-    assert done.returncode == 2, done.stderr
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_without_a_gpu_nothing_is_written(main, tmp_path):
+    assert main("--out", tmp_path) == 2
     assert not list(tmp_path.iterdir())
 
 
-TAKES = """
-import json, sys
-from pathlib import Path
-import torch
-from gpu.tuning import tuner
-from gpu.tuning.findings import Finding
-from bootprob_gpu.hardware import launch_shapes
-
-path = Path(sys.argv[1])
-path.write_text(json.dumps({"format": 1, "devices": {"other": {"many_rows": 3}}}))
-
 class Job:
-    \"\"\"Answers with the warps that it is launched with; 2 are wrong, and 32 too many.\"\"\"
+    """Answers with the warps that it is launched with; some are wrong, and 32 too many."""
+
+    wrong = 2
+
     def __call__(self):
         warps = launch_shapes.tuned_shape({"num_warps": 4}, "factor", "64")["num_warps"]
         if warps == 32:
@@ -97,60 +106,53 @@ class Job:
         return warps
 
     def is_right(self, warps):
-        return warps != wrong
+        return warps != self.wrong
 
-times = {4: 10.0, 1: 20.0, 2: 1.0, 8: 9.0, 16: 8.9}
-tuner.timed = lambda device, job, seconds, most: {"median, ms": times[job()]}
 
-def tuned(*warps):
-    one = tuner.Tuner(torch.device("cpu"), "card", path, seconds=0.0, say=lambda line: None)
-    candidates = tuple({"num_warps": each} for each in warps)
-    found = one.tune(Finding(("factor", "64"), candidates, lambda device: Job()))
-    return found, json.loads(path.read_text())["devices"]
+def tuner_of(table: Path) -> tuner.Tuner:
+    return tuner.Tuner(torch.device("cpu"), "card", table, seconds=0.0, say=lambda line: None)
 
-wrong = 2
-found, devices = tuned(2, 32, 1)  # wrong, does not run, slower
-assert found["status"] == "measured" and found["taken"] is None, found
-assert found["tried"][1] == {"candidate": {"num_warps": 2}, "wrong": True}
-assert found["tried"][2]["why"] == "RuntimeError: out of resources"
-assert devices == {"other": {"many_rows": 3}}
-found, devices = tuned(2, 1, 8, 16)
-assert found["taken"] == {"num_warps": 16}, found
-assert devices == {"other": {"many_rows": 3}, "card": {"factor": {"64": {"num_warps": 16}}}}
-found, devices = tuned(8)  # from where the last one ended: 16 are as fast, but for noise
-times[8] = 8.8
-found, devices = tuned(8)
-assert found["taken"] is None and devices["card"] == {"factor": {"64": {"num_warps": 16}}}
-wrong = 16  # what holds so far is wrong: nothing is known to be right
-found, devices = tuned(1)
-assert found["status"] == "failed" and found["taken"] is None, found
-path.write_text("{}")
-try:
-    tuned(1)
-except ValueError:
+
+def test_only_what_is_right_and_faster_is_taken(tmp_path, monkeypatch):
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps({"format": 1, "devices": {"other": {"many_rows": 3}}}))
+    times = {4: 10.0, 1: 20.0, 2: 1.0, 8: 9.0, 16: 8.9}
+    monkeypatch.setattr(
+        tuner, "timed", lambda device, job, seconds, most: {"median, ms": times[job()]}
+    )
+
+    def tuned(*warps):
+        candidates = tuple({"num_warps": each} for each in warps)
+        finding = Finding(("factor", "64"), candidates, lambda device: Job())
+        found = tuner_of(path).tune(finding)
+        return found, json.loads(path.read_text())["devices"]
+
+    found, devices = tuned(2, 32, 1)  # wrong, does not run, slower
+    assert found["status"] == "measured"
+    assert found["taken"] is None
+    assert found["tried"][1] == {"candidate": {"num_warps": 2}, "wrong": True}
+    assert found["tried"][2]["why"] == "RuntimeError: out of resources"
+    assert devices == {"other": {"many_rows": 3}}
+    found, devices = tuned(2, 1, 8, 16)
+    assert found["taken"] == {"num_warps": 16}
+    assert devices == {"other": {"many_rows": 3}, "card": {"factor": {"64": {"num_warps": 16}}}}
+    found, devices = tuned(8)  # from where the last one ended: 16 are as fast, but for noise
+    times[8] = 8.8
+    found, devices = tuned(8)
+    assert found["taken"] is None
+    assert devices["card"] == {"factor": {"64": {"num_warps": 16}}}
+    monkeypatch.setattr(Job, "wrong", 16)  # what holds so far: nothing is known to be right
+    found, devices = tuned(1)
+    assert found["status"] == "failed"
+    assert found["taken"] is None
+    path.write_text("{}")
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever is wrong with it
+        tuned(1)
     assert path.read_text() == "{}"
-else:
-    raise AssertionError
-"""
-
-
-def test_only_what_is_right_and_faster_is_taken(tmp_path):
-    done = run("-c", TAKES, tmp_path / "table.json")
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_candidate_is_one_that_the_table_may_hold(tmp_path):
-    done = run("-c", """
-import sys
-from pathlib import Path
-import torch
-from gpu.tuning.findings import findings
-from gpu.tuning.tuner import Tuner
-from bootprob_gpu.hardware.launch_shapes import parsed
-
-tuner = Tuner(torch.device("cpu"), "card", Path(sys.argv[1]), seconds=0.0, say=print)
-for finding in findings(tiny=False):
-    for candidate in finding.candidates:
-        parsed(tuner._text(tuner._changed(finding, candidate)))
-""", tmp_path / "table.json")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    fresh = tuner_of(tmp_path / "table.json")
+    for finding in findings(tiny=False):
+        for candidate in finding.candidates:
+            parsed(fresh._text(fresh._changed(finding, candidate)))
