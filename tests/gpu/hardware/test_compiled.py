@@ -32,6 +32,8 @@ class Copy:
         self.root = root
         self.package = root / "bootprob_gpu"
         self.home = root / "home"
+
+    def make(self) -> None:
         self.home.mkdir(parents=True)
         for folder in (self.package, self.package / "hardware"):
             folder.mkdir()
@@ -75,38 +77,55 @@ class Copy:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
+    copy = Copy(tmp_path)
+    copy.make()
+    return copy
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Copy:
+    """To be copied, with machine code."""
+    made = Copy(tmp_path_factory.mktemp("made"))
+    made.make()
+    assert made.run() == ("41 compiled", SAID)
+    return made
+
+
+@pytest.fixture
+def kept(made: Copy, tmp_path: Path) -> Copy:
+    """A package that was compiled before."""
+    shutil.copytree(made.root, tmp_path, dirs_exist_ok=True)
     return Copy(tmp_path)
 
 
-def test_a_change_in_what_a_function_calls_is_seen(copy: Copy) -> None:
-    assert copy.run() == ("41 compiled", SAID)
-    assert copy.run() == ("41 loaded", "")
-    copy.write("callee", "@inner()\ndef callee(x):\n    return 100 * x\n")
-    assert copy.run() == ("401 compiled", SAID)
-    assert len(copy.kept()) == 2
-    copy.write("callee", "@inner()\ndef callee(x):\n    return 10 * x\n")  # as before
-    assert copy.run() == ("41 loaded", "")
+def test_a_change_in_what_a_function_calls_is_seen(kept: Copy) -> None:
+    assert kept.run() == ("41 loaded", "")
+    kept.write("callee", "@inner()\ndef callee(x):\n    return 100 * x\n")
+    assert kept.run() == ("401 compiled", SAID)
+    assert len(kept.kept()) == 2
+    kept.write("callee", "@inner()\ndef callee(x):\n    return 10 * x\n")  # as before
+    assert kept.run() == ("41 loaded", "")
 
 
 def test_an_edited_part_of_a_solver_runs(tmp_path: Path) -> None:
-    """The real package, but for what imports torch."""
+    """The real package, but for what imports torch; and of it, a part that is soon compiled."""
     shutil.copytree(ENGINE, tmp_path / "bootprob_gpu", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "bootprob_gpu" / "__init__.py").write_text("", encoding="utf-8")
+    (tmp_path / "bootprob_gpu" / "smo" / "primal.py").write_text(
+        "from bootprob_gpu.hardware.compiled import compiled\n"
+        "from bootprob_gpu.smo.compiled_steps import objectives\n\n"
+        "@compiled()\ndef primal(y, s, lo, hi, g):\n"
+        "    return objectives(y, s, lo, hi, g, 0.0, 0.0)[0]\n",
+        encoding="utf-8",
+    )
     program = """
 import numpy as np
-from bootprob_gpu.smo.compiled import smo_path
-gram, y = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([1.0, -1.0])
-found = [np.zeros((1, 2)), np.zeros(1), np.zeros((1, 2)), np.zeros(1), np.zeros(1)]
-order, room = np.arange(2), (np.zeros((2, 2)), np.zeros((2, 2), dtype=np.float32))
-room += np.zeros(2, dtype=bool), tuple(np.zeros((9, 2))), np.zeros(2)
-limits = 1e-6, 1e-3, 100
-found += [np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)]
-smo_path(gram, order, np.empty(0), None, order, y, np.ones((1, 2)), *limits, *room, *found)
-print(round(found[3][0], 6))
+from bootprob_gpu.smo.primal import primal
+y = np.array([1.0, -1.0])
+print(primal(y, 0.5 * y, np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2)))
 """
     environment = os.environ | {
         "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_OPT": "0",
     }  # fmt: skip
 
     def primal() -> float:
@@ -151,12 +170,11 @@ def test_nobody_waits_for_himself(copy: Copy) -> None:
     assert len(list(folder.glob("*.code"))) == 2
 
 
-def test_a_signature_beside_another_does_not_replace_it(copy: Copy) -> None:
+def test_a_signature_beside_another_does_not_replace_it(kept: Copy) -> None:
     floats = PROGRAM.replace("toy(int(", "toy(float(")
-    assert copy.run(floats)[0] == "41.0 compiled"
-    assert copy.run() == ("41 compiled", SAID)
-    assert copy.run(floats) == ("41.0 loaded", "")
-    assert copy.run() == ("41 loaded", "")
+    assert kept.run(floats) == ("41.0 compiled", SAID)
+    assert kept.run() == ("41 loaded", "")
+    assert kept.run(floats) == ("41.0 loaded", "")
 
 
 def test_the_folder_of_the_user_is_taken_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
@@ -194,32 +212,29 @@ def test_an_installation_that_cannot_be_written_is_kept_for_the_user(copy: Copy)
     assert len(said.splitlines()) == 1
 
 
-def test_what_an_installation_came_with_is_read(copy: Copy) -> None:
-    copy.run()
+def test_what_an_installation_came_with_is_read(kept: Copy) -> None:
     unwritable = (
         "from bootprob_gpu.hardware import compiled; compiled._is_ready = lambda folder: False; "
     )
-    assert copy.run(unwritable + PROGRAM) == ("41 loaded", "")
+    assert kept.run(unwritable + PROGRAM) == ("41 loaded", "")
 
 
-def test_files_of_an_installation_can_be_read_by_others(copy: Copy) -> None:
-    copy.run()
-    (folder,) = copy.kept()
+def test_files_of_an_installation_can_be_read_by_others(made: Copy) -> None:
+    (folder,) = made.kept()
     (file,) = folder.glob("*.code")
-    probe = copy.root / "probe"
+    probe = made.root / "probe"
     probe.touch()
     assert file.stat().st_mode == probe.stat().st_mode
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b""])
-def test_a_damaged_file_is_made_anew(copy: Copy, damage) -> None:
-    copy.run()
-    (folder,) = copy.kept()
+def test_a_damaged_file_is_made_anew(kept: Copy, damage) -> None:
+    (folder,) = kept.kept()
     (file,) = folder.glob("*.code")
     whole = file.read_bytes()
     file.write_bytes(damage(whole))
-    assert copy.run() == ("41 compiled", SAID)
-    assert copy.run() == ("41 loaded", "")
+    assert kept.run() == ("41 compiled", SAID)
+    assert kept.run() == ("41 loaded", "")
 
 
 def test_old_folders_go(copy: Copy) -> None:
@@ -237,10 +252,9 @@ def test_old_folders_go(copy: Copy) -> None:
     assert len(kept - others) == 4
 
 
-def test_a_setting_of_the_compiler_has_code_of_its_own(copy: Copy) -> None:
-    assert copy.run()[0] == "41 compiled"
-    assert copy.run(NUMBA_OPT="1")[0] == "41 compiled"
-    assert copy.run()[0] == "41 loaded"
+def test_a_setting_of_the_compiler_has_code_of_its_own(kept: Copy) -> None:
+    assert kept.run(NUMBA_OPT="1")[0] == "41 compiled"
+    assert kept.run()[0] == "41 loaded"
 
 
 def test_inner_functions_are_python_too() -> None:
