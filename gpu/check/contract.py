@@ -67,6 +67,7 @@ def _run(
             [
                 *(sys.executable, "-m", "pytest", "-q", "--no-header", "--tb=short"),
                 *("-p", "gpu.check.test_log", "-p", "no:cacheprovider", "-o", "addopts="),
+                *("-p", "no:schemathesis"),  # tests of the server's, and slow to load
                 # Other versions of packages may warn; but a twin must not stand in unnoticed.
                 *("-W", "default"),
                 *("-W", "error::bootprob_gpu.hardware.triton_choice.KernelFallbackWarning"),

@@ -62,7 +62,8 @@ def _measure(record: Record, job: str, source: Table, kernel: str) -> None:
     record.measured(job, found)
     runs: list[float] = []
     while not runs or (
-        len(runs) < _MOST_RUNS and sum(runs) + runs[-1] < min(_SECONDS, record.seconds_left() - 2)
+        len(runs) < record.size(_MOST_RUNS, 1)
+        and sum(runs) + runs[-1] < min(_SECONDS, record.seconds_left() - 2)
     ):
         seconds, model = _timed(record, train)
         runs.append(seconds)

@@ -44,6 +44,19 @@ def arguments(rng, classes, backend) -> dict:
     }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def trained() -> dict[object, FittedBatch]:
+    """All replicates in one batch: the rows are always the same."""
+    return {}
+
+
+@pytest.fixture
+def together(arguments, backend, trained) -> FittedBatch:
+    if backend not in trained:
+        trained[backend] = backend.fit(Problem(**arguments))
+    return trained[backend]
+
+
 def replicates_of(arguments: dict, items: slice) -> dict:
     return arguments | {"y": arguments["y"][items], "counts": arguments["counts"][items]}
 
@@ -54,9 +67,8 @@ def assert_same_optima(one: FittedBatch, other: FittedBatch, tol: float) -> None
         assert (ours.primal >= theirs.dual * (1 - tol) - 1e-12).all()
 
 
-def test_each_replicate_is_a_problem_of_its_own(arguments, backend):
+def test_each_replicate_is_a_problem_of_its_own(arguments, backend, together):
     """In which all replicates share their labels."""
-    together = backend.fit(Problem(**arguments))
     assert (together.status[PER_PAIR + 1] == Status.SINGLE_CLASS).all()
     parts = []
     for b in range(REPLICATES):
@@ -69,9 +81,8 @@ def test_each_replicate_is_a_problem_of_its_own(arguments, backend):
         assert torch.equal(together.intercept, apart.intercept)
 
 
-def test_a_pair_is_a_problem_of_two_classes(arguments, backend, classes):
+def test_a_pair_is_a_problem_of_two_classes(arguments, backend, classes, together):
     """The rows of other classes taken away instead of weighted by 0."""
-    together = backend.fit(Problem(**arguments))
     for k, pair in enumerate(PAIRS):
         items, rows = slice(PER_PAIR * k, PER_PAIR * (k + 1)), np.isin(classes, pair)
         alone = arguments | {
@@ -89,16 +100,14 @@ def test_a_pair_is_a_problem_of_two_classes(arguments, backend, classes):
             assert (primal >= dual * (1 - 100 * backend.eps) - 1e-12).all()
 
 
-def test_labels_of_rows_without_weight_do_not_matter(arguments, backend):
-    fitted = backend.fit(Problem(**arguments))
+def test_labels_of_rows_without_weight_do_not_matter(arguments, backend, together):
     other = np.where(arguments["counts"] == 0, -1.0, arguments["y"])
     again = backend.fit(Problem(**arguments | {"y": other.astype(np.int8)}))
     for name in ("primal", "dual", "intercept", "n_iter", "status"):
-        assert torch.equal(getattr(fitted, name), getattr(again, name))
+        assert torch.equal(getattr(together, name), getattr(again, name))
 
 
-def test_blocks_know_their_labels(arguments, backend):
-    together = backend.fit(Problem(**arguments))
+def test_blocks_know_their_labels(arguments, backend, together):
     blocks = list(iter_fit(Problem(**arguments), memory_limit=1, **backend.options))
     assert len(blocks) > 1
     assert_same_optima(together, FittedBatch.concatenate(blocks), 10 * backend.eps)
@@ -111,8 +120,8 @@ def test_blocks_know_their_labels(arguments, backend):
         )
 
 
-def test_a_pairs_replicates_are_taken_out_of_the_batch(arguments, backend):
-    block = backend.fit(Problem(**arguments))
+def test_a_pairs_replicates_are_taken_out_of_the_batch(arguments, backend, together):
+    block = together
     items = slice(PER_PAIR, 2 * PER_PAIR)
     part = block.take(items)
     assert part.replicates == items
