@@ -17,7 +17,7 @@ import pytest
 from gpu_check import ENVIRONMENT, ROOT, names, written
 
 from bootprob import BootstrapSVC
-from bootprob_gpu import iter_fit
+from bootprob_gpu import fit, iter_fit
 from bootprob_gpu.hardware.triton_choice import triton_kernels
 
 HERE = Path(__file__).parents[1]
@@ -89,6 +89,9 @@ def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
         monkeypatch.setattr(check("estimator_times"), "BootstrapSVC", rough)
     if part.code.startswith("training_times:"):
         monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=0.1))
+    if name in ("kernel shares", "reruns"):  # whose models may be rough
+        module = check(part.code.split(":")[0])
+        monkeypatch.setattr(module, "fit", partial(fit, tol=1e-2))
     if name == "kernel tests":
         run_tests = check("contract")._run
         monkeypatch.setattr(
