@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_check import CHECK, only, run, written
+from gpu_check import CHECK, copied, only, run, written
 
 from gpu.check import nsight_compute, sanitizer
 from gpu.check.record import Record
@@ -278,15 +278,21 @@ def test_counters_that_may_not_be_read_make_the_verdict_incomplete(tmp_path, mon
     assert part["why"].startswith("ncu: ERR_NVGPUCTRPERM")
 
 
-def test_counters_are_recorded(tmp_path):
-    """By the whole command."""
-    variables = tool(tmp_path / "bin", "ncu", prints(COUNTERS))
-    ended = run(CHECK, tmp_path / "out", *only("Nsight Compute"), **variables)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    result = written(tmp_path / "out")
-    part = result["parts"]["Nsight Compute"]
-    assert (part["status"], result["verdict"]) == ("passed", "nothing failed")
-    assert set(part["measured"]) == {"_factor", "path_in_registers"}
+def test_the_command_writes_down_counters_findings_and_errors(tmp_path):
+    """Of two tools, and of a part that goes wrong."""
+    check = copied(tmp_path / "copy")
+    (check / "twins.py").write_text("def run(record):\n    raise ValueError('on purpose')\n")
+    clean = f'case "$*" in *racecheck*) {prints(NO_RACE)} ;; *) {prints(CLEAN)} ;; esac'
+    tools = {"ncu": prints(COUNTERS), "compute-sanitizer": clean}
+    folders = [tool(tmp_path / name, name, script)["PATH"] for name, script in tools.items()]
+    wanted = only("compute-sanitizer", "Nsight Compute", "Triton against plain torch")
+    ended = run(check, tmp_path / "out", *wanted, PATH=os.pathsep.join(folders))
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert "holds: memcheck finds nothing" in ended.stdout
+    sanitizer, counters, twins = written(tmp_path / "out")["parts"].values()
+    assert (sanitizer["status"], counters["status"]) == ("passed", "passed")
+    assert set(counters["measured"]) == {"_factor", "path_in_registers"}
+    assert (twins["status"], twins["why"]) == ("error", "ValueError: on purpose")
 
 
 def test_kernels_are_known_by_their_names():
