@@ -39,7 +39,7 @@ NOISE = dict.fromkeys(
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
 @parametrize_with_checks(
     [
-        BootstrapSVC(n_bootstraps=10),
+        BootstrapSVC(n_bootstraps=10, C=1.0),
         BootstrapSVC(kernel="rbf", n_bootstraps=10, C=1.0),
         BootstrapSVC(
             n_bootstraps=10, C=1.0, control="threshold", rates={"tpr": 0.6}, random_state=0
