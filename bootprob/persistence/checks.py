@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
@@ -164,8 +165,10 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
     if of_two and calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack):
         raise ValueError("the kernel does not fit kernel_posterior_")
     posterior = parts_in(arrays)["kernel_posterior_"]
-    if posterior and kernel.has_features == ("support" in posterior):
-        raise ValueError("the kernel does not fit kernel_posterior_")
+    if posterior:
+        other = (arrays["kernel_posterior_.gamma"] == 0) != (kernel.gamma is None)
+        if other.any() or kernel.has_features == ("support" in posterior):
+            raise ValueError("the kernel does not fit kernel_posterior_")
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
         limits = dict.fromkeys(("coef_", "dual_coef_", "intercept_"), largest)
@@ -175,19 +178,27 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
                 raise ValueError(f"{name} has numbers that are too large for float32")
 
 
-def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> type[KernelFunction]:
+def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
     """The kernel that a state is of."""
-    gamma, stored = arrays.get("gamma_"), values.get("kernel_")
+    given, stored = arrays.get("gamma_"), values.get("kernel_")
+    gamma = None if given is None else grid_of(given)
     if stored is None:
-        return KERNELS["linear" if gamma is None else "rbf"]
+        return kernel_function("linear" if gamma is None else "rbf", gamma)
     name = stored.get("kernel")
     if name not in KERNELS or name in ("linear", "rbf"):
         raise ValueError("kernel_ is of no kernel that has parameters")
     if stored.keys() - {"kernel"} != set(KERNELS[name].parameters) - {"gamma"}:
         raise TypeError("kernel_ lacks parameters, or has unknown ones")
     # Its own errors say of numbers what is wrong with them.
-    kernel_function(gamma=None if gamma is None else grid_of(gamma), **stored)
-    return KERNELS[name]
+    return kernel_function(gamma=gamma, **stored)
+
+
+def _largest_value(kernel: KernelFunction, product: float) -> float:
+    """The kernel of two rows with this inner product, or 1."""
+    if kernel.has_unit_diagonal or not kernel.has_features:
+        return 1.0
+    rows = torch.tensor([[product], [1.0]], dtype=torch.float64)
+    return max(kernel.gram(rows[:1], rows[1:]).max().item(), 1.0)
 
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
@@ -200,8 +211,9 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
         largest = np.abs(arrays[name]).max()
         if name == "coef_":
             largest /= scale
-        elif name == "dual_coef_" and "gamma_" not in arrays:
-            largest *= max(np.abs(arrays["X_fit_"]).max(), 1.0) / scale**2
+        elif name == "dual_coef_":
+            product = max(np.abs(arrays["X_fit_"]).max(), 1.0) / scale**2
+            largest *= _largest_value(_kernel(arrays, values), product)
         if not largest <= LARGEST * least:
             raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
     sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]

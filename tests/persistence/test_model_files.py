@@ -361,6 +361,37 @@ def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> Non
     _refused(tmp_path / "m.model", "dual_coef_ is too large for")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "name", "number", "message"),
+    [
+        ("poly", "X_fit_", 1e40, "dual_coef_ is too large for"),  # its third power is a value
+        ("poly", "gamma_", 1e40, "dual_coef_ is too large for"),
+        ("poly", "kernel_posterior_.gamma", 0.0, "the kernel does not fit kernel_posterior_"),
+        (
+            "precomputed",
+            "kernel_posterior_.gamma",
+            0.5,
+            "the kernel does not fit kernel_posterior_",
+        ),
+    ],
+)
+def test_numbers_that_a_kernel_cannot_have(
+    kernel: str, name: str, number: float, message: str, rng, tmp_path: Path
+) -> None:
+    """As the fuzzer had them: scores that overflowed, and a γ where there is none."""
+    X = rng.normal(size=(20, 3))
+    X /= np.linalg.norm(X, axis=1)[:, None]  # a diagonal of 1, so that there is a posterior
+    given: dict[str, Any] = {"kernel": kernel, "C": 1.0, "n_bootstraps": 5, "random_state": 0}
+    save(
+        BootstrapSVC(**given).fit(X @ X.T if kernel == "precomputed" else X, np.arange(20) % 2),
+        tmp_path / "m.model",
+    )
+    content, arrays = parts_of((tmp_path / "m.model").read_bytes())
+    arrays[name].reshape(-1)[-1] = number
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", message)
+
+
 @pytest.mark.parametrize("name", ["coef_", "intercept_", "score_offset_"])
 def test_numbers_beyond_float32(name: str, rng, tmp_path: Path) -> None:
     X = rng.normal(size=(30, 3))
