@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +25,51 @@ PACKAGES = [ENGINE, Path(bootprob.__file__).parent]
 SAID = "Compiling the toy, once an installation: about 1 s.\n"
 COMPILED = '"compiled" if toy.toy.stats.cache_misses else "loaded"'
 PROGRAM = f"import sys; from bootprob_gpu import toy; print(toy.toy(int(sys.argv[1])), {COMPILED})"
+# Loads Numba, which takes longer than any of this, and becomes every program that it is sent.
+FORKING = """
+import json, os, sys, traceback
+import filelock, numba, numba.core.caching, numba.extending, numba.misc.appdirs
+numba.njit(lambda x: x)(1)  # what is loaded when something is first compiled
+for line in sys.stdin:
+    program, environment, *files = json.loads(line)
+    child = os.fork()
+    if not child:
+        for descriptor, file in enumerate(files, 1):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+        os.environ.clear()
+        os.environ.update(environment)
+        numba.config.reload_config()
+        sys.path.insert(0, environment["PYTHONPATH"])
+        sys.argv = ["-c", "4"]
+        status = 1
+        try:
+            exec(program, {"__name__": "__main__"})
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", FORKING],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        yield process
 
 
 class Copy:
     """A package `bootprob_gpu` of its own, with a function of two modules."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, forking: subprocess.Popen[str]) -> None:
         self.root = root
+        self.forking = forking
         self.package = root / "bootprob_gpu"
         self.home = root / "home"
 
@@ -51,23 +91,37 @@ class Copy:
             f"from bootprob_gpu.hardware.compiled import compiled, inner\n{body}", encoding="utf-8"
         )
 
-    def start(self, program: str = PROGRAM, **environment: str) -> subprocess.Popen[str]:
+    def environment(self, changes: dict[str, str]) -> dict[str, str]:
         names = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPATH", "NUMBA_OPT")
         inherited = {name: value for name, value in os.environ.items() if name not in names}
-        inherited |= {"PYTHONPATH": str(self.root), "HOME": str(self.home)} | environment
+        return inherited | {"PYTHONPATH": str(self.root), "HOME": str(self.home)} | changes
+
+    def start(self, program: str = PROGRAM, **changes: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-W", "error", "-c", program, "4"],
-            env=inherited,
+            env=self.environment(changes),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def run(self, program: str = PROGRAM, **environment: str) -> tuple[str, str]:
+    def start_and_end(self, program: str = PROGRAM, **changes: str) -> tuple[str, str]:
         """What a process prints and says."""
-        process = self.start(program, **environment)
+        process = self.start(program, **changes)
         out, said = process.communicate(timeout=300)  # no lock is waited for
         assert process.returncode == 0, said
+        return out.strip(), said
+
+    def run(self, program: str = PROGRAM, **changes: str) -> tuple[str, str]:
+        """The same of a process that found Numba loaded."""
+        files = self.root / "out", self.root / "said"
+        given = program, self.environment(changes), *map(str, files)
+        print(json.dumps(given), file=self.forking.stdin, flush=True)
+        status = self.forking.stdout.readline()
+        out, said = (file.read_text(encoding="utf-8") for file in files)
+        for file in files:
+            file.unlink()
+        assert status == "0\n", said
         return out.strip(), said
 
     def kept(self, parent: Path | None = None) -> list[Path]:
@@ -76,18 +130,18 @@ class Copy:
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Copy:
-    copy = Copy(tmp_path)
+def copy(tmp_path: Path, forking) -> Copy:
+    copy = Copy(tmp_path, forking)
     copy.make()
     return copy
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Copy:
+def made(tmp_path_factory, forking) -> Copy:
     """To be copied, with machine code."""
-    made = Copy(tmp_path_factory.mktemp("made"))
+    made = Copy(tmp_path_factory.mktemp("made"), forking)
     made.make()
-    assert made.run() == ("41 compiled", SAID)
+    assert made.start_and_end() == ("41 compiled", SAID)
     return made
 
 
@@ -95,11 +149,11 @@ def made(tmp_path_factory) -> Copy:
 def kept(made: Copy, tmp_path: Path) -> Copy:
     """A package that was compiled before."""
     shutil.copytree(made.root, tmp_path, dirs_exist_ok=True)
-    return Copy(tmp_path)
+    return Copy(tmp_path, made.forking)
 
 
 def test_a_change_in_what_a_function_calls_is_seen(kept: Copy) -> None:
-    assert kept.run() == ("41 loaded", "")
+    assert kept.start_and_end() == ("41 loaded", "")
     kept.write("callee", "@inner()\ndef callee(x):\n    return 100 * x\n")
     assert kept.run() == ("401 compiled", SAID)
     assert len(kept.kept()) == 2
@@ -190,7 +244,7 @@ def test_numbas_own_folders_stay_those_of_the_user(copy: Copy) -> None:
         "; import numba; from numba.core.caching import FunctionCache;"
         "print(repr(numba.config.CACHE_DIR), FunctionCache(toy.toy.py_func).cache_path)"
     )
-    out, _ = copy.run(program)
+    out, _ = copy.start_and_end(program)
     assert out.splitlines()[1] == f"'' {copy.package / '__pycache__'}"
 
 
@@ -253,7 +307,7 @@ def test_old_folders_go(copy: Copy) -> None:
 
 
 def test_a_setting_of_the_compiler_has_code_of_its_own(kept: Copy) -> None:
-    assert kept.run(NUMBA_OPT="1")[0] == "41 compiled"
+    assert kept.start_and_end(NUMBA_OPT="1")[0] == "41 compiled"
     assert kept.run()[0] == "41 loaded"
 
 
