@@ -135,6 +135,10 @@ JOBS = {
     "rbf, plain torch": Job(some(**RBF, own_scale=True), kernels="never"),
     "rbf, plain torch, float32": Job(some(**RBF), SINGLE, kernels="never"),
 }
+# By `make endurance` only: each takes the branches of jobs that are left, in another combination.
+COMBINED = {
+    "linear, own scale", "rbf, own scale", "rbf, own labels", "rbf, float32", "rbf, tiles", "poly",
+}  # fmt: skip
 
 
 def tensors(values: Any) -> dict[str, torch.Tensor]:
@@ -183,7 +187,12 @@ def trained(job: Job, rng, device) -> tuple[Problem, FittedBatch]:
         return problem, fit(problem, device=device, **job.options)
 
 
-@pytest.fixture(params=JOBS.values(), ids=JOBS)
+@pytest.fixture(
+    params=[
+        pytest.param(job, id=name, marks=[pytest.mark.endurance] if name in COMBINED else [])
+        for name, job in JOBS.items()
+    ]
+)
 def job(request, monkeypatch) -> Job:
     for module, name, value in request.param.settings:
         monkeypatch.setattr(module, name, value)
