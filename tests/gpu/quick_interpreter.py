@@ -28,6 +28,7 @@ def make_quick() -> None:
     if not _replaced:
         _replace(interpreter, "_get_np_dtype", _remembered_dtypes(interpreter._get_np_dtype))
         _replace(interpreter.GridExecutor, "__call__", _prepared_once)
+        _replace(interpreter, "_patch_builtin", _patch_builtin)
         _replace(tl.block_type, "__init__", _remembered_shapes(tl.block_type.__init__))
         _replace(tl.tensor, "__init__", _tensor)
         _replace(tl.dtype, "__eq__", _identical_or(tl.dtype.__eq__))
@@ -89,6 +90,21 @@ def _prepared_once(self: Any, *args: Any, **kwargs: Any) -> None:
         _launch(self, *args, **kwargs)
     finally:
         interpreter._patch_lang = _prepare
+
+
+_builtins: dict[object, list[str]] = {}
+
+
+def _patch_builtin(package: Any, builder: Any, scope: Any) -> None:
+    """What of a package is to be patched is looked for among all that it has, at every launch."""
+    if package not in _builtins:
+        _builtins[package] = [
+            name for name in dir(package) if tl.core.is_builtin(getattr(package, name, None))
+        ]
+    for name in _builtins[package]:
+        member = getattr(package, name)
+        if tl.core.is_builtin(member):  # not patched yet
+            interpreter._patch_attr(package, name, member, builder, scope)
 
 
 def _remembered_shapes(make: Callable) -> Callable:

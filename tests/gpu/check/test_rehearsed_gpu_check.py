@@ -69,10 +69,13 @@ def few_rows(check, monkeypatch, request) -> None:
 
 
 def parts() -> list[Any]:
-    """Tuning is long, and tests/gpu/tuning/test_gpu_tune.py has its candidates."""
+    """Tuning is long, and tests/gpu/tuning/test_gpu_tune.py has its candidates.
+
+    Kernel tests start a pytest of their own; test_tests_are_run_on_the_device starts one for two.
+    """
     slow = pytest.mark.endurance
     return [
-        pytest.param(name, marks=slow if name == "tuning" else ())
+        pytest.param(name, marks=slow if name in ELSEWHERE else ())
         for name in names(False) + names(True)
         if name != SUITE
     ]
@@ -109,34 +112,57 @@ def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
         assert pretended_gpu.launches
 
 
-@pytest.mark.parametrize(
-    "choice", ["test_two_rows", pytest.param(None, marks=pytest.mark.endurance)]
-)
-def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch, choice):
-    """The smallest problems; in some minutes, all that the rehearsal on a CPU has."""
-    (part,) = (each for each in check("plan").PARTS if each.name == SUITE)
+@pytest.mark.endurance
+def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch):
+    """All that the rehearsal on a CPU has, in some minutes."""
     monkeypatch.setenv("PYTHONPATH", AT_START)
-    run = check("contract")._run
-    if choice:
-        monkeypatch.setattr(  # by its name, as all the others would be collected first
-            check("contract"),
-            "_run",
-            lambda on, files, _: run(on, [Path(f"{file}::{choice}") for file in files], ["-k", "40.0"]),
-        )
-    passes(check, part)
+    passes(check, contract_suite(check))
 
 
-def passes(check, part) -> None:
-    """Do a part here, and hear that every promise holds."""
+def test_tests_are_run_on_the_device(pretended_gpu, check, monkeypatch):
+    """A few of the contract suite and of the kernel tests, by one pytest."""
+    monkeypatch.setenv("PYTHONPATH", AT_START)
+    contract = check("contract")
+    run = contract._run
+    of_kernels = []
+
+    def note(record, files, options, beside):
+        of_kernels.append(files[0])
+        assert options == ["-k", "not kernel"]
+
+    monkeypatch.setattr(contract, "_run", note)
+    contract.kernels(check("record").Record(io.StringIO(), "cuda:0", True, 60.0, {}))
+
+    def run_both(record, files, options):
+        # By its name, as all the others would be collected first.
+        few = [Path(f"{file}::test_two_rows") for file in files]
+        run(record, few + of_kernels, ["-k", "40.0 or triton_choice and not kernel"])
+
+    monkeypatch.setattr(contract, "_run", run_both)
+    (measured,) = passes(check, contract_suite(check))
+    tests = measured["value"]
+    by_back_end = sum(each["passed"] for each in tests["by back end"].values())
+    assert 0 < by_back_end < tests["passed"]
+
+
+def contract_suite(check) -> Any:
+    (part,) = (each for each in check("plan").PARTS if each.name == SUITE)
+    return part
+
+
+def passes(check, part) -> list[dict[str, Any]]:
+    """Do a part here, hear that every promise holds, and what was measured."""
     channel = io.StringIO()
     module, function = part.code.split(":")
     record = check("record").Record(channel, "cuda:0", True, 10 * part.seconds, {})
     with triton_kernels("never" if part.name in IN_PLAIN_TORCH else "auto"):
         getattr(check(module), function)(record)
     events = [json.loads(line) for line in channel.getvalue().splitlines()]
-    assert [each for each in events if each["event"] == "measured"]
+    measured = [each for each in events if each["event"] == "measured"]
+    assert measured
     broken = [each for each in events if each["event"] == "promise" and not each["holds"]]
     assert broken == [], json.dumps(events, indent=1)
+    return measured
 
 
 def test_a_whole_run_is_written_down(no_gpu_seen, tmp_path):

@@ -37,6 +37,8 @@ class Calls(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in _OF_HOST and args and _is_of_host(args[0]):
             return _OF_HOST[name](func, *args, **kwargs)
+        if not kwargs:
+            return func(*args)
         if is_ours(kwargs.get("device")):
             return _made(func, name, args, kwargs)
         if kwargs.get("pin_memory"):

@@ -24,12 +24,13 @@ _READ_BY_THE_HOST = {
 _INDEXING = ("index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index")
 _FRESH = ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided")
 _PRODUCTS = ("mm", "bmm", "addmm", "addmm_", "baddbmm", "mv", "addmv", "addmv_", "dot", "vdot")
+_WITH_RULES = {*_READ_BY_THE_HOST, *_INDEXING, *_PRODUCTS, "repeat_interleave"}
 _MASKS = (torch.bool, torch.uint8)
 
 
 def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Do an operator with at least one tensor of the device among its operands."""
-    name, view = _about(func)
+    name, view, special = _about(func)
     if name == "copy_" and isinstance(args[0], CudaTensor) != isinstance(args[1], CudaTensor):
         non_blocking = args[2] if len(args) > 2 else kwargs.get("non_blocking", False)
         if args[0].shape != args[1].shape:
@@ -40,7 +41,8 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     others: list[Tensor] = []  # of the host
     inner_args = _inner(args, operands, others)
     inner_kwargs = {key: _inner(value, operands, others) for key, value in kwargs.items()}
-    _check(name, args, operands, others)
+    if others or special:
+        _check(name, args, operands, others)
     to_host = name != "_to_copy" and kwargs.get("device") is not None
     capture = driver().capture
     if not view:
@@ -60,11 +62,15 @@ def operate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 @cache
-def _about(func: Any) -> tuple[str, bool]:
-    """Name of an operator, and whether its result is memory of an operand, not written to."""
+def _about(func: Any) -> tuple[str, bool, bool]:
+    """Name of an operator, whether its result is a view, and whether CUDA has rules for it.
+
+    A view is memory of an operand that is not written to.
+    """
     aliases = [each.alias_info for each in func._schema.returns]
     view = any(alias is not None and not alias.is_write for alias in aliases)
-    return func._schema.name.removeprefix("aten::"), view
+    name = func._schema.name.removeprefix("aten::")
+    return name, view, name in _WITH_RULES
 
 
 def _inner(value: Any, ours: list[CudaTensor], others: list[Tensor]) -> Any:
@@ -82,8 +88,10 @@ def _inner(value: Any, ours: list[CudaTensor], others: list[Tensor]) -> Any:
 def _on_device(value: Any, operands: list[CudaTensor]) -> Any:
     """A result with tensors of the device; an operand that was changed is itself."""
     if isinstance(value, Tensor):
-        same = [each for each in operands if each.inner is value]
-        return same[-1] if same else CudaTensor(value)
+        for each in reversed(operands):
+            if each.inner is value:
+                return each
+        return CudaTensor(value)
     if isinstance(value, (tuple, list)):
         return type(value)([_on_device(each, operands) for each in value])
     return value
