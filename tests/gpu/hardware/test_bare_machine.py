@@ -30,7 +30,11 @@ def bare(script: str) -> subprocess.CompletedProcess:
     )
 
 
-def test_what_is_not_named_is_not_there():
+def test_an_estimator_is_fitted_where_it_is_not_installed():
+    """Its kernels' solvers, votes, intervals and out-of-bag probabilities; with its version.
+
+    Beside it is nothing that is not named.
+    """
     done = bare("""
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -42,14 +46,7 @@ for package in ("numba", "llvmlite", "cvxpy", "psutil", "pandas", "pyarrow", "sa
 with pytest.raises(PackageNotFoundError):
     version("bootprob")
 print(version("torch"))
-""")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == torch.__version__
 
-
-def test_an_estimator_is_fitted_where_it_is_not_installed():
-    """Its kernels' solvers, votes, intervals and out-of-bag probabilities; with its version."""
-    done = bare("""
 import numpy as np
 import bootprob
 from bootprob import BootstrapSVC
@@ -64,6 +61,7 @@ for kernel in ("linear", "rbf"):
     assert model.vote_proba(X).shape == (60, 2)
 """)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == torch.__version__
     assert done.stderr.count("Numba cannot be loaded") == 1
 
 

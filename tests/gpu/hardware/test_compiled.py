@@ -161,7 +161,7 @@ def test_a_change_in_what_a_function_calls_is_seen(kept: Copy) -> None:
     assert kept.run() == ("41 loaded", "")
 
 
-def test_an_edited_part_of_a_solver_runs(tmp_path: Path) -> None:
+def test_an_edited_part_of_a_solver_runs(tmp_path: Path, forking) -> None:
     """The real package, but for what imports torch; and of it, a part that is soon compiled."""
     shutil.copytree(ENGINE, tmp_path / "bootprob_gpu", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "bootprob_gpu" / "__init__.py").write_text("", encoding="utf-8")
@@ -178,16 +178,10 @@ from bootprob_gpu.smo.primal import primal
 y = np.array([1.0, -1.0])
 print(primal(y, 0.5 * y, np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2)))
 """
-    environment = os.environ | {
-        "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }  # fmt: skip
+    copy = Copy(tmp_path, forking)
 
     def primal() -> float:
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return float(done.stdout)
+        return float(copy.run(program, NUMBA_CACHE_DIR=str(tmp_path / "cache"))[0])
 
     assert primal() == 0.5
     edited = tmp_path / "bootprob_gpu" / "smo" / "compiled_steps.py"

@@ -224,7 +224,7 @@ def test_with_kernels_neither(rng, replayed, monkeypatch, request, sizes):
     pytest.importorskip("triton")
     steps = request.getfixturevalue("steps") if replayed else []
     X, y = overlapping(rng, n=14, p=2)
-    C = np.array([1e-4, 1.0, 1e4])
+    C = np.array([1e-3, 1.0, 1e2])
     samples = np.stack([np.ones(len(y)), 3 * (y > 0)]).astype(int)
     few = case(rng, X, y, C=C, counts=samples)
     with triton_kernels("always"):
