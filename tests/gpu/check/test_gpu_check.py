@@ -30,8 +30,10 @@ from gpu_check import (
     written,
 )
 
+from gpu.check import __main__ as command_line
 from gpu.check import tuning as tuning_part
 from gpu.check.contract import _environment
+from gpu.check.machine import facts
 from gpu.check.plan import PARTS
 from gpu.check.record import Record
 from gpu.check.test_log import _back_end
@@ -373,31 +375,49 @@ def test_a_run_that_is_asked_to_stop_says_so(copy, tmp_path):
     assert ends(children)
 
 
-def test_what_does_not_fit_into_the_time_is_not_begun(tmp_path):
-    done = run(CHECK, tmp_path, "--seconds", "0.1")
-    assert done.returncode == 3, done.stdout + done.stderr
+class NoProcess:
+    """Stands in for a worker that is asked for facts only."""
+
+    def __init__(self, arguments: list[str], variables: dict[str, str]) -> None:
+        self.device = arguments[0]
+
+    def ready(self) -> dict:
+        return facts(self.device)
+
+    def kill(self) -> None:
+        pass
+
+
+@pytest.fixture
+def run_here(monkeypatch, capsys):
+    """The command in this process: its exit status and what it says."""
+    monkeypatch.setattr(command_line, "Worker", NoProcess)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+
+    def run_here(words: list[str]) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", words)
+        return command_line.main(), capsys.readouterr().out
+
+    return run_here
+
+
+def test_what_does_not_fit_into_the_time_is_not_begun(tmp_path, run_here):
+    status, said = run_here(command(tmp_path, "--seconds", "0.1")[2:])
+    assert status == 3, said
     result = written(tmp_path)
     assert set(result["parts"]) == set(names(second=False))
     for part in result["parts"].values():
         assert part == {"status": "not run", "why": "no time left"}
     assert result["complete"] is False
-    assert "incomplete: nothing was checked" in done.stdout
-    assert "nothing failed" not in done.stdout
+    assert "incomplete: nothing was checked" in said
+    assert "nothing failed" not in said
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_without_a_gpu_it_says_how_to_rehearse(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "gpu.check", "--out", str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert "There is no device 'cuda' here" in done.stdout
+def test_without_a_gpu_it_says_how_to_rehearse(tmp_path, run_here):
+    status, said = run_here(["gpu.check", "--out", str(tmp_path)])
+    assert status == 2
+    assert "There is no device 'cuda' here" in said
     assert not list(tmp_path.iterdir())
 
 

@@ -94,7 +94,7 @@ def test_a_part_passes(pretended_gpu, few_rows, check, monkeypatch, name):
         monkeypatch.setattr(check("training_times"), "iter_fit", partial(iter_fit, tol=0.1))
     if name in ("kernel shares", "reruns"):  # whose models may be rough
         module = check(part.code.split(":")[0])
-        monkeypatch.setattr(module, "fit", partial(fit, tol=1e-2))
+        monkeypatch.setattr(module, "fit", partial(fit, tol=0.1))
     if name == "kernel tests":
         run_tests = check("contract")._run
         monkeypatch.setattr(
