@@ -101,10 +101,25 @@ def _patch_builtin(package: Any, builder: Any, scope: Any) -> None:
         _builtins[package] = [
             name for name in dir(package) if tl.core.is_builtin(getattr(package, name, None))
         ]
+    semantic = TritonSemantic(builder)
     for name in _builtins[package]:
         member = getattr(package, name)
         if tl.core.is_builtin(member):  # not patched yet
-            interpreter._patch_attr(package, name, member, builder, scope)
+            scope.set_attr(package, name, _with(semantic, member))
+
+
+_IN_KERNELS_ONLY = tl.core.builtin(lambda: None).__code__  # asks whether there is a semantic
+
+
+def _with(semantic: Any, member: Callable) -> Callable:
+    if getattr(member, "__code__", None) is _IN_KERNELS_ONLY:
+        member = member.__wrapped__
+
+    def quick(*args: Any, **kwargs: Any) -> Any:
+        kwargs["_semantic"] = semantic
+        return member(*args, **kwargs)
+
+    return quick
 
 
 def _remembered_shapes(make: Callable) -> Callable:

@@ -338,8 +338,18 @@ def begun(copy: Path, out: Path) -> subprocess.Popen:
 
 
 def ends(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=20)
-    return not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
+    deadline = time.monotonic() + 20
+    while any(map(_works, processes)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(_works, processes))
+
+
+def _works(process: psutil.Process) -> bool:
+    """Whether it has not ended; nobody may have asked how."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_run_that_is_killed_leaves_what_it_found(copy, tmp_path):

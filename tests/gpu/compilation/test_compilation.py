@@ -13,7 +13,7 @@ pytest.importorskip("triton")
 
 ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
-SECONDS = 2  # of compiling what no run before has compiled here
+SECONDS = 1  # of compiling what no run before has compiled here
 
 
 def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
