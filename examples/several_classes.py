@@ -2,7 +2,8 @@
 
 Iris and digits in stratified folds, beside scikit-learn's SVC with the best C, calibrated by
 cross-validation. ``python examples/several_classes.py 100`` trains 100 bootstrap samples on 5
-folds, as docs/several_classes.md does; without a number, 10 on 2 folds, with every third of the digits 0 to 4.
+folds, as docs/several_classes.md does; without a number, 10 on 2 folds, with every third of the
+digits 0 to 4.
 """
 
 import sys
