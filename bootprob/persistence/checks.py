@@ -33,6 +33,7 @@ __all__ = ["check_parameters", "check_state"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
+_FARTHEST = 1e6  # standard deviations that new rows may be off
 _LARGEST_GRAM = 1e15
 _LARGEST_FLOAT32 = 1e25  # of coefficients that are brought to float32
 _LEAST_RELIABLE = 0.1
@@ -166,9 +167,17 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
         raise ValueError("the kernel does not fit kernel_posterior_")
     posterior = parts_in(arrays)["kernel_posterior_"]
     if posterior:
-        other = (arrays["kernel_posterior_.gamma"] == 0) != (kernel.gamma is None)
+        gamma = arrays["kernel_posterior_.gamma"]
+        other = (gamma == 0) != (kernel.gamma is None)
         if other.any() or kernel.has_features == ("support" in posterior):
             raise ValueError("the kernel does not fit kernel_posterior_")
+        if "unit" in posterior and "landmarks" in posterior:
+            farthest = min(_FARTHEST, LARGEST ** (0.5 / kernel.power))
+            of_landmarks = np.abs(arrays["kernel_posterior_.landmarks"]).max()
+            product = farthest / arrays["bootstrap_scale_"].min() * of_landmarks
+            largest = _largest_value(kernel.with_gamma(torch.from_numpy(gamma)), product)
+            if not largest <= LARGEST * arrays["kernel_posterior_.unit"].min():
+                raise ValueError("kernel_posterior_ has a kernel whose values overflow")
     if svc.dtype == "float32" and "intercept_" in arrays:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
         limits = dict.fromkeys(("coef_", "dual_coef_", "intercept_"), largest)
@@ -195,8 +204,6 @@ def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
 
 def _largest_value(kernel: KernelFunction, product: float) -> float:
     """The kernel of two rows with this inner product, or 1."""
-    if kernel.has_unit_diagonal or not kernel.has_features:
-        return 1.0
     rows = torch.tensor([[product], [1.0]], dtype=torch.float64)
     return max(kernel.gram(rows[:1], rows[1:]).max().item(), 1.0)
 
@@ -212,8 +219,11 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
         if name == "coef_":
             largest /= scale
         elif name == "dual_coef_":
-            product = max(np.abs(arrays["X_fit_"]).max(), 1.0) / scale**2
-            largest *= _largest_value(_kernel(arrays, values), product)
+            kernel, row = _kernel(arrays, values), max(np.abs(arrays["X_fit_"]).max(), 1.0)
+            if kernel.is_linear:
+                largest *= row / scale**2
+            elif kernel.has_features and not kernel.has_unit_diagonal:
+                largest *= _largest_value(kernel, (row / arrays["bootstrap_scale_"].min()) ** 2)
         if not largest <= LARGEST * least:
             raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
     sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]

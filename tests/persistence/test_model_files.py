@@ -367,6 +367,7 @@ def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> Non
         ("poly", "X_fit_", 1e40, "dual_coef_ is too large for"),  # its third power is a value
         ("poly", "gamma_", 1e40, "dual_coef_ is too large for"),
         ("poly", "kernel_posterior_.gamma", 0.0, "the kernel does not fit kernel_posterior_"),
+        ("poly", "kernel_posterior_.gamma", 1e50, "kernel_posterior_ has a kernel whose values"),
         (
             "precomputed",
             "kernel_posterior_.gamma",
