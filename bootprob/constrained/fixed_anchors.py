@@ -26,7 +26,7 @@ _RAISE = 100.0
 _RAISES = 3
 _SEPARATED = 1e-6  # margin from which it makes sense to scale up
 _REACHED = 1 - 1e-6  # margin of all anchors kept from which the penalty was large enough
-# An interior point takes p² · n operations a step, SMO n; on the factor of an RBF kernel (p = n),
+# An interior point takes p² · n operations a step, SMO n; on the factor of a kernel (p = n),
 # SMO is 20 to 40 times faster, on 61 columns and 659 rows the interior point 6 times.
 _SMO_FROM = 3  # rows per column up to which SMO goes first
 _SMO_STEPS = 50  # per row, before the interior point is asked instead

@@ -85,10 +85,11 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
     else:
         training, anchors, shares = everything, nothing, []
     center, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
+    seen = X
     if KERNELS[options.kernel].has_features:
         center, deviation = center_and_scale(X, weight)
         scale = deviation if options.standardize else scale
-    seen = (X - center) / scale
+        seen = (X - center) / scale
     kernel = _kernel(options, seen[used])
     seen = rows = kernel.checked(seen, np.ones_like(scale))
     given, inner = None, kernel

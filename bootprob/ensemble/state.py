@@ -341,7 +341,7 @@ class TwoClassState(State):
 
 def state_of(model: Any) -> State:
     """Read a `BootstrapSVC`; an error of scikit-learn's says that it is not fitted."""
-    if "fit_seconds_" not in vars(model):  # scikit-learn's own look at a fitted one takes longer
+    if not hasattr(model, "fit_seconds_"):  # scikit-learn's own look at a fitted one takes longer
         check_is_fitted(model)
     return (State if model.pair_ensembles_ else TwoClassState)(vars(model))
 

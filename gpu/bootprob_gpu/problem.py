@@ -132,7 +132,7 @@ class Problem:
                         f"upper[{b}] has a negative, huge or non-finite entry; give bounds ≥ 0."
                     )
         scale = np.ones(p) if scale is None else finite_floats(scale, "scale")
-        if not function.has_features and (scale != 1).any():
+        if not function.has_features and (scale.ndim > 1 or (scale != 1).any()):
             raise InputError(
                 f"scale was given with the {function.name} kernel, whose columns are no features; "
                 "leave it out."

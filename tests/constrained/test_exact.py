@@ -1,6 +1,7 @@
 """The exact solve against all choices of anchors, and what it does when it may not or cannot."""
 
 import itertools
+from copy import deepcopy
 from dataclasses import replace
 
 import cvxpy as cp
@@ -105,7 +106,7 @@ def known(rng, asked: str, weighted: bool = False, big_m: float = 1e4):
     key = asked, weighted, big_m
     if key not in _known:
         if big_m == 1e4:
-            problem = small_problem(rng, ASKED[asked], weighted)
+            problem = small_problem(deepcopy(rng), ASKED[asked], weighted)
         else:
             problem, _, _ = known(rng, asked, weighted)
         _known[key] = problem, *enumerated(problem, big_m)

@@ -103,6 +103,7 @@ BAD_PROBLEMS = {
     "values that overflow": ({**POLY, "gamma": 1e30, "degree": 5}, r"polynomial.*reaches"),
     "gamma for precomputed": ({**GRAM, "gamma": 1.0}, r"gamma .*precomputed.*none"),
     "scale for precomputed": ({**GRAM, "scale": np.full(N, 2.0)}, r"scale .*precomputed"),
+    "scales for precomputed": ({**GRAM, "scale": np.ones((B, N))}, r"scale .*precomputed"),
     "precomputed, not square": ({"kernel": "precomputed"}, r"X .*\(6, 2\).*\(n, n\)"),
     "precomputed, not symmetric": (
         {**GRAM, "X": np.eye(N) + np.triu(np.ones((N, N)), 1)},

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,6 @@ class SelectionProgram:
     most : ndarray, shape (K, M)
         U or what no weight of an optimum exceeds; L where a unit does not produce: its weight adds
         nothing.
-    most_inputs : ndarray, shape (K, N)
     """
 
     def __init__(self, evaluator: SubsetEfficiencies, bounds: WeightBounds) -> None:
@@ -84,16 +82,16 @@ class SelectionProgram:
         self.most = bounds.reached(evaluator)
         self._upper = np.where(self.outputs > 0, upper, self.lower)
 
-    @cached_property
-    def most_inputs(self) -> Floats:
-        """M of (5.6), shape (K, N)."""
-        produced = self.most @ self.outputs.T  # βᵀ y_j at most, for unit k and each j
-        most = np.zeros_like(self.inputs)
+    def most_inputs(self, units: Sequence[int]) -> Floats:
+        """M of (5.6) for these units, shape (k, N)."""
+        chosen = list(units)
+        produced = self.most[chosen] @ self.outputs.T  # βᵀ y_j at most, for each unit j
+        most = np.zeros((len(chosen), self.inputs.shape[1]))
         for i, amounts in enumerate(self.inputs.T):
-            used = amounts > 0
+            used, own = amounts > 0, amounts[chosen]
             if used.any():
                 most[:, i] = (produced[:, used] / amounts[used]).max(axis=1)
-                most[used, i] = 1 / amounts[used]
+                most[own > 0, i] = 1 / own[own > 0]
         return most
 
     def of_unit(self, unit: int, inputs: Chosen, outputs: Chosen, most: Floats) -> Weights | None:
@@ -135,7 +133,7 @@ class SelectionProgram:
             z_inputs = cp.Variable(n, boolean=True)
             chosen_inputs = every @ cp.reshape(z_inputs, (1, n), order="C")
             constraints += [
-                alpha <= cp.multiply(self.most_inputs[chosen], chosen_inputs),
+                alpha <= cp.multiply(self.most_inputs(chosen), chosen_inputs),
                 cp.sum(z_inputs) == n_inputs,
             ]
         efficiency = cp.sum(cp.multiply(beta, outputs), axis=1)
@@ -155,5 +153,5 @@ class SelectionProgram:
             assert solved is not None
             found.efficiencies[row], found.inputs[row, inputs], found.outputs[row, outputs] = solved
         found.outputs[:] = np.minimum(found.outputs, self.most[list(units)])
-        found.inputs[:] = np.minimum(found.inputs, self.most_inputs[list(units)])
+        found.inputs[:] = np.minimum(found.inputs, self.most_inputs(units))
         return found

@@ -145,8 +145,6 @@ class _Columns:
     unit : float or None
     basis : Tensor, shape (l + 1, r + 1)
         From kernel values at the landmarks, after a 1, to the columns.
-    blocks : iterable of (slice, Tensor)
-        Slices of rows with their columns (m, r + 1): kept, or made each time that it is iterated.
     """
 
     def __init__(self, data: _Labelled, landmarks: _Landmarks, gamma: float) -> None:
@@ -158,7 +156,12 @@ class _Columns:
         basis = vectors[:, kept] / values[kept].sqrt()
         self.basis = torch.block_diag(basis.new_ones(1, 1), basis)
         held = len(data.rows) * self.basis.shape[1] <= _HELD
-        self.blocks: Iterable[tuple[slice, Tensor]] = list(self) if held else self
+        self._held = list(self) if held else None
+
+    @property
+    def blocks(self) -> Iterable[tuple[slice, Tensor]]:
+        """Slices of rows with their columns (m, r + 1): kept, or made whenever it is iterated."""
+        return self if self._held is None else self._held
 
     def __iter__(self) -> Iterator[tuple[slice, Tensor]]:
         for block in row_blocks(len(self._data.rows), len(self.basis), 2**22):

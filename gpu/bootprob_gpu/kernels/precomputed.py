@@ -76,6 +76,15 @@ class Precomputed(KernelFunction):
         """Not made of products."""
         return self.gram(rows, others)
 
+    def matrix(
+        self,
+        rows: NDArray[np.float64],
+        known: NDArray[np.float64],
+        support: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """Some of the columns, or all."""
+        return rows if support is None else rows[:, support]
+
     def with_known(
         self, rows: Tensor, known: Tensor | None, support: Tensor, scale: Tensor, dtype: torch.dtype
     ) -> Tensor:
