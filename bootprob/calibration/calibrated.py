@@ -51,11 +51,6 @@ class Calibrated:
         calibrator = sigmoid if kind == "sigmoid" else CALIBRATORS[kind](**arrays)
         return cls(sigmoid, calibrator, threshold, n_votes)
 
-    @property
-    def needs_votes(self) -> bool:
-        """Whether `predict` needs vote shares."""
-        return self.calibrator.needs_votes
-
     def predict(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Probabilities of scores and vote shares, shape (m,)."""
         return self.calibrator.predict(scores + self.threshold, self._logits(votes))

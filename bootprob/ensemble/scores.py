@@ -17,9 +17,9 @@ from bootprob.ensemble.scoring.moments import PrincipalReplicates, ScoreMoments,
 from bootprob.ensemble.scoring.rows import (
     NewRows,
     Rows,
+    WeighedScores,
     model_scores,
     model_scores_there,
-    replicate_scores,
     vote_shares,
 )
 from bootprob.ensemble.specs import PredictionSpec
@@ -54,12 +54,12 @@ class Scores:
         """Weighted mean scores, shape (m,)."""
         if self._average is None:
             return np.concatenate([scores.mean(axis=1) for scores in self.of_replicates(X)])
-        scores = replicate_scores(self._average, self.rows(X), self.state.weights_)
-        return np.concatenate(list(scores))[:, 0] + self.state.score_offset_.mean()
+        scores = list(self._average.of(self.rows(X)))
+        return np.concatenate(scores)[:, 0] + self.state.score_offset_.mean()
 
     def of_replicates(self, X: Rows) -> Iterator[Floats]:
         """Weighted scores of each replicate, aligned, in chunks (m, B)."""
-        for scores in replicate_scores(self.models, self.rows(X), self.state.weights_):
+        for scores in self._weighed.of(self.rows(X)):
             yield scores / self.state.score_scale_ + self.state.score_offset_
 
     def of_models(self, X: Rows, chunk_size: int | None = None) -> Iterator[NDArray[Any]]:
@@ -130,9 +130,10 @@ class Scores:
         def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
             return None if values is None else torch.from_numpy(values).to(device)
 
+        intercept = torch.from_numpy(state.bootstrap_intercept_).to(device)
         certificates = {name: torch.from_numpy(v) for name, v in state.certificates_.items()}
         return FittedBatch(
-            intercept=torch.from_numpy(state.bootstrap_intercept_).to(device),
+            intercept=intercept,
             coef=tensor(state.bootstrap_coef_),
             dual_coef=tensor(state.bootstrap_dual_coef_),
             X=tensor(state.X_fit_) if kernel.has_features else None,
@@ -140,26 +141,31 @@ class Scores:
             scale=torch.from_numpy(scale).to(device),
             kernel=kernel.to(device),
             certificate=Certificate(**certificates),
-            replicates=slice(0, state.n_replicates),
+            replicates=slice(0, len(intercept)),
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
         )
 
     @cached_property
-    def _average(self) -> FittedBatch | None:
-        return average_models(self.models, self.state.score_scale_)
+    def _weighed(self) -> WeighedScores:
+        return WeighedScores(self.models, self.state.weights_)
+
+    @cached_property
+    def _average(self) -> WeighedScores | None:
+        average = average_models(self.models, self.state.score_scale_)
+        return None if average is None else WeighedScores(average, self.state.weights_)
 
     @cached_property
     def _principal(self) -> PrincipalReplicates | None:
         """None where rows have more columns than there are replicates, or a kernel."""
         state, coef = self.state, self.models.coef
-        if coef is None or coef.shape[2] >= state.n_replicates:
+        if coef is None or coef.shape[2] >= len(coef):
             return None
         return PrincipalReplicates(
             self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
         )
 
-    @property
+    @cached_property
     def _farthest(self) -> float:
         """Standard deviations beyond which the kernel, or sums of it, would overflow."""
         power = self.state.kernel.power

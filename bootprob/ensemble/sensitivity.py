@@ -152,7 +152,7 @@ def probability_sensitivity(
     score = ensemble.decision_function(checked)
     probability = ensemble.predict_proba(checked)[:, 1]
     calibrated = ensemble.calibrated
-    votes = ensemble.vote_proba(checked)[:, 1] if calibrated.needs_votes else None
+    votes = ensemble.vote_proba(checked)[:, 1] if calibrated.calibrator.needs_votes else None
     slope = calibrated.derivative(score, votes)
     weight = _training_weight(state, model.class_weight)
     seen = _seen(ensemble, checked)

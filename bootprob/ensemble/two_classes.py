@@ -64,7 +64,7 @@ class TwoClasses:
         """Number of bootstrap samples, B."""
         return self.state.n_replicates
 
-    @property
+    @cached_property
     def decision_threshold(self) -> float:
         """Probability of the second class above which it is said."""
         return 0.5 if self.spec.calibration is None else self.calibrated.decision_threshold
@@ -205,7 +205,7 @@ class TwoClasses:
 
     def _votes(self, X: Rows) -> Floats | None:
         """Shares for the second class, where the calibrator needs them."""
-        return self.vote_proba(X)[:, 1] if self.calibrated.needs_votes else None
+        return self.vote_proba(X)[:, 1] if self.calibrated.calibrator.needs_votes else None
 
     def _labels(self, probability: Floats) -> NDArray[Any]:
         return self.state.classes_[(probability > self.decision_threshold).astype(int)]
@@ -221,10 +221,8 @@ class TwoClasses:
         made, votes = self.probability_intervals, self._votes(X)
         kernel_logits = self.kernel_logits(X) if method == "corrected" else None
         none, done = np.zeros((0, 2)), 0
-        parts: Iterator[ScoreMoments | Floats] = self.scores.moments(X)
-        if of_scores or method in NEEDS_REPLICATES:
-            parts = self.scores.of_replicates(X)
-        for part in parts:
+        of_each = of_scores or method in NEEDS_REPLICATES
+        for part in self.scores.of_replicates(X) if of_each else self.scores.moments(X):
             mean = part.mean if isinstance(part, ScoreMoments) else part.mean(axis=1)
             rows = slice(done, done + len(mean))
             done = rows.stop

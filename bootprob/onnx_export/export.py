@@ -94,7 +94,7 @@ def export_onnx(
     if ensemble.state.kernel_ is not None:
         raise DataError(f"kernel={svc.kernel!r} is not exported; 'linear' and 'rbf' are.")
     calibrated = ensemble.calibrated
-    votes = svc.calibration is None or calibrated.needs_votes
+    votes = svc.calibration is None or calibrated.calibrator.needs_votes
     score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
     if svc.calibration is None:
         assert share is not None

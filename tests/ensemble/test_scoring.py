@@ -12,7 +12,7 @@ import pytest
 from bootprob import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring import rows as scoring
-from bootprob.ensemble.scoring.rows import NewRows, model_scores, replicate_scores, vote_shares
+from bootprob.ensemble.scoring.rows import NewRows, WeighedScores, model_scores, vote_shares
 from bootprob.exceptions import DataError
 
 ENSEMBLES = {
@@ -70,7 +70,7 @@ def test_votes_and_scores_by_definition(model, X):
     weights = np.linspace(0, 1, scores.shape[1])
     shares = vote_shares(models, rows, weights)
     np.testing.assert_allclose(shares, (scores > 0).mean(axis=2) @ weights, atol=1e-12)
-    summed = np.concatenate(list(replicate_scores(models, rows, weights)))
+    summed = np.concatenate(list(WeighedScores(models, weights).of(rows)))
     assert summed.dtype == np.float64
     np.testing.assert_allclose(summed, np.einsum("mrb,r->mb", scores, weights), atol=1e-9)
 
@@ -110,8 +110,8 @@ def test_standardised_rows_are_taken_as_they_are(model, X):
     if model.feature_map_ is not None:
         pytest.skip("its models know other columns")
     known = (X - model.center_) / model.scale_
-    found = np.concatenate(list(replicate_scores(models, known, model.weights_)))
-    expected = np.concatenate(list(replicate_scores(models, said.rows(X), model.weights_)))
+    weighed = WeighedScores(models, model.weights_)
+    found, expected = (np.concatenate(list(weighed.of(each))) for each in (known, said.rows(X)))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     shares = vote_shares(models, NewRows(known), model.weights_)
     np.testing.assert_allclose(shares, model.vote_proba(X)[:, 1], rtol=1e-12)  # never beyond 1

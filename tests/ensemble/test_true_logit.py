@@ -27,13 +27,14 @@ def test_true_logits_are_found_behind_noise(rng):
         # Of rows of one truth the corrected logits are centred on it, the sigmoid's drawn inwards.
         for low, high in ((-1.7, -1.3), (-0.2, 0.2), (1.3, 1.7)):
             rows = (truth - base > 1.5 * low) & (truth - base < 1.5 * high)
-            error = (found.logit(scores[rows]) - truth[rows]).mean()
+            error = (found.corrected(sigmoid.logit(scores[rows])) - truth[rows]).mean()
             assert abs(error) < 0.3  # to second order only
         far = truth - base > 2.5
         plain = sigmoid.slope * scores[far] + sigmoid.intercept - truth[far]
         assert plain.mean() < -0.3
         half = found.half_width(scores, variance, 0.95)
-        assert (np.abs(found.logit(scores) - truth) <= half).mean() == pytest.approx(0.95, abs=0.03)
+        error = np.abs(found.corrected(sigmoid.logit(scores)) - truth)
+        assert (error <= half).mean() == pytest.approx(0.95, abs=0.03)
 
 
 def test_few_events_and_few_rows_make_wider_intervals(rng):
@@ -65,7 +66,7 @@ def test_ugly_scores(rng, case):
     found = TrueLogit.fit(sigmoid, scores, variance, np.ones(n))
     assert 0.5 <= found.reliability <= 1
     asked = np.array([-50.0, 0.0, 50.0])
-    assert np.isfinite(found.logit(asked)).all()
+    assert np.isfinite(found.corrected(sigmoid.logit(asked))).all()
     half = found.half_width(asked, np.full(3, 0.1), 0.95)
     assert np.isfinite(half).all()
     assert (half > 0).all()

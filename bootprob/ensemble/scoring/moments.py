@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from bootprob.ensemble.scoring.rows import NewRows, replicate_scores
+from bootprob.ensemble.scoring.rows import NewRows, WeighedScores
 from bootprob.exceptions import DataError
 from bootprob.intervals import jackknife_variance
 from bootprob.runtime.arrays import Floats
@@ -101,11 +101,12 @@ class PrincipalReplicates:
         q, r = np.linalg.qr(planes - mean)
         values, vectors = np.linalg.eigh(q.T @ gram @ q)
         self._values = (values - np.trace(gram) / len(planes)) / len(planes) ** 2
-        self._models = _linear(models, np.vstack([mean, vectors.T @ r]))
+        planes = np.vstack([mean, vectors.T @ r])
+        self._scores = WeighedScores(_linear(models, planes), np.ones(1))
 
     def moments(self, rows: NewRows) -> Iterator[ScoreMoments]:
         """Moments of the scores of rows, some at a time."""
-        for scores in replicate_scores(self._models, rows, np.ones(1)):
+        for scores in self._scores.of(rows):
             with np.errstate(over="ignore", invalid="ignore"):
                 squares = np.square(scores[:, 1:])
                 found = ScoreMoments(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import Sigmoid
-from bootprob.ensemble.scoring.rows import replicate_scores
+from bootprob.ensemble.scoring.rows import WeighedScores
 from bootprob.intervals import counts_gram, jackknife_variance
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
@@ -135,7 +135,7 @@ def score_out_of_bag(
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
     sampled = order[picked]
     if held is None:
-        scores = np.concatenate(list(replicate_scores(models, rows[sampled], weights)))
+        scores = np.concatenate(list(WeighedScores(models, weights).of(rows[sampled])))
     else:
         scores = np.concatenate(held)[sampled]
     return OutOfBagScores(
@@ -158,11 +158,12 @@ def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floa
     kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
     """
     n, B = len(rows), len(models.intercept)
+    weighed = WeighedScores(models, weights)
     if models.coef is not None:
         for block in row_blocks(n, B):
-            yield from replicate_scores(models, rows[block], weights)
+            yield from weighed.of(rows[block])
         return
-    for scores in replicate_scores(models, rows, weights):
+    for scores in weighed.of(rows):
         for part in row_blocks(len(scores), B):
             yield scores[part]
 

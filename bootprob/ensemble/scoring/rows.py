@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,10 @@ from bootprob_gpu.scoring.scorers import ReplicateScores, Votes
 __all__ = [
     "NewRows",
     "Rows",
+    "WeighedScores",
     "checked_rows",
     "model_scores",
     "model_scores_there",
-    "replicate_scores",
     "vote_shares",
     "warn_of_unsolved",
 ]
@@ -139,34 +139,46 @@ def vote_shares(models: FittedBatch, rows: NewRows, weights: Floats) -> Floats:
     return shares
 
 
-def replicate_scores(
-    models: FittedBatch, rows: Floats | NewRows, weights: Floats
-) -> Iterator[Floats]:
-    """Weighted scores of each replicate, in chunks of shape (rows, B).
+class WeighedScores:
+    """Weighted scores of each replicate; models are made ready once, for all rows to come.
 
     Parameters
     ----------
     models : FittedBatch
-    rows : NewRows, or ndarray of shape (m, p)
-        An array holds rows as the models know them.
     weights : ndarray, shape (R,)
         Weight of each model; one of weight 0 is not scored.
-
-    Raises
-    ------
-    DataError
-        A score is beyond the precision of the models.
     """
-    rows = rows if isinstance(rows, NewRows) else NewRows(rows)
-    score: Callable[[torch.Tensor], torch.Tensor]
-    if are_few(models, len(rows.X)):
-        score = partial(replicate_scores_of_few, models, torch.tensor(weights))
-    else:
-        score = ReplicateScores(models, torch.tensor(weights))
-    done = 0
-    for part in _stream(models, rows, score, columns=len(models.intercept)):
-        yield _finite(part, done, models.dtype).astype(np.float64, copy=False)
-        done += len(part)
+
+    def __init__(self, models: FittedBatch, weights: Floats) -> None:
+        self._models, self._weights = models, torch.tensor(weights)
+
+    def of(self, rows: Floats | NewRows) -> Iterator[Floats]:
+        """Scores of rows in chunks of shape (rows, B).
+
+        Parameters
+        ----------
+        rows : NewRows, or ndarray of shape (m, p)
+            An array holds rows as the models know them.
+
+        Raises
+        ------
+        DataError
+            A score is beyond the precision of the models.
+        """
+        models, done = self._models, 0
+        rows = rows if isinstance(rows, NewRows) else NewRows(rows)
+        score: Callable[[torch.Tensor], torch.Tensor]
+        if are_few(models, len(rows.X)):
+            score = partial(replicate_scores_of_few, models, self._weights)
+        else:
+            score = self._of_many
+        for part in _stream(models, rows, score, columns=len(models.intercept)):
+            yield _finite(part, done, models.dtype).astype(np.float64, copy=False)
+            done += len(part)
+
+    @cached_property
+    def _of_many(self) -> ReplicateScores:
+        return ReplicateScores(self._models, self._weights)
 
 
 def model_scores(

@@ -12,7 +12,7 @@ from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
 from bootprob.calibration.calibrated import CLOSEST, Calibrated
 from bootprob.ensemble.scoring.moments import ScoreMoments
-from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
+from bootprob.ensemble.uncertainty.true_logit import TrueLogit, around
 from bootprob.exceptions import DataError
 from bootprob.intervals.levels import listed
 from bootprob.runtime.arrays import Floats
@@ -25,8 +25,6 @@ __all__ = [
     "check_method",
     "logit_normal",
 ]
-
-_ROUNDING = 1e-9  # of a logit whose sums were taken in another order
 
 
 @dataclass(frozen=True)
@@ -121,11 +119,10 @@ class ProbabilityIntervals:
             bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
             sigmoid = self.calibrated.calibrator is self.calibrated.sigmoid
             reported = self._sigmoid_logit(mean) if sigmoid else _logit(probability)
-            return self._opened(_around(reported, bounds))
+            return self._opened(around(reported, bounds))
         before = mean + self.calibrated.threshold
-        variance = mean_variance(moments.spread, moments.jackknife)
-        bounds = self.true_logit.bounds(before, variance, level)
-        return self._probabilities(_around(self._sigmoid_logit(mean), bounds), mean, probability)
+        bounds = self.true_logit.bounds(before, moments.spread, moments.jackknife, level)
+        return self._probabilities(bounds, mean, probability)
 
     def _logit_normal(
         self, mean: Floats, variance: Floats, probability: Floats, level: float
@@ -151,12 +148,6 @@ class ProbabilityIntervals:
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""
         return np.clip(intervals.separated(expit(bounds)), 0.0, 1.0)
-
-
-def _around(reported: Floats, bounds: Floats) -> Floats:
-    """Bounds (m, 2) that hold the reported logits (m,), which may lie beyond them."""
-    lower = np.minimum(bounds[:, 0], reported - _ROUNDING)
-    return np.stack([lower, np.maximum(bounds[:, 1], reported + _ROUNDING)], axis=-1)
 
 
 def _logit(probability: Floats) -> Floats:

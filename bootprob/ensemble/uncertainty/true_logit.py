@@ -13,10 +13,17 @@ from bootprob.intervals import student_quantile
 from bootprob.intervals.shares import effective_rows
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["TrueLogit", "mean_variance"]
+__all__ = ["TrueLogit", "around", "mean_variance"]
 
 
 _LEAST_RELIABLE = 0.5  # below it scores are mostly noise, and the correction would be too
+_ROUNDING = 1e-9  # of a logit whose sums were taken in another order
+
+
+def around(reported: Floats, bounds: Floats) -> Floats:
+    """Bounds (m, 2) that hold the reported logits (m,), which may lie beyond them."""
+    lower = np.minimum(bounds[:, 0], reported - _ROUNDING)
+    return np.stack([lower, np.maximum(bounds[:, 1], reported + _ROUNDING)], axis=-1)
 
 
 def mean_variance(spread: Floats, jackknife: Floats) -> Floats:
@@ -99,21 +106,33 @@ class TrueLogit:
             0.0,
             max(effective_rows(weight) - 2, 1.0),
         )
-        mean = float(np.average(found._mean_logit(scores), weights=weight))
+        mean = float(np.average(found._mean_logit(sigmoid.logit(scores)), weights=weight))
         return cls(sigmoid, found.reliability, found.spread, mean, found.degrees_of_freedom)
 
     def parameters(self) -> Floats:
         """All but the sigmoid, in the order above, for a fitted model to store; shape (4,)."""
         return np.array([self.reliability, self.spread, self.center, self.degrees_of_freedom])
 
-    def logit(self, scores: Floats) -> Floats:
-        """Corrected logit of mean scores, same shape."""
-        return self.center + (self._mean_logit(scores) - self.center) / self.reliability
+    def corrected(self, logit: Floats) -> Floats:
+        """Corrected logits, of what the sigmoid makes of mean scores; same shape."""
+        return self.center + (self._mean_logit(logit) - self.center) / self.reliability
 
-    def bounds(self, scores: Floats, variance: Floats, level: float) -> Floats:
-        """Interval of the corrected logit, shape (m, 2); parameters as for `half_width`."""
-        center, half = self.logit(scores), self.half_width(scores, variance, level)
-        return np.stack([center - half, center + half], axis=-1)
+    def bounds(self, scores: Floats, spread: Floats, jackknife: Floats, level: float) -> Floats:
+        """Interval of the corrected logit that holds the sigmoid's, shape (m, 2).
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores.
+        spread, jackknife
+            As for `mean_variance`.
+        level : float
+            Confidence level.
+        """
+        logit = self.sigmoid.logit(scores)
+        center = self.corrected(logit)
+        half = self.half_width(scores, mean_variance(spread, jackknife), level)
+        return around(logit, np.stack([center - half, center + half], axis=-1))
 
     def half_width(self, scores: Floats, variance: Floats, level: float) -> Floats:
         """Half the width of the interval of the logit, same shape as `scores`.
@@ -129,6 +148,5 @@ class TrueLogit:
         quantile = student_quantile(level, self.degrees_of_freedom)
         return quantile * np.sqrt(total) / self.reliability
 
-    def _mean_logit(self, scores: Floats) -> Floats:
-        logit = self.sigmoid.logit(scores)
+    def _mean_logit(self, logit: Floats) -> Floats:
         return logit - (1 - 2 * expit(logit)) * self.spread / 2

@@ -161,16 +161,15 @@ def _by_gamma(models: FittedBatch, used: Tensor) -> dict[int, Tensor]:
 
 def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
     """The models in use where all replicates see a row in the same way."""
-    groups = _by_gamma(models, used)
     if models.kernel.is_linear:
-        k = len(models.center)
-        return [SharedColumns(models, some, models.kernel, k) for some in groups.values()]
+        which = used.nonzero().squeeze(1)
+        return [SharedColumns(models, which, models.kernel, len(models.center))]
     assert models.dual_coef is not None
     needed = torch.zeros(models.dual_coef.shape[1:], dtype=torch.bool, device=used.device)
     for dual_coef in models.dual_coef:
         needed |= dual_coef != 0
     parts = []
-    for g, some in groups.items():
+    for g, some in _by_gamma(models, used).items():
         support = needed[some].any(0).nonzero().squeeze(1)
         kernel = models.kernel.take(slice(g, g + 1))
         parts.append(SharedColumns(models, some, kernel, len(support), support))

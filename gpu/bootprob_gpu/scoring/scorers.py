@@ -59,11 +59,9 @@ class _Scorer:
         # Replicates whose coefficients are picked and put in order at a time: all, if they fit.
         numbers = sum(len(part.used) * part.n_columns for part in self._shared)
         bytes_per_replicate = max(1, numbers * (_DOUBLE + 3 * self._dtype.itemsize))
-        size = max(_LEAST_REPLICATES, self._available() // bytes_per_replicate)
+        available = free_bytes(self._device, models.memory_limit)
+        size = max(_LEAST_REPLICATES, available // bytes_per_replicate)
         self._replicates = [slice(b, min(b + size, self._B)) for b in range(0, self._B, size)]
-
-    def _available(self) -> int:
-        return free_bytes(self._device, self._models.memory_limit)
 
     def _fill(self, out: Tensor, X: Tensor, score: Callable[[Tensor, Tensor], None]) -> None:
         """Fill `out`, which has an entry for each row of X, by ``score(centred rows, their part)``.
@@ -71,18 +69,20 @@ class _Scorer:
         Rows are taken in blocks that fit into memory, or into a CPU's caches.
         """
         self._models.check_columns(X)
-        p = X.shape[1]
+        p, limit = X.shape[1], self._models.memory_limit
         blocks: Iterable[Tensor] = (X,)
         if X.device != self._device:
             parts = X.split(max(1, _SENT_AT_ONCE // max(1, p * X.dtype.itemsize)))
             blocks = blocks_on_device(parts, self._device)
-        threads = workers() if self._device.type == "cpu" else 1
-        kernels = 2 if self._own is None else threads * (1 + len(self._own.used))
+        on_cpu, kernels = self._device.type == "cpu", 2
+        if self._own is not None:
+            kernels = (workers() if on_cpu else 1) * (1 + len(self._own.used))
         numbers = 2 * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
-        available = self._available()
-        if self._device.type == "cpu":
-            available = min(available, CPU_BLOCK_BYTES)
+        if on_cpu:
+            available = min(CPU_BLOCK_BYTES, limit or CPU_BLOCK_BYTES)
+        else:
+            available = free_bytes(self._device, limit)
         available = max(available, _LEAST_ROWS * bytes_per_row)
         for block in blocks:
             part, out = out[: len(block)], out[len(block) :]
