@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 from bootprob.exceptions import DataError
@@ -60,7 +61,7 @@ class ScoringOptions:
         if repeated:
             raise DataError(f"Columns are to be kept twice: {', '.join(repeated)}.")
 
-    @property
+    @cached_property
     def beside(self) -> tuple[str, ...]:
         """Columns to read beside those that the model takes."""
         costs = () if self.costs is None else self.costs.columns

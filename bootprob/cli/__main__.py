@@ -202,10 +202,11 @@ def predict(
     if len(target.labels) > 2:
         typer.echo(f"{len(predicted)} rows are in {output}, with {len(target.labels)} classes.")
         return
-    n_positive = int((predicted["label"] == target.positive).sum())
+    positive = target.positive
+    n_positive = int((predicted["label"] == positive).sum())
     typer.echo(
         f"{len(predicted)} rows are in {output}, {n_positive} of them labelled "
-        f"{target.name} = {target.positive}."
+        f"{target.name} = {positive}."
     )
 
 

@@ -30,6 +30,7 @@ from bootprob.ensemble.uncertainty.probability_intervals import (
     OF_PROBABILITIES,
 )
 from bootprob.ensemble.weighting import accuracy_weights
+from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
 from bootprob.preparation.feature_map import warn_of_coarse_map
@@ -555,6 +556,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)
         rows = checked_rows(self, X)
+        level = check_level(level)
         found = ensemble.summarize(rows, level, method, score_interval=score_interval)
         warn_of_doubts(self, method)
         return found

@@ -102,8 +102,8 @@ class TwoClasses:
     def summarize(
         self, X: Rows, level: float, method: str, *, score_interval: bool
     ) -> dict[str, NDArray[Any]]:
-        """Everything in one pass over the ensemble, or two where votes count."""
-        level, of_votes = intervals.check_level(level), method in intervals.OF_VOTES
+        """Everything in one pass over the ensemble, or two for votes; the level comes checked."""
+        of_votes = method in intervals.OF_VOTES
         parts = self._parts(X, level, None if of_votes else method, of_scores=score_interval)
         score, basic, probability, interval = (
             np.concatenate(part) for part in zip(*parts, strict=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
-from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout, parts_in
+from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
 from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
@@ -60,12 +60,12 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     TypeError, ValueError
         Says what is not as the layout has it, or does not make sense.
     """
-    layout.check(arrays, values)
+    parts = layout.check(arrays, values)
     _check_settings(values)
     _check_classes(arrays)
     if layout is SEVERAL_CLASSES:
         return
-    kind, parts = values.get("calibration_", "sigmoid"), parts_in(arrays)
+    kind = values.get("calibration_", "sigmoid")
     stored = parts["calibrator_"]
     if kind not in CALIBRATORS:
         raise ValueError(f"{kind!r} is no calibration")
@@ -83,6 +83,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
         raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
     _check_two_classes(arrays, values)
+    _check_kernel_posterior(arrays, parts["kernel_posterior_"])
 
 
 def _check_classes(arrays: Arrays) -> None:
@@ -165,15 +166,15 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
     may_lack = not kernel.has_features  # whose diagonal may vary
     if of_two and calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack):
         raise ValueError("the kernel does not fit kernel_posterior_")
-    posterior = parts_in(arrays)["kernel_posterior_"]
-    if posterior:
-        gamma = arrays["kernel_posterior_.gamma"]
+    gamma = arrays.get("kernel_posterior_.gamma")
+    if gamma is not None:
+        landmarks = arrays.get("kernel_posterior_.landmarks")
         other = (gamma == 0) != (kernel.gamma is None)
-        if other.any() or kernel.has_features == ("support" in posterior):
+        if other.any() or kernel.has_features == (landmarks is None):
             raise ValueError("the kernel does not fit kernel_posterior_")
-        if "unit" in posterior and "landmarks" in posterior:
+        if "kernel_posterior_.unit" in arrays and landmarks is not None:
             farthest = min(_FARTHEST, LARGEST ** (0.5 / kernel.power))
-            of_landmarks = np.abs(arrays["kernel_posterior_.landmarks"]).max()
+            of_landmarks = np.abs(landmarks).max()
             product = farthest / arrays["bootstrap_scale_"].min() * of_landmarks
             largest = _largest_value(kernel.with_gamma(torch.from_numpy(gamma)), product)
             if not largest <= LARGEST * arrays["kernel_posterior_.unit"].min():
@@ -242,7 +243,6 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
         raise ValueError("true_logit_ has numbers that are out of range")
     if not np.abs(arrays["true_logit_"]).max() <= STEEPEST:
         raise ValueError("true_logit_ has numbers that are too large")
-    _check_kernel_posterior(arrays)
 
 
 def _check_information(information: NDArray[np.float64]) -> None:
@@ -257,9 +257,8 @@ def _check_information(information: NDArray[np.float64]) -> None:
         raise ValueError("sigmoid_information_ is no information on a sigmoid")
 
 
-def _check_kernel_posterior(arrays: Arrays) -> None:
+def _check_kernel_posterior(arrays: Arrays, parts: set[str]) -> None:
     """Check what intervals of RBF kernels are made of, if it is there."""
-    parts = parts_in(arrays)["kernel_posterior_"]
     if not parts and "oob_kernel_logits_" not in arrays:
         return
     if not (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from bootprob.calibration import CALIBRATORS
 from bootprob.ensemble.state import FEATURE_MAPS, Attribute, State, TwoClassState, declared
 from bootprob.runtime.array_forms import ArrayForm, check_arrays
 
-__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout", "parts_in"]
+__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout"]
 
 
 class Layout:
@@ -59,8 +58,16 @@ class Layout:
             for part, form in parts.items()
         }
 
-    def check(self, arrays: dict[str, np.ndarray], values: dict[str, Any]) -> None:
-        """Compare a state with it; a TypeError or ValueError says what is wrong."""
+    def check(
+        self, arrays: dict[str, np.ndarray], values: dict[str, Any]
+    ) -> defaultdict[str, set[str]]:
+        """Compare a state with it; a TypeError or ValueError says what is wrong.
+
+        Returns
+        -------
+        defaultdict of str to set of str
+            Names of the arrays of each attribute that is a dict of them.
+        """
         required = {name for name, form in self.flat.items() if not form.optional}
         if different := (required - arrays.keys()) | (arrays.keys() - self.flat.keys()):
             raise TypeError(f"arrays are missing or unknown: {', '.join(sorted(different))}")
@@ -71,8 +78,11 @@ class Layout:
             assert attribute.kind is not None
             if name in values and not isinstance(values[name], attribute.kind):
                 raise TypeError(f"{name} is no {attribute.kind.__name__}")
-        mapped = parts_in(arrays)["feature_map_"]
-        if mapped and mapped not in [set(parts) for parts in FEATURE_MAPS.values()]:
+        parts: defaultdict[str, set[str]] = defaultdict(set)
+        for whole, _, part in (name.partition(".") for name in arrays if "." in name):
+            parts[whole].add(part)
+        mapped = parts["feature_map_"]
+        if mapped and mapped not in [set(each) for each in FEATURE_MAPS.values()]:
             raise TypeError(f"{', '.join(sorted(mapped))} do not make a feature map")
         if bool(mapped) != ("feature_map_error_" in values):
             raise TypeError("feature_map_ and feature_map_error_ belong together")
@@ -86,15 +96,8 @@ class Layout:
             stored = CALIBRATORS[kind].stored
             forms = forms | {f"calibrator_.{name}": form for name, form in stored.items()}
         check_arrays(forms, arrays, lengths)
+        return parts
 
 
 TWO_CLASSES = Layout(TwoClassState)
 SEVERAL_CLASSES = Layout(State)
-
-
-def parts_in(arrays: Iterable[str]) -> defaultdict[str, set[str]]:
-    """Names of the arrays of each attribute that is a dict of them."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for whole, _, part in (name.partition(".") for name in arrays if "." in name):
-        found[whole].add(part)
-    return found

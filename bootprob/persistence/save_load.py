@@ -39,6 +39,7 @@ from bootprob_gpu import InputError, resolve_device
 __all__ = ["PROTOCOL", "load", "save"]
 
 _ENTRIES = {"kind", "params", "values", "text_arrays", "shapes", "table"}
+_ENCODED = ("params", "text_arrays", "values")
 _KINDS = ("BootstrapSVC", "TableModel")
 
 
@@ -126,13 +127,12 @@ def load(path: str | os.PathLike[str]) -> BootstrapSVC | TableModel:
 def _model_of(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> BootstrapSVC | TableModel:
     """Make the model of what a file holds; the errors are those of the parts that check it."""
     _check_entries(content)
-    params = decode(content["params"])
-    if not isinstance(params, dict):
-        raise TypeError("params are no entries")
+    decoded = decode({name: content[name] for name in _ENCODED})
+    for name, entries in decoded.items():
+        if not isinstance(entries, dict):
+            raise TypeError(f"{name} are no entries")
+    params, texts, values = decoded.values()
     params["device"] = _device_here(params["device"])
-    texts, values = decode(content["text_arrays"]), decode(content["values"])
-    if not isinstance(values, dict) or not isinstance(texts, dict):
-        raise TypeError("values and text_arrays are no entries")
     if not all(isinstance(array, np.ndarray) for array in texts.values()):
         raise TypeError("text_arrays are no arrays")
     if names := texts.keys() & arrays.keys():
@@ -144,9 +144,6 @@ def _model_of(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Bootstr
 def _check_entries(content: dict[str, Any]) -> None:
     if content.keys() != _ENTRIES:
         raise ValueError("entries are missing or unknown")
-    for name in ("params", "values", "text_arrays"):
-        if not isinstance(content[name], dict):
-            raise TypeError(f"{name} are no entries")
     if content["kind"] not in _KINDS:
         raise ValueError(f"it holds a {content['kind']!r}, which is none of {_KINDS}")
     if (content["kind"] == "TableModel") != (content["table"] is not None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _check_columns(stored: Any, n_features: int) -> None:
     if not isinstance(stored, dict) or not isinstance(stored.get("columns"), list):
         raise TypeError("the stored preprocessing is damaged")
     names, n_found = [], 0
-    texts: dict[Kind, list[str]] = {"boolean": [], "text": []}
+    texts: defaultdict[Kind, list[str]] = defaultdict(list)
     for column in stored["columns"]:
         if not isinstance(column, dict) or not isinstance(column.get("name"), str):
             raise TypeError("a column of the stored preprocessing is damaged")
@@ -61,7 +62,7 @@ def _check_columns(stored: Any, n_features: int) -> None:
         n_found += len(levels)
         if len(set(levels)) < len(levels) or not all(levels):
             raise ValueError("levels of the stored preprocessing are not distinct")
-        if column.get("kind") not in texts:
+        if column.get("kind") not in ("boolean", "text"):
             raise ValueError("a column of the stored preprocessing is of no kind")
         texts[column["kind"]] += levels
     for kind, levels in texts.items():  # of all columns at once, which takes as long as of one
