@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,10 @@ from bootprob.batch_scoring.row_scoring import (
     rows_at_once,
 )
 from bootprob.batch_scoring.run_input import (
-    append_partition,
     checked_output,
     checksum_of_model,
     load_model,
     open_sources,
-    with_partition,
 )
 from bootprob.batch_scoring.sources import SUFFIXES, InputFile, Source, find_files
 from bootprob.batch_scoring.tally import BadRow, Tally
@@ -189,17 +187,13 @@ class _Run:
     ) -> None:
         self._options, self._files, self._sources = options, files, sources
         self._identity, self._work, self._rows = identity, work, rows
-        self._used = tuple(model.preprocessor.kinds_)
-        self._categories = tuple(model.preprocessor.levels_)
-        schemas = [
-            with_partition(each.schema, file.partition)
-            for each, file in zip(sources, files, strict=True)
-        ]
-        for schema, file in zip(schemas, files, strict=True):
-            check_columns((*self._used, *options.beside), schema.names, str(file.path))
+        self._columns = tuple(dict.fromkeys((*model.preprocessor.kinds_, *options.beside)))
+        self._categories = tuple(model.preprocessor.encoder_.levels)
+        for source, file in zip(sources, files, strict=True):
+            check_columns(self._columns, source.schema.names, str(file.path))
         # What a CSV file without rows holds is not known; kept columns are as in those with rows.
-        known = (schema for each, schema in zip(sources, schemas, strict=True) if sum(each.chunks))
-        self._scorer = RowScorer(model, options, next(known, schemas[0]))
+        known = next((each for each in sources if sum(each.chunks)), sources[0])
+        self._scorer = RowScorer(model, options, known.schema)
         self._schema = self._scorer.schema
         self._fragments = self._cut()
         self._suffix = self._suffix_of_parts()
@@ -260,15 +254,10 @@ class _Run:
         self._busy["writing"] += time.perf_counter() - begin
 
     def _blocks(self) -> Iterator[Block]:
-        columns = tuple(dict.fromkeys((*self._used, *self._options.beside)))
         for at, own in groupby(self._waiting, key=lambda each: each.file):
-            given = self._files[at].partition
-            stored = [name for name in columns if name not in given]
-            only_distinct = [name for name in self._categories if name not in given]
-            # A table of which all columns are in the folders' names still has rows to count.
-            stored = stored or self._sources[at].schema.names[:1]
-            for block in blocks_of(self._sources[at], list(own), stored, only_distinct, self._rows):
-                yield replace(block, batch=append_partition(block.batch, given))
+            yield from blocks_of(
+                self._sources[at], list(own), self._columns, self._categories, self._rows
+            )
 
     def _prepared(self) -> Generator[tuple[Block, PreparedRows, Tally]]:
         blocks = self._blocks()

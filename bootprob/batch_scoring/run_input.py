@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from bootprob.batch_scoring.checked_files import checksum_of_file
 from bootprob.batch_scoring.csv_source import CsvSource
-from bootprob.batch_scoring.sources import SUFFIXES, ArrowSource, InputFile, ParquetSource, Source
+from bootprob.batch_scoring.sources import (
+    SUFFIXES,
+    ArrowSource,
+    InputFile,
+    ParquetSource,
+    PartitionedSource,
+    Source,
+)
 from bootprob.batch_scoring.work_folder import WorkFolder, folder_of, summary_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
@@ -22,12 +27,10 @@ if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
 
 __all__ = [
-    "append_partition",
     "checked_output",
     "checksum_of_model",
     "load_model",
     "open_sources",
-    "with_partition",
 ]
 
 
@@ -93,10 +96,11 @@ def open_sources(
     found: list[Source] = []
     for at, each in enumerate(files):
         suffix = each.path.suffix.lower()
+        source: Source
         if suffix == ".parquet":
-            found.append(ParquetSource(each.path, rows))
+            source = ParquetSource(each.path, rows)
         elif suffix != ".csv":
-            found.append(ArrowSource(each.path, rows))
+            source = ArrowSource(each.path, rows)
         else:
             stored = work.layout(at)
             if stored is None:
@@ -107,22 +111,6 @@ def open_sources(
                     layout = CsvLayout.find(each.path, texts, advance)
                 stored = layout.to_dict()
                 work.keep_layout(at, stored)
-            found.append(CsvSource(each.path, CsvLayout(**stored), interpreted))
+            source = CsvSource(each.path, CsvLayout(**stored), interpreted)
+        found.append(PartitionedSource(source, each.partition) if each.partition else source)
     return found
-
-
-def with_partition(schema: pa.Schema, partition: Mapping[str, str | None]) -> pa.Schema:
-    """The columns of a file and those that its folders' names give."""
-    for name in partition:
-        if name in schema.names:
-            schema = schema.remove(schema.get_field_index(name))
-        schema = schema.append(pa.field(name, pa.string()))
-    return schema
-
-
-def append_partition(batch: pa.RecordBatch, partition: Mapping[str, str | None]) -> pa.RecordBatch:
-    """Rows of a file with the columns that its folders' names give."""
-    for name, value in partition.items():
-        column = pa.array([value], pa.string()).take(pa.array([0] * batch.num_rows))
-        batch = batch.append_column(pa.field(name, pa.string()), column)
-    return batch

@@ -21,6 +21,7 @@ __all__ = [
     "ArrowSource",
     "InputFile",
     "ParquetSource",
+    "PartitionedSource",
     "Source",
     "find_files",
 ]
@@ -189,6 +190,31 @@ class ArrowSource:
                     batch = _renamed(file.get_batch(number))
                     for start in range(0, batch.num_rows, size):
                         yield batch.slice(start, size)
+
+
+class PartitionedSource:
+    """A file with the columns that its folders' names give, in place of its own of these names."""
+
+    def __init__(self, source: Source, partition: Mapping[str, str | None]) -> None:
+        self._source, self._partition = source, partition
+        own = [each for each in source.schema if each.name not in partition]
+        self.schema = pa.schema([*own, *((name, pa.string()) for name in partition)])
+        self.chunks = source.chunks
+
+    def read(
+        self, chunks: range, columns: Sequence[str], categories: Sequence[str], size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read chunks; see `Source`."""
+        given = {name: value for name, value in self._partition.items() if name in columns}
+        own = [name for name in columns if name not in given]
+        # A table of which all columns are in the folders' names still has rows to count.
+        own = own or self._source.schema.names[:1]
+        own_categories = [name for name in categories if name not in given]
+        for batch in self._source.read(chunks, own, own_categories, size):
+            for name, value in given.items():
+                column = pa.array([value], pa.string()).take(pa.array([0] * batch.num_rows))
+                batch = batch.append_column(pa.field(name, pa.string()), column)
+            yield batch
 
 
 def _without_blanks(schema: pa.Schema) -> pa.Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from bootprob.ensemble.several_classes import SeveralClasses
@@ -9,7 +10,8 @@ from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
-from bootprob.metrics.lack_of_fit import warn_of_lack_of_fit
+from bootprob.exceptions import LackOfFitWarning
+from bootprob.metrics.lack_of_fit import SIGNIFICANT
 
 __all__ = ["ensemble_of", "two_classes_of", "warn_of_doubts"]
 
@@ -42,5 +44,14 @@ def two_classes_of(model: Any, what: str) -> TwoClasses:
 
 def warn_of_doubts(model: Any, method: str) -> None:
     """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag."""
-    if method in METHODS and METHODS[method].of_confidence:
-        warn_of_lack_of_fit(model.lack_of_fit_)
+    if method not in METHODS or not METHODS[method].of_confidence:
+        return
+    if (p_value := model.lack_of_fit_["p_value"]) < SIGNIFICANT:
+        warnings.warn(
+            "Out of bag, the probabilities are wrong in the same way over whole regions "
+            f"(lack of fit, p = {p_value:.3f}): the truth is out of the kernel's reach, and "
+            "intervals cover it less often than they say. Give kernel='rbf', gamma='grid' or "
+            "columns that bend (squares, products, splines).",
+            LackOfFitWarning,
+            stacklevel=3,
+        )

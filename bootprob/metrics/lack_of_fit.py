@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
-from bootprob.exceptions import LackOfFitWarning
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["SIGNIFICANT", "lack_of_fit", "warn_of_lack_of_fit"]
+__all__ = ["SIGNIFICANT", "lack_of_fit"]
 
 
 SIGNIFICANT = 0.01
@@ -114,16 +109,3 @@ def _statistics(
         residuals = scale * (labels - p)
         found.append(np.einsum("dn,dn->d", residuals, residuals @ gram))
     return np.concatenate(found)
-
-
-def warn_of_lack_of_fit(found: Mapping[str, Any]) -> None:
-    """Warn that intervals are too narrow, where `lack_of_fit` has found it."""
-    if found["p_value"] < SIGNIFICANT:
-        warnings.warn(
-            "Out of bag, the probabilities are wrong in the same way over whole regions "
-            f"(lack of fit, p = {found['p_value']:.3f}): the truth is out of the kernel's reach, "
-            "and intervals cover it less often than they say. Give kernel='rbf', gamma='grid' or "
-            "columns that bend (squares, products, splines).",
-            LackOfFitWarning,
-            stacklevel=4,
-        )

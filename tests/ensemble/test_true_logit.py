@@ -1,5 +1,7 @@
 """The logit behind noisy scores, and the test of lack of fit."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,9 +9,10 @@ from scipy.special import expit
 
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.calibration import Sigmoid
+from bootprob.ensemble.fitted import warn_of_doubts
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
-from bootprob.metrics.lack_of_fit import lack_of_fit, warn_of_lack_of_fit
+from bootprob.metrics.lack_of_fit import lack_of_fit
 
 
 def test_true_logits_are_found_behind_noise(rng):
@@ -148,4 +151,4 @@ def test_lack_of_fit_of_next_to_nothing(rng):
     assert lack_of_fit(same, labels, half, np.ones(50))["p_value"] == 1
     few = np.where(np.arange(50) < 9, 0.5, np.nan)
     assert lack_of_fit(rng.normal(size=(50, 2)), labels, few, np.ones(50))["p_value"] == 1
-    warn_of_lack_of_fit({"p_value": 0.02})
+    warn_of_doubts(SimpleNamespace(lack_of_fit_={"p_value": 0.02}), "corrected")
