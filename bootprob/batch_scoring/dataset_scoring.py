@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -227,8 +228,8 @@ class _Run:
             return
         with (
             progress_bar("Scoring rows", total, shown=progress) as advance,
-            one_ahead(self._prepared()) as prepared,
-            one_ahead(self._scored(prepared)) as scored,
+            closing(one_ahead(self._prepared())) as prepared,
+            closing(one_ahead(self._scored(prepared))) as scored,
         ):
             advance(self._n_resumed)
             for fragment, results in groupby(scored, key=lambda each: each[0]):

@@ -63,10 +63,7 @@ class Layout:
     ) -> defaultdict[str, set[str]]:
         """Compare a state with it; a TypeError or ValueError says what is wrong.
 
-        Returns
-        -------
-        defaultdict of str to set of str
-            Names of the arrays of each attribute that is a dict of them.
+        Returns names of the arrays of each attribute that is a dict of them.
         """
         required = {name for name, form in self.flat.items() if not form.optional}
         if different := (required - arrays.keys()) | (arrays.keys() - self.flat.keys()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from decimal import Decimal
 from io import BytesIO
 from itertools import pairwise
@@ -461,7 +462,7 @@ def test_one_ahead_keeps_order_and_bounds() -> None:
             made.append(at)
             yield at
 
-    with one_ahead(numbers()) as items:
+    with closing(one_ahead(numbers())) as items:
         for at, item in enumerate(items):
             assert item == at
             assert len(made) <= at + 2
@@ -478,13 +479,13 @@ def test_one_ahead_passes_errors_and_closes() -> None:
         finally:
             closed.append(1)
 
-    with one_ahead(failing()) as items:
+    with closing(one_ahead(failing())) as items:
         assert next(items) == 1
         with pytest.raises(OSError, match="the disk is gone"):
             next(items)
 
     def interrupted() -> None:
-        with one_ahead(failing()) as items:
+        with closing(one_ahead(failing())) as items:
             assert next(items) == 1
             raise KeyboardInterrupt
 

@@ -153,12 +153,7 @@ class WeighedScores:
         self._models, self._weights = models, torch.tensor(weights)
 
     def of(self, rows: Floats | NewRows) -> Iterator[Floats]:
-        """Scores of rows in chunks of shape (rows, B).
-
-        Parameters
-        ----------
-        rows : NewRows, or ndarray of shape (m, p)
-            An array holds rows as the models know them.
+        """Scores in chunks of shape (rows, B); an array holds rows as the models know them.
 
         Raises
         ------

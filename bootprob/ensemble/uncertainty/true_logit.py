@@ -120,14 +120,7 @@ class TrueLogit:
     def bounds(self, scores: Floats, spread: Floats, jackknife: Floats, level: float) -> Floats:
         """Interval of the corrected logit that holds the sigmoid's, shape (m, 2).
 
-        Parameters
-        ----------
-        scores : ndarray, shape (m,)
-            Mean scores.
-        spread, jackknife
-            As for `mean_variance`.
-        level : float
-            Confidence level.
+        Parameters are those of `half_width` and `mean_variance`.
         """
         logit = self.sigmoid.logit(scores)
         center = self.corrected(logit)
