@@ -11,8 +11,6 @@ from itertools import count
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit, ndtri
-from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapSVC, LackOfFitWarning
 from bootprob.ensemble.fitted import ensemble_of
@@ -61,8 +59,7 @@ def test_coverage(truth, n, record):
             once = model.proba_interval(new, 0.9)[:, 1]
         np.testing.assert_allclose(bounds["corrected", 0.9], once, atol=1e-9)
         warned += bool(caught)
-        known = truth.columns(X), y, truth.columns(new)
-        bounds |= {(LIMIT, level): _fisher_interval(*known, level) for level in LEVELS}
+        bounds |= {(LIMIT, level): truth.limit(X, y, new, level) for level in LEVELS}
         for key, pair in bounds.items():
             lower, upper = pair.T
             assert (lower < upper).all()
@@ -151,18 +148,3 @@ def _by_method(keys, value, digits=3):
         method: {str(level): round(float(value((method, level))), digits) for level in LEVELS}
         for method in methods
     }
-
-
-def _fisher_interval(X, y, new, level):
-    """Interval of the true model's maximum likelihood: as narrow as can be had.
-
-    Training sets that it separates have no such interval; a penalty of 1e-4 stands in there.
-    """
-    model = LogisticRegression(C=1e4, max_iter=5000).fit(X, y)
-    p = model.predict_proba(X)[:, 1]
-    design, new_design = (np.column_stack([Z, np.ones(len(Z))]) for Z in (X, new))
-    information = (design * (p * (1 - p))[:, None]).T @ design
-    variance = np.einsum("ij,ij->i", new_design @ np.linalg.pinv(information), new_design)
-    center = logit(np.clip(model.predict_proba(new)[:, 1], 1e-12, 1 - 1e-12))
-    half = -ndtri((1 - level) / 2) * np.sqrt(np.maximum(variance, 0))
-    return np.column_stack([expit(center - half), expit(center + half)])
