@@ -34,7 +34,17 @@ from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
 from gpu.benchmarks.common.places import DOCS, ROOT
 from gpu.benchmarks.common.study_results import load, save
 
-__all__ = ["GROUPS", "KERNELS", "NAMES", "VARIANTS", "main", "measure", "pairs", "splits"]
+__all__ = [
+    "GROUPS",
+    "KERNELS",
+    "NAMES",
+    "VARIANTS",
+    "cut_down",
+    "main",
+    "measure",
+    "pairs",
+    "splits",
+]
 
 FILE = "calibration.json"
 COMMAND = "make calibration"
@@ -99,7 +109,7 @@ def main(
         raise SystemExit("The package venn-abers is missing; install the extra 'bench'.")
     path = docs / "results" / FILE
     for name in those_at_hand(names):
-        X, positive = _rows(*LOADERS[name](), given)
+        X, positive = cut_down(*LOADERS[name](), given["rows"], given["seed"])
         settings = {"bootstraps": given["bootstraps"], "seed": given["seed"], "rows": len(X)}
         for kernel in kernels:
             every = kernel == "linear" and name in WITH_VARIANTS
@@ -182,12 +192,12 @@ def _methods(group: str) -> list[str]:
     return list(OURS if group == "ours" else PEERS)
 
 
-def _rows(X: Floats, positive: Bools, given: Mapping[str, int]) -> tuple[Floats, Bools]:
+def cut_down(X: Floats, positive: Bools, rows: int, seed: int) -> tuple[Floats, Bools]:
     """As many rows as asked for, with the shares of the classes kept."""
-    if len(X) <= given["rows"]:
+    if len(X) <= rows:
         return X, positive
     kept, _ = train_test_split(
-        np.arange(len(X)), train_size=given["rows"], stratify=positive, random_state=given["seed"]
+        np.arange(len(X)), train_size=rows, stratify=positive, random_state=seed
     )
     kept.sort()
     return X[kept], positive[kept]

@@ -21,7 +21,7 @@ class Store:
     """Files of one table and kernel.
 
     Probabilities of the peers are kept as they are; of ours the out-of-bag quantities are, so that
-    a calibration that is new, or changed, needs no training.
+    a calibration that is new, or changed, needs no training. A group may be a classifier.
 
     Parameters
     ----------
@@ -78,6 +78,6 @@ class Store:
 def _probabilities(found: dict[str, Any]) -> tuple[dict[str, Floats], str | float]:
     if "chosen" in found:
         by = {key[2:]: value for key, value in found.items() if key.startswith("p ")}
-        return by, float(found["chosen"])
+        return by, found["chosen"].item()
     fields = {key[4:]: value for key, value in found.items() if key.startswith("oob ")}
     return OutOfBag(**fields).probabilities()
