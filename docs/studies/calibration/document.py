@@ -1,4 +1,4 @@
-"""Write docs/calibration.md from docs/results/calibration.json; nothing is measured here.
+"""Write docs/calibration.md from what is in docs/results; nothing is measured here.
 
 python -m docs.studies.calibration.document
 """
@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from docs.studies.calibration import classifier_tables
+from docs.studies.calibration.classifiers import OURS as OUR_CLASSIFIERS
+from docs.studies.calibration.classifiers import SCORED, WIDEST
 from docs.studies.calibration.losses import LOSSES, Comparison, compare
 from docs.studies.calibration.methods import OURS, PEERS
 from gpu.benchmarks.common import documents
 from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.datasets import LOADERS
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import load
 from gpu.benchmarks.common.tables import NOT_MEASURED, figures, markdown
@@ -52,6 +56,27 @@ def main(docs: Path = DOCS) -> Path:
         choices=choices,
         measured=measured,
         unlike=unlike,
+        beside=_classifiers(docs / "results" / "classifiers"),
+    )
+
+
+def _classifiers(folder: Path) -> str:
+    """The section on classifiers that users would take instead."""
+    tables = classifier_tables.read(folder)
+    return documents.render(
+        "docs/studies/calibration/classifiers.md.jinja",
+        tables=tables,
+        incomplete=classifier_tables.incomplete(folder, tuple(LOADERS)),
+        ours=tuple(OUR_CLASSIFIERS),
+        widest=WIDEST,
+        scored=SCORED,
+        seed=0,
+        all_losses=tuple(LOSSES),
+        worst=classifier_tables.worst,
+        ratios=classifier_tables.ratios,
+        beside=classifier_tables.beside,
+        losses=classifier_tables.losses,
+        costs=classifier_tables.costs,
     )
 
 
