@@ -58,6 +58,7 @@ tables-3: $(TESTABLE)  ## the thesis's tables 3.4 to 3.7 likewise, and the time 
 calibration: $(COMPARABLE)  ## probabilities beside other calibrators and classifiers; writes docs/calibration.md
 	$(BIN)/python -m docs.studies.calibration.comparison
 	OMP_NUM_THREADS=1 $(BIN)/python -m docs.studies.calibration.classifier_comparison
+	OMP_NUM_THREADS=1 $(BIN)/python -m docs.studies.calibration.tabarena
 
 tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of its paper
 	$(BIN)/python -m docs.studies.thesis.tables_3_2_and_3_3 $(TABLES_3_2)

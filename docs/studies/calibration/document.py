@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from docs.studies.calibration import classifier_tables
+from docs.studies.calibration import classifier_tables, tabarena_table
 from docs.studies.calibration.classifiers import OURS as OUR_CLASSIFIERS
 from docs.studies.calibration.classifiers import SCORED, WIDEST
 from docs.studies.calibration.losses import LOSSES, Comparison, compare
@@ -77,6 +77,8 @@ def _classifiers(folder: Path) -> str:
         beside=classifier_tables.beside,
         losses=classifier_tables.losses,
         costs=classifier_tables.costs,
+        arena=tabarena_table.measured(folder),
+        published=tabarena_table.published(),
     )
 
 
