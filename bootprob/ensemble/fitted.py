@@ -51,8 +51,9 @@ def warn_of_doubts(model: Any, method: str) -> None:
             "Out of bag, the probabilities are wrong in the same way over whole regions "
             f"(lack of fit, p = {p_value:.3f}): the truth is out of the kernel's reach, and "
             "intervals cover it less often than they say, or several rows are of one subject. Of "
-            "repeated measurements fit one row of each subject: a kernel that bends makes it worse. "
-            "Else give kernel='rbf', gamma='grid' or columns that bend (squares, products, splines).",
+            "repeated measurements fit one row of each subject: a kernel that bends makes it "
+            "worse. Else give kernel='rbf', gamma='grid' or columns that bend (squares, products, "
+            "splines).",
             LackOfFitWarning,
             stacklevel=3,
         )
