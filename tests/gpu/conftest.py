@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -189,16 +191,51 @@ class Bench:
                     yield b, r
 
 
+# --- what `make test` leaves to `make endurance` -------------------------------------------------
+
+
+def covering(problems: Iterable[str]) -> set[tuple[Backend, str]]:
+    """Back ends for each problem such that every two of a solver, a kernel, a precision, a device
+    and a problem that can meet do so at least once; those that were taken least come first.
+    """
+    chosen, met, taken = set(), set(), Counter()
+
+    def new(backend: Backend, problem: str) -> set[tuple]:
+        values = backend.solver, backend.kernel, backend.dtype, backend.device, problem
+        return set(combinations(values, 2)) - met
+
+    for problem in problems:
+        while BACKENDS:
+            best = max(BACKENDS, key=lambda each: (len(new(each, problem)), -taken[each]))
+            if not new(best, problem):
+                break
+            met |= new(best, problem)
+            taken[best] += 1
+            chosen.add((best, problem))
+    return chosen
+
+
+def problem_of(item: pytest.Item) -> str:
+    """Name of a test's problem; "" where it has one of its own."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return str(params.get("name") or params.get("regular") or params.get("ugly") or "")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of one problem stand together, so that one pytest-xdist worker solves it for all."""
+    """Back ends × problems: all of them by `make endurance`, a covering part by `make test`.
 
-    def problem(item: pytest.Item) -> str:
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        return str(params.get("name") or params.get("regular") or params.get("ugly") or "")
-
+    Tests of one problem stand together, so that one pytest-xdist worker solves it for all.
+    """
     here = [i for i, item in enumerate(items) if Path(__file__).parent in item.path.parents]
-    for i, item in zip(here, sorted((items[i] for i in here), key=problem), strict=True):
+    for i, item in zip(here, sorted((items[i] for i in here), key=problem_of), strict=True):
         items[i] = item
+    # A test whose problem is its own comes first: it meets each solver with each of its kernels.
+    kept = covering(["", *REGULAR, *UGLY])
+    for item in (items[i] for i in here):
+        backend = item.callspec.params.get("backend") if hasattr(item, "callspec") else None
+        if isinstance(backend, Backend) and (backend, problem_of(item)) not in kept:
+            item.add_marker(pytest.mark.endurance)
 
 
 @pytest.fixture(scope="session")
