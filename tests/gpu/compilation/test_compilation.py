@@ -16,20 +16,7 @@ TABLE = ROOT / "gpu" / "results" / "compiled" / "kernels.json"
 SECONDS = 1  # of compiling what no run before has compiled here
 
 
-def run(*command: object, source: Path = ROOT) -> subprocess.CompletedProcess:
-    """A process without Triton's interpreter, with the project's code from `source`."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment |= {
-        "PYTHONPATH": os.pathsep.join([str(source), str(source / "gpu")]),
-        "OMP_NUM_THREADS": "1",
-    }
-    return subprocess.run(
-        [sys.executable, *(str(each) for each in command)],
-        cwd=source, env=environment, capture_output=True, text=True, check=False, timeout=500,
-    )  # fmt: skip
-
-
-# What runs without Triton's interpreter; in one process, as Triton takes a second to load.
+# What runs without Triton's interpreter; in one process, as torch and Triton take long to load.
 SCRIPTS = {
     "kernels": """
 import importlib, pkgutil
@@ -115,6 +102,18 @@ sys.argv = ["gpu.compilation", "--check", "{SECONDS}", "--processes", "1", "--se
 sys.argv.append(os.environ["BOOTPROB_TEST_SEED"])
 runpy.run_module("gpu.compilation", run_name="__main__")
 """,
+    # Last, as what it imports is the copy's; in no time nothing is compiled.
+    "changed": """
+import os, runpy, sys
+
+copy = os.environ["CHANGED_COPY"]
+sys.path[:0] = [copy, f"{copy}/gpu"]
+for name in list(sys.modules):
+    if name.split(".")[0] in ("bootprob", "bootprob_gpu", "gpu"):
+        del sys.modules[name]
+sys.argv = ["gpu.compilation", "--check", "0", "--cache", f"{copy}/cache"]
+runpy.run_module("gpu.compilation", run_name="__main__")
+""",
 }
 ONE_BY_ONE = """
 import contextlib, io, json, runpy, sys, traceback
@@ -132,21 +131,68 @@ print(json.dumps(said))
 """
 
 
+def rows() -> list[dict]:
+    return json.loads(TABLE.read_text(encoding="utf-8"))["rows"]
+
+
+def a_row() -> dict:
+    return next(each for each in rows() if each["kernel"] == "_votes")
+
+
+def changed_copy(folder: Path) -> Path:
+    """A copy of the project with changes, that knows the result of one row."""
+    for name in ("bootprob", "gpu"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def change(path: str, old: str, new: str) -> None:
+        file = folder / path
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+    steps = "gpu/bootprob_gpu/interior_point/triton_steps.py"
+    change(steps, "    return da, -(t + t", "    return da, -(t * 1.0 + t")
+    change(steps, '"""State of a block', '"""\n    The state of a block')
+    certificates = "gpu/bootprob_gpu/interior_point/triton_certificate.py"
+    change(
+        certificates, "num_warps=min(16, max(1, Q // 512))", "num_warps=min(16, max(1, Q // 256))"
+    )
+    row = a_row()
+    measured = folder / "cache" / "measured"
+    measured.mkdir(parents=True)
+    names = ("registers", "warps", "shared", "spilled", "stack", "programs")
+    known = json.dumps({name: row[name] for name in names})
+    (measured / f"{row['key']}.json").write_text(known, encoding="utf-8")
+    wrong = {**row, "registers": row["registers"] + 1, "spilled": 8}
+    change(
+        "gpu/results/compiled/kernels.json",
+        json.dumps(row, ensure_ascii=False), json.dumps(wrong, ensure_ascii=False),
+    )  # fmt: skip
+    return folder
+
+
 @pytest.fixture(scope="module")
 def said(tmp_path_factory) -> dict[str, str]:
     """What each script printed; nothing, if all of it holds."""
     folder = tmp_path_factory.mktemp("scripts")
+    copy = changed_copy(tmp_path_factory.mktemp("copy"))
     paths = {name: folder / f"{name}.py" for name in SCRIPTS}  # Triton reads the source of kernels
     for name, path in paths.items():
         path.write_text(SCRIPTS[name], encoding="utf-8")
-    done = run("-c", ONE_BY_ONE, *paths.values())
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment |= {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "gpu")]),
+        "OMP_NUM_THREADS": "1",
+        "CHANGED_COPY": str(copy),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, *map(str, paths.values())],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=500,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert not done.stderr
     found = json.loads(done.stdout)
     return {name: found[str(path)] for name, path in paths.items()}
-
-
-def rows() -> list[dict]:
-    return json.loads(TABLE.read_text(encoding="utf-8"))["rows"]
 
 
 def test_the_table_is_what_the_compiler_says(said):
@@ -184,50 +230,17 @@ def test_votes_in_float32_leave_room_for_three_programs():
     assert min(row["programs"] for row in of_hopper) >= 3
 
 
-def test_what_changed_is_seen(tmp_path):
-    """In code, how kernels are launched, and the table; a docstring is no change of the code.
-
-    By a copy of the project; in no time nothing is compiled, but one result is known.
-    """
-    for folder in ("bootprob", "gpu"):
-        shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
-
-    def change(path: str, old: str, new: str) -> None:
-        file = tmp_path / path
-        text = file.read_text(encoding="utf-8")
-        assert old in text
-        file.write_text(text.replace(old, new), encoding="utf-8")
-
-    steps = "gpu/bootprob_gpu/interior_point/triton_steps.py"
-    change(steps, "    return da, -(t + t", "    return da, -(t * 1.0 + t")
-    change(steps, '"""State of a block', '"""\n    The state of a block')
-    certificates = "gpu/bootprob_gpu/interior_point/triton_certificate.py"
-    change(
-        certificates, "num_warps=min(16, max(1, Q // 512))", "num_warps=min(16, max(1, Q // 256))"
-    )
-    row = next(each for each in rows() if each["kernel"] == "_votes")
-    measured = tmp_path / "cache" / "measured"
-    measured.mkdir(parents=True)
-    names = ("registers", "warps", "shared", "spilled", "stack", "programs")
-    known = json.dumps({name: row[name] for name in names})
-    (measured / f"{row['key']}.json").write_text(known, encoding="utf-8")
-    more = row["registers"] + 1
-    wrong = json.dumps({**row, "registers": more, "spilled": 8}, ensure_ascii=False)
-    change("gpu/results/compiled/kernels.json", json.dumps(row, ensure_ascii=False), wrong)
-    done = run(
-        "-m", "gpu.compilation", "--check", 0, "--cache", tmp_path / "cache", source=tmp_path
-    )
-    assert done.returncode == 1
-    assert not done.stderr
+def test_what_changed_is_seen(said):
+    """In code, how kernels are launched, and the table; a docstring is no change of the code."""
+    assert said["changed"].endswith("exit status 1\n"), said["changed"]
     # Callers of what changed and no others, wherever a function stands in its file.
     stale = "_correct, _judge, _move"
     gone = ", ".join(f"{name} (no longer launched so)" for name in stale.split(", "))
-    assert f"kernels: {stale}, {gone}. Run make gpu-compile" in done.stdout
-    assert f"registers is {row['registers']}, and {more} in the table" in done.stdout
-    assert "spilled is 0, and 8 in the table" in done.stdout
-    assert "spills 8 bytes" in done.stdout
+    assert f"kernels: {stale}, {gone}. Run make gpu-compile" in said["changed"]
+    registers = a_row()["registers"]
+    assert f"registers is {registers}, and {registers + 1} in the table" in said["changed"]
+    assert "spilled is 0, and 8 in the table" in said["changed"]
+    assert "spills 8 bytes" in said["changed"]
 
 
 def test_rows_that_grew_are_named():
