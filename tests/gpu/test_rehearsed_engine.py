@@ -137,7 +137,9 @@ JOBS = {
 }
 # By `make endurance` only: each takes the branches of jobs that are left, in another combination.
 COMBINED = {
-    "linear, own scale", "rbf, own scale", "rbf, own labels", "rbf, float32", "rbf, tiles", "poly",
+    "linear, own scale", "linear, weights", "linear, kernel by kernel", "rbf, own scale",
+    "rbf, own labels", "rbf, float32", "rbf, own scale and labels, float32", "rbf, blocks",
+    "rbf, tiles", "poly", "poly, tiles",
 }  # fmt: skip
 
 

@@ -127,6 +127,16 @@ JOBS = {
         RBF | FEW | {"n_bootstraps": 4, "C": (0.3,), "tol": 1e-3}, kernels="auto", close=1e-2
     ),
 }
+# By `make endurance` only: each takes the branches of jobs that are left, in another combination.
+COMBINED = {
+    "weights", "constrained", "several classes", "rbf, one scale", "rbf, float32",
+    "linear, kernels",
+}  # fmt: skip
+
+
+def rest(name: str) -> Any:
+    """A parameter that is left to `make endurance`."""
+    return pytest.param(name, marks=pytest.mark.endurance)
 
 
 def same(found: Any, expected: Any, close: float, name: str) -> None:
@@ -140,7 +150,7 @@ def same(found: Any, expected: Any, close: float, name: str) -> None:
         np.testing.assert_array_equal(found, expected, err_msg=name)
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", [rest(name) if name in COMBINED else name for name in JOBS])
 def test_an_ensemble_says_what_that_of_a_cpu_says(pretended_gpu, name):
     job = JOBS[name]
     with triton_kernels(job.kernels):
@@ -173,7 +183,7 @@ def test_what_a_probability_hangs_on(pretended_gpu, name):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4, err_msg=each.name)
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf"])
+@pytest.mark.parametrize("name", [rest("linear"), "rbf"])
 def test_a_model_is_saved_and_loaded(pretended_gpu, tmp_path, name):
     job = Job(JOBS[name].parameters | FEW | {"tol": 1e-4})
     with triton_kernels("never"):
@@ -196,7 +206,7 @@ def test_a_file_of_a_gpu_is_loaded_where_there_is_none(no_gpu_seen, tmp_path):
     np.testing.assert_allclose(again.predict_proba(NEW), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["linear", "rbf"])
+@pytest.mark.parametrize("name", [rest("linear"), "rbf"])
 def test_a_stopped_fit_goes_on(pretended_gpu, tmp_path, monkeypatch, name):
     for constant, value in {"_REPLICATES": 4, "_CUDA_MODELS": 1, "_CUDA_CELLS": 1}.items():
         monkeypatch.setattr(f"bootprob.ensemble.training.shards.{constant}", value)

@@ -59,7 +59,8 @@ def few_rows(check, monkeypatch, request) -> None:
     if request.getfixturevalue("name") == "out of memory":
         return  # most of it must be in what can be halved: replicates
     batch = jobs.batch
-    few = 1 if request.getfixturevalue("name").endswith("training times") else 2
+    name = request.getfixturevalue("name")
+    few = 1 if name.endswith("training times") or name == "kernel shares" else 2
     monkeypatch.setattr(
         jobs, "batch", lambda source, kernel, B, **grid: batch(source, kernel, min(B, few), **grid)
     )
