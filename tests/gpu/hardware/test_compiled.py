@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,33 +26,38 @@ PACKAGES = [ENGINE, Path(bootprob.__file__).parent]
 SAID = "Compiling the toy, once an installation: about 1 s.\n"
 COMPILED = '"compiled" if toy.toy.stats.cache_misses else "loaded"'
 PROGRAM = f"import sys; from bootprob_gpu import toy; print(toy.toy(int(sys.argv[1])), {COMPILED})"
-# Loads Numba, which takes longer than any of this, and becomes every program that it is sent.
+# Loads Numba, which takes longer than any of this, and becomes the programs that it is sent: those
+# of a line at once.
 FORKING = """
 import json, os, sys, traceback
 import filelock, numba, numba.core.caching, numba.extending, numba.misc.appdirs
 numba.njit(lambda x: x)(1)  # what is loaded when something is first compiled
+def become(program, environment, *files):
+    for descriptor, file in enumerate(files, 1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
+    os.environ.clear()
+    os.environ.update(environment)
+    numba.config.reload_config()
+    sys.path.insert(0, environment["PYTHONPATH"])
+    sys.argv = ["-c", "4"]
+    status = 1
+    try:
+        exec(program, {"__name__": "__main__"})
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
 for line in sys.stdin:
-    program, environment, *files = json.loads(line)
-    child = os.fork()
-    if not child:
-        for descriptor, file in enumerate(files, 1):
-            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
-        os.environ.clear()
-        os.environ.update(environment)
-        numba.config.reload_config()
-        sys.path.insert(0, environment["PYTHONPATH"])
-        sys.argv = ["-c", "4"]
-        status = 1
-        try:
-            exec(program, {"__name__": "__main__"})
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(status)
-    print(os.waitpid(child, 0)[1], flush=True)
+    children = []
+    for given in json.loads(line):
+        children.append(os.fork())
+        if not children[-1]:
+            become(*given)
+    print(json.dumps([os.waitpid(child, 0)[1] for child in children]), flush=True)
 """
 
 
@@ -99,35 +105,42 @@ class Copy:
         inherited = {name: value for name, value in os.environ.items() if name not in names}
         return inherited | {"PYTHONPATH": str(self.root), "HOME": str(self.home)} | changes
 
-    def start(self, program: str = PROGRAM, **changes: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", program, "4"],
-            env=self.environment(changes),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
     def start_and_end(self, program: str = PROGRAM, **changes: str) -> tuple[str, str]:
         """What a process prints and says."""
-        process = self.start(program, **changes)
-        out, said = process.communicate(timeout=300)  # no lock is waited for
-        assert process.returncode == 0, said
-        return out.strip(), said
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", program, "4"],
+            env=self.environment(changes), capture_output=True, text=True, check=False,
+            timeout=300,  # no lock is waited for
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip(), done.stderr
 
     def run(self, program: str = PROGRAM, **changes: str) -> tuple[str, str]:
         """The same of a process that found Numba loaded, where processes can be forked."""
+        (end,) = self.run_at_once(1, program, **changes)
+        return end
+
+    def run_at_once(
+        self, number: int, program: str = PROGRAM, **changes: str
+    ) -> list[tuple[str, str]]:
+        """The same of several processes."""
         if self.forking is None:
-            return self.start_and_end(program, **changes)
-        files = self.root / "out", self.root / "said"
-        given = program, self.environment(changes), *map(str, files)
+            with ThreadPoolExecutor(number) as pool:
+                ends = [pool.submit(self.start_and_end, program, **changes) for _ in range(number)]
+                return [end.result() for end in ends]
+        files = [(self.root / f"out{k}", self.root / f"said{k}") for k in range(number)]
+        environment = self.environment(changes)
+        given = [(program, environment, *map(str, pair)) for pair in files]
         print(json.dumps(given), file=self.forking.stdin, flush=True)
-        status = self.forking.stdout.readline()
-        out, said = (file.read_text(encoding="utf-8") for file in files)
-        for file in files:
-            file.unlink()
-        assert status == "0\n", said
-        return out.strip(), said
+        statuses = json.loads(self.forking.stdout.readline())
+        ends = []
+        for status, pair in zip(statuses, files, strict=True):
+            out, said = (file.read_text(encoding="utf-8") for file in pair)
+            for file in pair:
+                file.unlink()
+            assert status == 0, said
+            ends.append((out.strip(), said))
+        return ends
 
     def kept(self, parent: Path | None = None) -> list[Path]:
         """Folders with machine code."""
@@ -146,7 +159,7 @@ def made(tmp_path_factory, forking) -> Copy:
     """To be copied, with machine code."""
     made = Copy(tmp_path_factory.mktemp("made"), forking)
     made.make()
-    assert made.start_and_end() == ("41 compiled", SAID)
+    assert made.run() == ("41 compiled", SAID)
     return made
 
 
@@ -205,9 +218,8 @@ def test_several_processes_on_an_empty_folder_compile_once(copy: Copy) -> None:
         "c._Kept.save_overload = lambda *a: (time.sleep(1), keep(*a))\n"
         '@compiled("the toy", seconds=1)\ndef toy(x):\n    return x\n',
     )
-    processes = [copy.start() for _ in range(3)]
-    ends = [process.communicate() for process in processes]
-    assert sorted(out for out, _ in ends) == ["4 compiled\n", "4 loaded\n", "4 loaded\n"]
+    ends = copy.run_at_once(3)
+    assert sorted(out for out, _ in ends) == ["4 compiled", "4 loaded", "4 loaded"]
     assert sorted(said for _, said in ends) == ["", "", SAID]
 
 
