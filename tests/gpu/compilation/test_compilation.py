@@ -95,6 +95,48 @@ for q in (31, 512, 4000):
     assert "ld.global" not in steps[stored:], q
     assert steps[stored - 1] == "bar.sync", q
 """,
+    "carried": """
+import os, shutil, tempfile
+from pathlib import Path
+from unittest.mock import patch
+import torch, triton
+from triton.backends.nvidia.compiler import CUDABackend
+from gpu.check.kernel_cache import pack_kernels, unpack_kernels
+from gpu.compilation.launches import noted_launches
+from bootprob_gpu.interior_point.normal_matrices import solved
+from bootprob_gpu.hardware.triton_choice import triton_kernels
+
+q = 5
+with triton_kernels("always"), noted_launches() as noted:
+    solved(torch.ones(3, q).double(), torch.ones(3, q, q).double(), *torch.ones(2, 3, q).double(),
+           torch.ones(3).long())
+(launch,) = noted
+variant = launch.variant(90)
+
+def compiled(cache):
+    with patch.dict(os.environ, TRITON_CACHE_DIR=str(cache)):
+        return triton.compile(variant.ast_source, target=variant.target, options=variant.options)
+
+def make_cubin(*args, **kwargs):
+    raise AssertionError("compiled again")
+
+with tempfile.TemporaryDirectory() as folder:
+    names = "here", "there", "kernels-sm90.tar.xz", "nowhere"
+    here, there, archive, nowhere = (Path(folder) / name for name in names)
+    first = compiled(here)
+    assert (pack_kernels(here, archive, 80), archive.exists()) == (0, False)
+    assert pack_kernels(here, archive, 90) == 1
+    shutil.rmtree(here)
+    assert [unpack_kernels(archive, there) for _ in range(2)] == [1, 0]
+    with patch.object(CUDABackend, "make_cubin", make_cubin):
+        again = compiled(there)
+        assert again.asm["cubin"] == first.asm["cubin"]
+        assert again.metadata.num_warps == first.metadata.num_warps
+        try:
+            compiled(nowhere)
+        except AssertionError:
+            print("Were it not there, it would have been compiled.")
+""",
     "table": f"""
 import os, runpy, sys
 
@@ -288,6 +330,11 @@ def test_arguments_are_specialised_as_triton_does(said):
 def test_certificates_are_read_before_any_thread_writes_them(said):
     """In the code for the assembler every load is before a barrier, and every store after it."""
     assert said["certificates"] == ""
+
+
+def test_carried_kernels_are_not_compiled_again(said):
+    """Compiled in one folder, packed, and found by Triton in another after the first is gone."""
+    assert said["carried"] == "Were it not there, it would have been compiled.\n"
 
 
 def test_the_page_shows_the_table():
