@@ -8,9 +8,9 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bootprob.constrained import ConstrainedSVC
+from configurations import parametrize_with_configurations
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 SPLIT = (
@@ -31,10 +31,10 @@ def expected(estimator):
 
 
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
-@parametrize_with_checks(
+@parametrize_with_configurations(
+    [ConstrainedSVC(rates={"tpr": 0.9})],
     [
         ConstrainedSVC(kernel="rbf"),
-        ConstrainedSVC(rates={"tpr": 0.9}),
         ConstrainedSVC(rates={"tnr": 0.9}, kernel="rbf", gamma=0.1, anchors="all"),
         ConstrainedSVC(rates={"tpr": 0.9}, method="slide", anchors="all"),
     ],

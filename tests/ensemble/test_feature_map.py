@@ -13,7 +13,6 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import SkipTestWarning
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_sklearn_conventions import EXPECTED
 from typer.testing import CliRunner
 
@@ -22,6 +21,7 @@ from bootprob.cli.__main__ import app
 from bootprob.persistence.save_load import load, save
 from bootprob.preparation.feature_map import FeatureMap, fit_feature_map, kernel_error
 from bootprob.report import write_report
+from configurations import parametrize_with_configurations
 from mixed_tables import credit_table
 
 COARSE = pytest.mark.filterwarnings("ignore:The feature map's kernel is off")
@@ -255,7 +255,8 @@ def test_a_fit_can_be_repeated_and_replaced(rng, kind):
 
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
 @COARSE
-@parametrize_with_checks(
+@parametrize_with_configurations(
+    [],
     [BootstrapSVC(kernel="rbf", feature_map="nystroem", n_components=5, n_bootstraps=5, C=1.0)],
     expected_failed_checks=lambda estimator: EXPECTED,
 )

@@ -9,9 +9,9 @@ from sklearn.exceptions import SkipTestWarning
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bootprob import BootstrapSVC
+from configurations import parametrize_with_configurations
 
 EXPECTED = {
     "check_sample_weight_equivalence_on_dense_data": (
@@ -37,10 +37,10 @@ NOISE = dict.fromkeys(
 
 
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
-@parametrize_with_checks(
+@parametrize_with_configurations(
+    [BootstrapSVC(n_bootstraps=10, C=1.0)],
     [
-        BootstrapSVC(n_bootstraps=10, C=1.0),
-        BootstrapSVC(kernel="rbf", n_bootstraps=10, C=1.0),
+        BootstrapSVC(kernel="rbf", n_bootstraps=5, C=1.0),
         BootstrapSVC(
             n_bootstraps=10, C=1.0, control="threshold", rates={"tpr": 0.6}, random_state=0
         ),

@@ -1,0 +1,56 @@
+"""scikit-learn's checks of several configurations of one class."""
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+# What parameters can change: what is learnt, and what the learnt gives. Names, tags and parameters
+# are the class's, and it looks at its input before the parameters matter.
+OF_PARAMETERS = {
+    "check_class_weight_classifiers",
+    "check_classifiers_classes",
+    "check_classifiers_one_label",
+    "check_classifiers_one_label_sample_weights",
+    "check_decision_proba_consistency",
+    "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+    "check_fit_idempotent",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_non_transformer_estimators_n_iter",
+    "check_sample_weight_equivalence_on_dense_data",
+}
+
+
+def parametrize_with_configurations(
+    whole: list[BaseEstimator], others: list[BaseEstimator], expected_failed_checks=None
+) -> pytest.MarkDecorator:
+    """All of scikit-learn's checks of ``whole``; of ``others``, those alone that parameters change.
+
+    ``others`` are further configurations of a class that is checked as a whole, here or elsewhere.
+    The rest of their checks is left to ``make endurance``.
+    """
+    every = parametrize_with_checks(
+        [*whole, *others], expected_failed_checks=expected_failed_checks
+    )
+    names, cases = every.args
+    chosen = []
+    for case in cases:
+        case = case if hasattr(case, "marks") else pytest.param(*case)
+        estimator, check = case.values
+        if not any(estimator is one for one in whole) and not _of_parameters(check):
+            case = pytest.param(*case.values, marks=[*case.marks, pytest.mark.endurance])
+        chosen.append(case)
+    return pytest.mark.parametrize(names, chosen, **every.kwargs)
+
+
+def _of_parameters(check) -> bool:
+    name, options = check.func.__name__, check.keywords
+    # Of its three kinds of rows, those that are hardest to take.
+    if name == "check_classifiers_train":
+        return options == {"readonly_memmap": True, "X_dtype": "float32"}
+    return name in OF_PARAMETERS and not options
