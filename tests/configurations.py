@@ -1,4 +1,10 @@
-"""scikit-learn's checks of several configurations of one class."""
+"""Which of many configurations of one thing are tested in ``make test``.
+
+The others, marked so, are in ``make endurance``.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations, product
 
 import pytest
 from sklearn.base import BaseEstimator
@@ -54,3 +60,31 @@ def _of_parameters(check) -> bool:
     if name == "check_classifiers_train":
         return options == {"readonly_memmap": True, "X_dtype": "float32"}
     return name in OF_PARAMETERS and not options
+
+
+def parametrize_covering(strength: int, /, **axes: Sequence[object]) -> pytest.MarkDecorator:
+    """All combinations of values in ``make endurance``, and in ``make test`` those that cover them.
+
+    Any ``strength`` values of different axes occur together in one of them at least: 2 for what
+    depends on two of the axes at most.
+    """
+    every = list(product(*(range(len(values)) for values in axes.values())))
+
+    def covered(case: tuple[int, ...]) -> set[object]:
+        return set(combinations(enumerate(case), strength))
+
+    missing = set().union(*map(covered, every))
+    quick = set()
+    while missing:
+        quick.add(most := max(every, key=lambda case: len(covered(case) & missing)))
+        missing -= covered(most)
+    return pytest.mark.parametrize(
+        tuple(axes),
+        [
+            pytest.param(
+                *(values[k] for values, k in zip(axes.values(), case, strict=True)),
+                marks=() if case in quick else pytest.mark.endurance,
+            )
+            for case in every
+        ],
+    )

@@ -302,9 +302,10 @@ def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     )
 
 
-def test_demo(tmp_path: Path) -> None:
-    result = _shell("demo", "--n-bootstraps", 8, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = _run("demo", "--n-bootstraps", 8)
+    assert result.exit_code == 0, result.output
     assert "Brier score" in result.stdout
     assert "linear" in result.stdout
     assert "rbf" in result.stdout

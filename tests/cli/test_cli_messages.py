@@ -42,31 +42,37 @@ def test_a_bar_can_be_called_like_a_file(capsys):
     assert "Reading a[bold].csv[/nothing]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
+def test_a_wrong_target_is_told_before_anything_heavy_is_loaded(tmp_path):
+    """One command after another in one process, whose modules stay loaded."""
+    wrong = [
         (["fit", "--target", "rsk"], "no column 'rsk'. Did you mean 'risk'?"),
         (["fit", "--target", "risk", "--positive", "awful"], "no value 'awful'"),
         (["fit", "--target", "risk", "--all-classes"], "occur once"),
         (["report", "--target", "rsk"], "no column 'rsk'"),
         (["report", "--target", "risk", "--positive", "awful"], "no value 'awful'"),
-    ],
-    ids=lambda part: " ".join(part) if isinstance(part, list) else "",
-)
-def test_a_wrong_target_is_told_before_anything_heavy_is_loaded(command, said, tmp_path):
+    ]
     table = tmp_path / "loans.csv"
     table.write_text("months,risk\n" + "1,good\n2,bad\n" * 9 + "3,odd\n")
-    name, *options = command
-    output = tmp_path / ("m.html" if name == "report" else "m.model")
-    arguments = ["bootprob", name, str(table), *options, "-o", str(output)]
+    commands = [
+        ["bootprob", name, str(table), *options, "-o", "m.html" if name == "report" else "m.model"]
+        for (name, *options), _ in wrong
+    ]
     code = (
         "import json, sys\nfrom bootprob.cli.__main__ import main\n"
-        f"sys.argv = {arguments!r}\n"
-        "try:\n    main()\nexcept SystemExit as left:\n"
-        "    heavy = ('torch', 'numba', 'sklearn', 'scipy', 'matplotlib')\n"
-        "    print(json.dumps([left.code, [each for each in heavy if each in sys.modules]]))\n"
+        "heavy = ('torch', 'numba', 'sklearn', 'scipy', 'matplotlib')\n"
+        f"for sys.argv in {commands!r}:\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as left:\n"
+        "        loaded = [each for each in heavy if each in sys.modules]\n"
+        "        print(json.dumps([left.code, loaded]))\n"
+        "    print('----', file=sys.stderr)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said in ended.stderr
-    assert json.loads(ended.stdout) == [1, []]
-    assert not output.exists()
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert [json.loads(line) for line in ended.stdout.splitlines()] == [[1, []]] * len(wrong)
+    *each, rest = ended.stderr.split("----\n")
+    assert rest == ""
+    for (_, said), stderr in zip(wrong, each, strict=True):
+        assert said in stderr
+    assert list(tmp_path.iterdir()) == [table]

@@ -14,6 +14,7 @@ from bootprob import DataError, UnattainableRateError
 from bootprob.constrained import ConstrainedProblem, ConstrainedSVC, Requirement
 from bootprob.constrained.all_rows import plain_bound
 from bootprob_gpu.kernels.named import kernel_function
+from configurations import parametrize_covering
 
 
 def clouds(rng, n=120, p=3, share=0.4, apart=1.0):
@@ -255,9 +256,12 @@ def objective_over_all_rows(model, X, y, C=2.0):
     return 0.5 * square + C * slack.sum()
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("anchors", ["halves", "all"])
-@pytest.mark.parametrize("rates", [{"tpr": 0.9}, {"tnr": 1.0}, {"accuracy": 0.6}])
+@parametrize_covering(
+    2,
+    kernel=["linear", "rbf"],
+    anchors=["halves", "all"],
+    rates=[{"tpr": 0.9}, {"tnr": 1.0}, {"accuracy": 0.6}],
+)
 def test_what_is_said_of_condensed_rows_is_said_of_all(rng, kernel, anchors, rates):
     X, y = many_rows(rng)
     options = {"kernel": kernel, "anchors": anchors, "rates": rates} | CONDENSED

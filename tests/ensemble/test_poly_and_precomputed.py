@@ -307,7 +307,7 @@ def test_ugly_rows_have_probabilities_and_intervals(rng, case, parameters):
         "wide": rng.normal(size=(40, 200)),
         "scales": rng.normal(size=(40, 2)) * [1e6, 1e-6],
     }[case]
-    settings = {"n_bootstraps": 5, "random_state": 0, "C": [0.1, 1e4]}
+    settings = {"n_bootstraps": 3, "random_state": 0, "C": [0.1, 1e4]}
     model = BootstrapSVC(kernel="poly", **parameters, **settings).fit(X, y)
     p, bounds = model.predict_proba(X[:4]), model.proba_interval(X[:4])
     assert (bounds[..., 0] <= p).all()

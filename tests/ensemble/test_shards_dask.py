@@ -14,12 +14,12 @@ from bootprob.ensemble.training import schedule as shard_jobs
 distributed = pytest.importorskip("distributed")
 
 
-@pytest.fixture(scope="module")
-def client():
+@pytest.fixture
+def client(n_workers):
     with (
         distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
+            n_workers=n_workers,
+            threads_per_worker=2 // n_workers,
             processes=True,
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
@@ -30,6 +30,7 @@ def client():
 
 
 @pytest.mark.endurance
+@pytest.mark.parametrize("n_workers", [2])
 def test_a_worker_is_killed_midway(rng, client, monkeypatch):
     X, y, weight, make = case(rng, "linear", n=150)
     whole = make(n_bootstraps=120).fit(X, y, weight)
@@ -53,6 +54,8 @@ def test_a_worker_is_killed_midway(rng, client, monkeypatch):
     assert_same_bits(whole, model)
 
 
+# One that solves two shards at a time is a process less.
+@pytest.mark.parametrize("n_workers", [1, pytest.param(2, marks=pytest.mark.endurance)])
 def test_several_classes_on_a_cluster(rng, client):
     X, y, weight, make = case(rng, "three classes")
     with joblib.parallel_config("dask"):

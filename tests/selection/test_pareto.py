@@ -13,6 +13,7 @@ from bootprob.selection.pareto.margin import MarginProblem, Rule, largest_nu, sm
 from bootprob.selection.pareto.monomials import Monomials
 from bootprob.selection.pareto.program import MarginCostProgram, Solved
 from bootprob.selection.pareto.ranges import CostLevels
+from configurations import parametrize_covering
 
 SHARED = [([1, 2], 0.4)]
 
@@ -243,9 +244,9 @@ def in_time_for(monkeypatch, programs):
     monkeypatch.setattr(MarginCostProgram, "_solve", counted)
 
 
-@pytest.mark.parametrize("method", ["epsilon-constraint", "two-phase"])
-@pytest.mark.parametrize("shared", [None, SHARED])
-@pytest.mark.parametrize("norm", ["l1", "linf"])
+@parametrize_covering(
+    2, method=["epsilon-constraint", "two-phase"], shared=[None, SHARED], norm=["l1", "linf"]
+)
 def test_out_of_time_what_it_says_is_so(rng, monkeypatch, method, shared, norm):
     """The ranges that are not unproven hold the front, and every bound holds."""
     X, codes = table(rng, 26, 6)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
@@ -118,7 +119,7 @@ def test_sigterm_finishes_what_was_accepted(model_file, array_model, rng):
 def test_told_to_stop_it_says_so_before_it_stops_listening(model_file, rng, workers):
     body = _records(rng.normal(size=(3, 3)))
     several = ("--workers", str(workers), "--no-metrics") if workers > 1 else ()
-    with running(model_file, "--drain-delay", "1.5", *several) as server:
+    with running(model_file, "--drain-delay", "0.8", *several) as server:
         with httpx2.Client(base_url=server.address, verify=False, timeout=30) as client:
             assert "connection" not in client.post("/predict", json=body).headers
         told = time.monotonic()
@@ -132,8 +133,8 @@ def test_told_to_stop_it_says_so_before_it_stops_listening(model_file, rng, work
                         replies.append((ready, client.post("/predict", json=body)))
                 except httpx2.TransportError:
                     break  # it has stopped listening
-            time.sleep(0.1)
-        assert time.monotonic() - told > 1.4
+            time.sleep(0.05)
+        assert time.monotonic() - told > 0.75
         assert len(replies) >= 3
         for ready, reply in replies:
             assert ready.json() == {"ready": False}
@@ -149,7 +150,7 @@ def test_a_second_ctrl_c_ends_the_delay(model_file):
             while client.get("/v2/health/ready").status_code == 200:
                 time.sleep(0.05)
         server.process.send_signal(signal.SIGTERM)  # not by this one
-        time.sleep(0.5)
+        time.sleep(0.2)
         assert server.process.poll() is None
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(30) == 130
@@ -228,12 +229,10 @@ def test_a_port_that_is_taken(model_file):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        out = subprocess.run(
-            [
-                sys.executable, "-c", "from bootprob.cli.__main__ import main; main()", "serve",
-                str(model_file), "--port", str(taken.getsockname()[1]),
-            ],
-            capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-    assert out.returncode == 1
-    assert "cannot be listened on" in out.stderr
+        port = str(taken.getsockname()[1])
+        found = CliRunner().invoke(app, ["serve", str(model_file), "--port", port])
+    assert found.exit_code == 1
+    assert "cannot be listened on" in found.stderr
+    with warnings.catch_warnings(action="ignore"):  # uvicorn does not close what it cannot bind
+        del found
+        gc.collect()
