@@ -337,7 +337,7 @@ def test_solvers_take_the_start(rng, monkeypatch, solver, started):
 
 def test_a_curve_grows_and_time_limits_are_kept(rng):
     panel = random_panel(rng, 60, 40)
-    curve = selection_curve(panel, 6, time_limit=2.0)
+    curve = selection_curve(panel, 6, time_limit=0.8)
     assert curve.sizes == (1, 2, 3, 4, 5, 6)
     assert (np.diff(curve.values) >= -1e-9).all()
     assert (curve.values >= np.array(curve.nested) - 1e-9).all()

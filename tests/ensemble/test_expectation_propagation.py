@@ -19,7 +19,7 @@ def approximated(columns, label, weight, precision):
 def integrated(columns, label, weight, precision):
     """Evidence, mean and covariance of two coefficients by sums over a fine grid."""
     reach = 8 / np.sqrt(precision)
-    axes = [np.linspace(-r, r, 1201) for r in reach]
+    axes = [np.linspace(-r, r, 601) for r in reach]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     log = -0.5 * np.square(grid) @ precision + 0.5 * np.log(precision / (2 * np.pi)).sum()
     sign = 2 * np.asarray(label) - 1
