@@ -17,6 +17,7 @@ from bootprob.dea.selection.search import OutputSearch
 from bootprob.dea.selection.selector import OutputSelector
 from bootprob.dea.selection.weight_bounds import WeightBounds
 from bootprob.exceptions import BootprobError, DataError
+from configurations import parametrize_covering
 
 UNITS, OUTPUTS, N_PROBLEMS = 6, 5, 5
 OBJECTIVES = ["mean", "weighted", "quadratic", "minimum", "percentile"]
@@ -170,20 +171,19 @@ def problem_of_one_input(number):
     return panel, upper, of_all_subsets(panel, 3, 1, np.zeros(upper.shape), upper)
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_without_time_or_proof_the_bound_holds(name):
-    for number in range(2):
-        panel, upper, scores = problem_of_one_input(number)
-        options = {"weights": np.arange(6.0)} if name == "weighted" else {}
-        options |= {"percentile": 30} if name == "percentile" else {}
-        truth = best(name, scores, options)
-        sign = -1 if name == "quadratic" else 1
-        for more in ({"method": "exchange"}, {"time_limit": 1e-9}):
-            found = select_outputs(
-                panel, 3, objective=name, n_inputs=1, **options, **more,
-                weight_bounds={o: (0, upper[:, o]) for o in range(OUTPUTS)},
-            )  # fmt: skip
-            assert sign * found.objective - 1e-7 <= sign * truth <= sign * found.bound + 1e-7
+@parametrize_covering(1, name=OBJECTIVES, number=[0, 1])
+def test_without_time_or_proof_the_bound_holds(name, number):
+    panel, upper, scores = problem_of_one_input(number)
+    options = {"weights": np.arange(6.0)} if name == "weighted" else {}
+    options |= {"percentile": 30} if name == "percentile" else {}
+    truth = best(name, scores, options)
+    sign = -1 if name == "quadratic" else 1
+    for more in ({"method": "exchange"}, {"time_limit": 1e-9}):
+        found = select_outputs(
+            panel, 3, objective=name, n_inputs=1, **options, **more,
+            weight_bounds={o: (0, upper[:, o]) for o in range(OUTPUTS)},
+        )  # fmt: skip
+        assert sign * found.objective - 1e-7 <= sign * truth <= sign * found.bound + 1e-7
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -221,18 +221,18 @@ def test_pairs_bound_what_holds_them(rng):
 
 
 def test_a_curve_with_inputs_and_bounds(rng):
-    panel = Panel.of(rng.uniform(0.5, 2, (6, 3)), rng.uniform(0.2, 2, (6, 5)))
-    upper = np.full((6, 5), np.inf)
+    panel = Panel.of(rng.uniform(0.5, 2, (6, 3)), rng.uniform(0.2, 2, (6, 4)))
+    upper = np.full((6, 4), np.inf)
     upper[:, [0, 3]] = rng.uniform(0.1, 0.4, (6, 2))
     bounds = {o: (0, upper[:, o]) for o in (0, 3)}
-    curve = selection_curve(panel, 4, n_inputs=2, weight_bounds=bounds)
+    curve = selection_curve(panel, 3, n_inputs=2, weight_bounds=bounds)
     for one, nested in zip(curve.selections, curve.nested, strict=True):
         size = len(one.features)
-        truth = brute_force(panel, size, 2, "mean", {}, np.zeros((6, 5)), upper)
+        truth = brute_force(panel, size, 2, "mean", {}, np.zeros((6, 4)), upper)
         assert one.objective == pytest.approx(truth, abs=1e-7)
         assert one.status == "optimal"
         assert nested <= truth + 1e-9
-    assert curve.to_frame()["inputs"].str.count(",").tolist() == [1] * 4
+    assert curve.to_frame()["inputs"].str.count(",").tolist() == [1] * 3
 
 
 def test_minima_of_clusters_do_not_bound_larger_selections(monkeypatch):

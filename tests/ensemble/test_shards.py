@@ -262,8 +262,8 @@ def test_workers_that_are_always_lost_end_the_fit(rng, monkeypatch):
 
 
 def test_what_a_shard_raises_is_raised_at_once(rng, monkeypatch):
-    X = rng.normal(size=(60, 2))
-    y = rng.permutation(np.arange(60) % 2)  # which no straight line tells apart
+    X = rng.normal(size=(40, 2))
+    y = rng.permutation(np.arange(40) % 2)  # which no straight line tells apart
     calls = []
     train = shard_jobs._train_alone
     monkeypatch.setattr(shard_jobs, "_train_alone", lambda *given: calls.append(1) or train(*given))

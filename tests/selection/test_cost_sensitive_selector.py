@@ -83,7 +83,7 @@ def meets(problem, hyperplane):
 @pytest.mark.parametrize("levels", [None, 1, 2])
 def test_scans_find_what_all_directions_find(rng, levels):
     decided = {True: 0, False: 0}
-    for _ in range(60):
+    for _ in range(40):
         n, lost = rng.integers(3, 12, 2), rng.integers(0, 3, 2)
         lost = np.minimum(lost, n - 1)
         problem = problem_of(rng, n, 4, lost, levels, shift=rng.choice([0.5, 3]))

@@ -22,7 +22,7 @@ def test_no_request_meets_an_unforeseen_reply(table_model, mode):
 
         @given(case=operation.as_strategy(generation_mode=mode))
         @settings(
-            max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), database=None
+            max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), database=None
         )
         def ask(case):
             nonlocal asked
