@@ -35,6 +35,7 @@ class Kernel(StrEnum):
 
     linear = "linear"
     rbf = "rbf"
+    laplacian = "laplacian"
     poly = "poly"
 
 
@@ -82,7 +83,9 @@ class FittingOptions:
 
     kernel: Annotated[
         Kernel | None,
-        typer.Option(help="Straight (linear, the default) or curved (rbf, poly) boundaries."),
+        typer.Option(
+            help="Straight (linear, the default) or curved (rbf, laplacian, poly) boundaries."
+        ),
     ] = field(default=None, metadata=_of_fit("kernel"))
     n_bootstraps: Annotated[
         int | None,
@@ -96,7 +99,7 @@ class FittingOptions:
         str | None,
         typer.Option(
             metavar="GAMMA",
-            help="Width of the rbf kernel: scale (the default), median, a number, several numbers "
+            help="Width of the rbf or laplacian kernel: scale (the default), median, a number, several numbers "
             "with commas, or grid for eleven around median. Of poly: scale or numbers.",
         ),
     ] = field(default=None, metadata=_of_fit("gamma"))
@@ -231,7 +234,7 @@ class FittingOptions:
         gamma, kernel = self.gamma, self.kernel or Kernel.linear
         if gamma is not None and kernel is Kernel.linear:
             raise typer.BadParameter(
-                "--gamma needs --kernel rbf or poly; the linear kernel has no width."
+                "--gamma needs --kernel rbf, laplacian or poly; the linear kernel has no width."
             )
         if gamma in ("median", "grid") and kernel is Kernel.poly:
             raise typer.BadParameter(

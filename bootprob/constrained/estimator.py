@@ -33,13 +33,13 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "poly", "precomputed"}, default "linear"
+    kernel : {"linear", "rbf", "laplacian", "poly", "precomputed"}, default "linear"
         As in scikit-learn and `BootstrapSVC`. With "precomputed" X is the (n, n) matrix of kernel
         values of all rows, of I and J, and that of new rows (m, n) has theirs with these: nothing
         is standardised.
     gamma : {"scale", "median"} or float, default "scale"
-        γ of the RBF and polynomial kernels, on the standardised columns; rules as in
-        `BootstrapSVC`, "median" for RBF only.
+        γ of the RBF, Laplacian and polynomial kernels, on the standardised columns; rules as in
+        `BootstrapSVC`, "median" not for polynomials.
     degree : int, default 3
         Degree of the polynomial kernel.
     coef0 : float, default 0.0

@@ -141,7 +141,7 @@ def _kernel(options: Options, rows: Floats) -> KernelFunction:
     }
     if "gamma" in given:
         check_rule(options.gamma, options.kernel)
-        given["gamma"] = gamma_grid(options.gamma, rows)
+        given["gamma"] = gamma_grid(options.gamma, rows, options.kernel)
     return kernel_function(options.kernel, **given)
 
 

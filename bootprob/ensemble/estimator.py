@@ -61,7 +61,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"linear", "rbf", "poly", "precomputed"}, default "linear"
+    kernel : {"linear", "rbf", "laplacian", "poly", "precomputed"}, default "linear"
         Kernel of the support vector machines, as in scikit-learn. With "precomputed" X is the
         (n, n) matrix of kernel values of the training rows, and that of new rows (m, n) has theirs
         with the training rows: nothing is standardised, and "corrected" intervals need equal
@@ -71,9 +71,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ``2**-5, 2**-4, ..., 2**5``. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this
         one (see `paper`).
     gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,), default "scale"
-        γ of "rbf" and "poly", on the standardised columns: scikit-learn's rule
-        ``1 / (p · variance)``, a number, or a grid that is crossed with `C`. Of "rbf" also the
-        inverse median of squared distances ("sigest"), and as "grid" that times
+        γ of "rbf", "laplacian" and "poly", on the standardised columns: scikit-learn's rule
+        ``1 / (p · variance)`` ("laplacian": mean absolute deviation for variance), a number, or a
+        grid that is crossed with `C`. Of "rbf" also the inverse median of squared distances
+        ("sigest"), of "laplacian" that of L1 distances, and as "grid" that times
         ``2**-5, ..., 2**5``.
     degree : int, default 3
         Of "poly", ``(γ ⟨x, z⟩ + coef0)^degree``.

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob_gpu import median_gamma, scale_gamma
+from bootprob_gpu.kernels.named import KERNELS
 
 __all__ = [
     "DEFAULT_C",
@@ -42,7 +42,7 @@ def c_grid(C: float | ArrayLike | None) -> Floats:
     return np.atleast_1d(np.asarray(DEFAULT_C if C is None else C, dtype=np.float64))
 
 
-def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
+def gamma_grid(gamma: str | float | ArrayLike, rows: Floats, kernel: str = "rbf") -> Floats:
     """Values of γ, shape (n_gamma,): by a rule on the rows as the kernel sees them, or given.
 
     Parameters
@@ -51,17 +51,21 @@ def gamma_grid(gamma: str | float | ArrayLike, rows: Floats) -> Floats:
         "grid": the median rule times 2⁻⁵ … 2⁵.
     rows : ndarray, shape (n, p)
         What the rules look at.
+    kernel : str, default "rbf"
+        Whose rules they are.
     """
     if isinstance(gamma, str):
+        rules = KERNELS[kernel].gamma_rules
         if gamma == "grid":
-            return median_gamma(rows) * np.array(GAMMA_MULTIPLES)
-        return np.array([{"scale": scale_gamma, "median": median_gamma}[gamma](rows)])
+            return rules["median"](rows) * np.array(GAMMA_MULTIPLES)
+        return np.array([rules[gamma](rows)])
     return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
 
 
 def check_rule(gamma: Any, kernel: str) -> None:
     """Refuse rules for γ, as `gamma_grid` takes them, that do not suit a kernel."""
-    if kernel != "rbf" and isinstance(gamma, str) and gamma != "scale":
+    by_distances = isinstance(gamma, str) and gamma != "scale"
+    if by_distances and "median" not in KERNELS[kernel].gamma_rules:
         raise DataError(
             f"gamma={gamma!r} goes by the distances that RBF kernels see, and kernel is "
             f"{kernel!r}; give 'scale' or numbers."

@@ -43,12 +43,14 @@ class Problem:
         narrow one saves memory.
     C : array_like, shape (n_C,)
         The grid of C, positive.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or KernelFunction, default "linear"
-        ``x·z``, ``exp(−γ ‖x − z‖²)``, ``(γ x·z + coef0)^degree``, or values that are made already:
-        then X is their (n, n) matrix for the training rows, symmetric and positive semidefinite,
-        and rows to score are their values with the training rows, (m, n).
+    kernel : str or KernelFunction, default "linear"
+        "linear", "rbf", "laplacian", "poly" or "precomputed":
+        ``x·z``, ``exp(−γ ‖x − z‖²)``, ``exp(−γ ‖x − z‖₁)``, ``(γ x·z + coef0)^degree``,
+        or values that are made already: then X is their (n, n) matrix for the training rows,
+        symmetric and positive semidefinite, and rows to score are their values with the training
+        rows, (m, n).
     gamma : array_like, shape (n_gamma,), optional
-        The grid of γ, positive; required for "rbf" and "poly", refused for the others.
+        The grid of γ, positive; required for "rbf", "laplacian" and "poly", refused for the others.
     degree : int, optional
         Of "poly"; default 3.
     coef0 : float, optional

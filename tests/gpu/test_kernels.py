@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 from problems import bootstrap_counts, overlapping
-from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.metrics.pairwise import laplacian_kernel, linear_kernel, polynomial_kernel, rbf_kernel
 from torch import Tensor
 
 from bootprob_gpu import Problem, Status, fit, model_scores
 from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.polynomial import Polynomial
 from bootprob_gpu.kernels.precomputed import Precomputed
@@ -43,12 +44,13 @@ class RationalQuadratic(KernelFunction):
     [
         (Linear(), lambda A, B, gamma: linear_kernel(A, B)),
         (Rbf(GAMMAS), lambda A, B, gamma: rbf_kernel(A, B, gamma=gamma)),
+        (Laplacian(GAMMAS), lambda A, B, gamma: laplacian_kernel(A, B, gamma=gamma)),
         (
             Polynomial(GAMMAS, 4, 0.3),
             lambda A, B, gamma: polynomial_kernel(A, B, degree=4, gamma=gamma, coef0=0.3),
         ),
     ],
-    ids=["linear", "rbf", "poly"],
+    ids=["linear", "rbf", "laplacian", "poly"],
 )
 def test_values_are_those_of_scikit_learn(rng, kernel, by_definition, n_values):
     kernel = kernel.take(slice(0, n_values))
@@ -65,13 +67,17 @@ def test_values_are_those_of_scikit_learn(rng, kernel, by_definition, n_values):
     scale = rng.uniform(0.5, 2.0, size=3)  # by terms, one row at a time
     unit = torch.from_numpy(rng.uniform(0.5, 2.0, size=3))
     terms = kernel.terms(*(torch.from_numpy(each) for each in (B[0], A[0, 0])), unit, unit.dtype)
-    sums = terms @ (unit / torch.from_numpy(scale)).square()
+    sums = terms @ (unit / torch.from_numpy(scale)) ** kernel.term_degree
     for gamma in gammas:
         expected = by_definition(A[0, :1] / scale, B[0] / scale, gamma)[0]
         np.testing.assert_allclose(kernel.of_sums(sums, gamma), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", [Rbf(GAMMAS), Polynomial(GAMMAS, 3, 0.5)], ids=["rbf", "poly"])
+@pytest.mark.parametrize(
+    "kernel",
+    [Rbf(GAMMAS), Laplacian(GAMMAS), Polynomial(GAMMAS, 3, 0.5)],
+    ids=["rbf", "laplacian", "poly"],
+)
 def test_slope_is_the_difference_quotient(rng, kernel):
     rows = torch.from_numpy(rng.normal(size=(6, 3)))
     gram = kernel.gram(rows, rows)

@@ -205,7 +205,7 @@ def _kernel(
     if "gamma" in known:
         check_rule(spec.gamma, spec.kernel)
         seen = X if spec.standardize is None else rows
-        given["gamma"] = gamma_grid(spec.gamma, seen[weight > 0])
+        given["gamma"] = gamma_grid(spec.gamma, seen[weight > 0], spec.kernel)
     if spec.feature_map is not None:
         _check_one(given["gamma"])
     elif not KERNELS[spec.kernel].is_linear:

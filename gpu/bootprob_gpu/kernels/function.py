@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from bootprob_gpu.inputs import InputError
@@ -47,6 +48,12 @@ class KernelFunction(ABC):
         rows are then scored for all replicates at once.
     slope_needs_products : bool
         `slope` asks for inner products.
+    needs_products : bool
+        `of_products` looks at inner products; else it is `gram`, and they need not be made.
+    term_degree : int
+        The power of the columns that `terms` grow with.
+    gamma_rules : mapping of str to callable
+        Rules by which γ follows rows (n, p), by name; "grid" goes by "median".
     """
 
     gamma: Tensor | None = None
@@ -59,6 +66,9 @@ class KernelFunction(ABC):
     has_features: ClassVar[bool] = True
     has_terms: ClassVar[bool] = False
     slope_needs_products: ClassVar[bool] = False
+    needs_products: ClassVar[bool] = True
+    term_degree: ClassVar[int] = 2
+    gamma_rules: ClassVar[Mapping[str, Callable[[ArrayLike], float]]] = {}
 
     @property
     def others(self) -> dict[str, Any]:
@@ -154,7 +164,7 @@ class KernelFunction(ABC):
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """What a row and training rows (n, p) have in common, column by column, shape (n, p).
 
-        Sums of these, weighted by ``(unit / scale)²``, are what `of_sums` takes: so many scales
+        Sums of these, weighted by ``(unit / scale)^term_degree``, are what `of_sums` takes: so many scales
         cost one matrix product.
         """
         return (known / unit).to(dtype) * (row / unit).to(dtype)

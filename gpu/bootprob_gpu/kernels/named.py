@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bootprob_gpu.inputs import InputError, positive_grid
 from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.polynomial import Polynomial
 from bootprob_gpu.kernels.precomputed import Precomputed
@@ -16,12 +17,12 @@ from bootprob_gpu.kernels.rbf import Rbf
 
 __all__ = ["KERNELS", "Kernel", "kernel_function", "spoken_name"]
 
-Kernel = Literal["linear", "rbf", "poly", "precomputed"]
+Kernel = Literal["linear", "rbf", "laplacian", "poly", "precomputed"]
 
 KERNELS: dict[str, type[KernelFunction]] = {
-    each.name: each for each in (Linear, Rbf, Polynomial, Precomputed)
+    each.name: each for each in (Linear, Rbf, Laplacian, Polynomial, Precomputed)
 }
-_CALLED = {"rbf": "RBF", "poly": "polynomial"}
+_CALLED = {"rbf": "RBF", "laplacian": "Laplacian", "poly": "polynomial"}
 
 
 def spoken_name(kernel: str) -> str:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from bootprob_gpu.inputs import LARGEST, InputError
 from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.rbf import scale_gamma
 
 __all__ = ["Polynomial"]
 
@@ -35,6 +37,7 @@ class Polynomial(KernelFunction):
 
     name: ClassVar[str] = "poly"
     parameters: ClassVar[tuple[str, ...]] = ("gamma", "degree", "coef0")
+    gamma_rules: ClassVar[Mapping[str, Callable[[ArrayLike], float]]] = {"scale": scale_gamma}
     has_terms: ClassVar[bool] = True
     slope_needs_products: ClassVar[bool] = True
 

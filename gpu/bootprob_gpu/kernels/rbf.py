@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,9 +15,48 @@ from torch import Tensor
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.kernels.function import KernelFunction
 
-__all__ = ["Rbf", "median_gamma", "scale_gamma"]
+__all__ = ["Rbf", "median_gamma", "scale_gamma", "spaced_rows"]
 
 _MEDIAN_ROWS = 1000  # rows whose pairwise distances the median rule looks at
+
+
+def scale_gamma(X: ArrayLike) -> float:
+    """γ by scikit-learn's rule "scale": 1 / (p · variance of all entries of X).
+
+    Parameters
+    ----------
+    X : array_like, shape (n, p)
+        The rows as the kernel sees them.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    variance = X.var()
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+
+
+def median_gamma(X: ArrayLike) -> float:
+    """γ by the "sigest" rule: 1 / median of the squared distances between rows.
+
+    Caputo, Sim, Furesjö, Smola, "Appearance-based object recognition using SVMs: which kernel
+    should I use?", NIPS workshop 2002. At most 1,000 rows, evenly spaced, are looked at;
+    distances of 0 (duplicated rows) are left out.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, p)
+        The rows as the kernel sees them.
+    """
+    distances = torch.pdist(torch.from_numpy(spaced_rows(X))).square()
+    distances = distances[distances > 0]
+    return 1.0 / float(distances.median()) if len(distances) else 1.0
+
+
+def spaced_rows(X: ArrayLike) -> NDArray[np.float64]:
+    """At most 1,000 rows of X (n, p), evenly spaced, about their mean."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise InputError(f"X has shape {X.shape}; it must be two-dimensional.")
+    picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), _MEDIAN_ROWS)).astype(int))
+    return X[picked] - X[picked].mean(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +67,10 @@ class Rbf(KernelFunction):
 
     name: ClassVar[str] = "rbf"
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    gamma_rules: ClassVar[Mapping[str, Callable[[ArrayLike], float]]] = {
+        "scale": scale_gamma,
+        "median": median_gamma,
+    }
     ignores_offset: ClassVar[bool] = True
     has_unit_diagonal: ClassVar[bool] = True
     has_terms: ClassVar[bool] = True
@@ -66,38 +110,3 @@ class Rbf(KernelFunction):
     def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
         """``dk / dγ = −‖x − z‖² k = k log k / γ``."""
         return torch.special.xlogy(gram, gram).div_(gamma)
-
-
-def scale_gamma(X: ArrayLike) -> float:
-    """γ by scikit-learn's rule "scale": 1 / (p · variance of all entries of X).
-
-    Parameters
-    ----------
-    X : array_like, shape (n, p)
-        The rows as the kernel sees them.
-    """
-    X = np.asarray(X, dtype=np.float64)
-    variance = X.var()
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
-
-
-def median_gamma(X: ArrayLike) -> float:
-    """γ by the "sigest" rule: 1 / median of the squared distances between rows.
-
-    Caputo, Sim, Furesjö, Smola, "Appearance-based object recognition using SVMs: which kernel
-    should I use?", NIPS workshop 2002. At most 1,000 rows, evenly spaced, are looked at;
-    distances of 0 (duplicated rows) are left out.
-
-    Parameters
-    ----------
-    X : array_like, shape (n, p)
-        The rows as the kernel sees them.
-    """
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise InputError(f"X has shape {X.shape}; it must be two-dimensional.")
-    picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), _MEDIAN_ROWS)).astype(int))
-    rows = torch.from_numpy(X[picked] - X[picked].mean(axis=0))
-    distances = torch.pdist(rows).square()
-    distances = distances[distances > 0]
-    return 1.0 / float(distances.median()) if len(distances) else 1.0

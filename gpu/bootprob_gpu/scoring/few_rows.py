@@ -61,7 +61,7 @@ def kernels_of_few(models: FittedBatch, rows: Tensor) -> Iterator[Tensor]:
     assert models.X is not None
     assert kernel.gamma is not None
     common = models.scale.mean(dim=0)
-    columns = (common / models.scale).square().to(models.dtype)
+    columns = (common / models.scale).pow(kernel.term_degree).to(models.dtype)
     others, rows = models.X.double(), rows.to(models.X.device).double()
     with ieee_products:
         # Terms in float64 before they are rounded: rows may lie far from 0.

@@ -134,7 +134,7 @@ class OwnKernels:
         for b in range(len(self.supports))[items]:
             known = (models.X[self.supports[b]] - models.center) / models.scale[b]
             seen, known = (rows / models.scale[b]).to(models.dtype), known.to(models.dtype)
-            yield b, self.kernel.of_products(seen @ known.mT, seen, known)
+            yield b, self.kernel.gram(seen, known)
 
     def _coef(self, b: int, used: Tensor) -> Tensor:
         """Coefficients of some models of a replicate on its columns, shape (r, k), float64."""

@@ -234,14 +234,17 @@ class CompiledPaths:
         m, n = int(job.sizes[k]), len(self.X)
         rows = self.X[job.orders[k]] / job.scale[k]
         out = scratch.products[: m * n].reshape(m, n)
-        np.matmul(rows[:m], rows.T, out=out)
+        if self.kernel.needs_products:
+            np.matmul(rows[:m], rows.T, out=out)
         return rows, out
 
     def _values(self, rows: Floats, products: Floats, g: int, scratch: _Scratch) -> Floats:
         """Kernel values of one γ from products."""
+        of_g, seen = self.kernel.take(slice(g, g + 1)), torch.from_numpy(rows)
+        if not of_g.needs_products:
+            return of_g.gram(seen[: len(products)], seen)[0].numpy()
         values = scratch.values[: products.size].reshape(products.shape)
         values[:] = products
-        of_g, seen = self.kernel.take(slice(g, g + 1)), torch.from_numpy(rows)
         return of_g.of_products(torch.from_numpy(values), seen[: len(values)], seen)[0].numpy()
 
 

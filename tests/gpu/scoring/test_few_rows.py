@@ -21,7 +21,7 @@ def trained(rng, gamma, dtype=torch.float64, shift=0.0, n=40, p=3, B=5, kernel="
 
 @pytest.mark.parametrize("gamma", [[0.3], [0.05, 0.4, 2.0]])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_scores_are_those_of_each_replicate_alone(rng, monkeypatch, gamma, dtype, kernel):
     models, new = trained(rng, gamma, dtype, kernel=kernel)
     assert few.are_few(models, len(new))
