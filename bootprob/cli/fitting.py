@@ -99,8 +99,9 @@ class FittingOptions:
         str | None,
         typer.Option(
             metavar="GAMMA",
-            help="Width of the rbf or laplacian kernel: scale (the default), median, a number, several numbers "
-            "with commas, or grid for eleven around median. Of poly: scale or numbers.",
+            help="Width of the rbf or laplacian kernel: scale (the default), median, a number, "
+            "several numbers with commas, or grid for eleven around median. Of poly: scale or "
+            "numbers.",
         ),
     ] = field(default=None, metadata=_of_fit("gamma"))
     degree: Annotated[

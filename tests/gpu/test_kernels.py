@@ -86,15 +86,19 @@ def test_slope_is_the_difference_quotient(rng, kernel):
     torch.testing.assert_close(slope, (above - below) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [RationalQuadratic(GAMMAS), Laplacian(GAMMAS)],
+    ids=["rational quadratic", "laplacian"],
+)
 @pytest.mark.parametrize("own_scale", [False, True])
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
-def test_a_new_kernel_is_one_class(rng, solver, own_scale, dtype):
+def test_a_new_kernel_is_one_class(rng, kernel, solver, own_scale, dtype):
     """Trained, certified and scored like its values, precomputed for each replicate."""
     X, y = overlapping(rng, n=30, p=3)
     counts, new = bootstrap_counts(rng, 3, y), rng.normal(size=(4, 3))
     scale = rng.uniform(0.5, 2.0, size=(3, 3) if own_scale else 3)
-    kernel = RationalQuadratic(GAMMAS)
     options = {"solver": solver, "dtype": dtype}
     problem = Problem(X, y, counts, [0.1, 2.0], kernel=kernel, scale=scale)
     fitted = fit(problem, **options)

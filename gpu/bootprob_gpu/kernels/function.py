@@ -164,8 +164,8 @@ class KernelFunction(ABC):
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """What a row and training rows (n, p) have in common, column by column, shape (n, p).
 
-        Sums of these, weighted by ``(unit / scale)^term_degree``, are what `of_sums` takes: so many scales
-        cost one matrix product.
+        Sums of these, weighted by ``(unit / scale)^term_degree``, are what `of_sums` takes: so many
+        scales cost one matrix product.
         """
         return (known / unit).to(dtype) * (row / unit).to(dtype)
 
