@@ -12,13 +12,13 @@ from truth import COEF0, DEGREE, Machine, weighted_laplacian
 Generator = np.random.Generator
 
 
-KERNELS = ("linear", "rbf", "poly", "precomputed")
-CENTRED, WITH_GAMMA = ("linear", "rbf"), ("rbf", "poly")
+KERNELS = ("linear", "rbf", "laplacian", "poly", "precomputed")
+CENTRED, WITH_GAMMA = ("linear", "rbf", "laplacian"), ("rbf", "laplacian", "poly")
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """The arguments of a batch; γ is that of RBF kernels, those of polynomial ones follow from it.
+    """The arguments of a batch; γ is of RBF and Laplacian kernels, polynomial ones have their own.
 
     Labels are (n,), or (B, n) where each replicate has its own.
     """
@@ -39,7 +39,7 @@ class Case:
 
     def gammas(self, kernel: str) -> np.ndarray:
         """Grid of γ: as given, or such that ``γ ⟨x, z⟩`` is about 1 for the longest rows."""
-        if kernel == "rbf":
+        if kernel in ("rbf", "laplacian"):
             return self.gamma
         scales = np.atleast_2d(np.ones(self.X.shape[1]) if self.scale is None else self.scale)
         with np.errstate(over="ignore"):  # the engine is given numbers out of range, too
