@@ -1,4 +1,4 @@
-"""Polynomial and precomputed kernels: as a kernel that they equal, and as scikit-learn's."""
+"""Polynomial, precomputed, Laplacian kernels: as one that they equal, and as scikit-learn's."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_curved_truth_is_within_reach(circle):
     assert (poly.predict_proba(new)[:, 1] < upper).all()
 
 
-@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+@pytest.mark.parametrize("kernel", ["poly", "precomputed", "laplacian"])
 def test_several_classes_and_files(kernel, tmp_path):
     X, y = load_iris(return_X_y=True)
     X, y = X[::3], np.array(["a", "b", "c"])[y[::3]]
@@ -193,7 +193,7 @@ def test_machines_under_constraints_are_those_of_the_kernel_that_they_equal(
     np.testing.assert_allclose(model.control_gap_, known.control_gap_, atol=1e-5)
 
 
-@pytest.mark.parametrize("kernel", ["poly", "precomputed"])
+@pytest.mark.parametrize("kernel", ["poly", "precomputed", "laplacian"])
 def test_a_model_under_constraints_answers_all_that_others_do(circle, tmp_path, kernel):
     X, y, new = circle
     if kernel == "precomputed":
@@ -237,6 +237,7 @@ def test_folds_take_rows_and_columns(circle):
         ({"kernel": "poly", "coef0": -0.1}, "'coef0' parameter"),
         ({"kernel": "poly", "feature_map": "nystroem"}, "approximates RBF kernels"),
         ({"kernel": "precomputed", "feature_map": "nystroem"}, "approximates RBF kernels"),
+        ({"kernel": "laplacian", "feature_map": "nystroem"}, "approximates RBF kernels"),
         ({"kernel": "precomputed"}, "must be the .n, n. matrix"),
         ({"kernel": "cosine"}, "'kernel' parameter"),
     ],
@@ -293,7 +294,11 @@ def test_too_many_rows_are_told_of_the_map_that_there_is():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("parameters", [{"degree": 3}, {"degree": 2, "coef0": 1.0}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [{"degree": 3}, {"degree": 2, "coef0": 1.0}, {"kernel": "laplacian", "gamma": "median"}],
+    ids=str,
+)
 @pytest.mark.parametrize(
     "case", ["constant", "one column", "copies", "separable", "wide", "scales"]
 )
@@ -308,7 +313,7 @@ def test_ugly_rows_have_probabilities_and_intervals(rng, case, parameters):
         "scales": rng.normal(size=(40, 2)) * [1e6, 1e-6],
     }[case]
     settings = {"n_bootstraps": 3, "random_state": 0, "C": [0.1, 1e4]}
-    model = BootstrapSVC(kernel="poly", **parameters, **settings).fit(X, y)
+    model = BootstrapSVC(**{"kernel": "poly", **parameters, **settings}).fit(X, y)
     p, bounds = model.predict_proba(X[:4]), model.proba_interval(X[:4])
     assert (bounds[..., 0] <= p).all()
     assert (p <= bounds[..., 1]).all()
