@@ -258,7 +258,7 @@ def _check_information(information: NDArray[np.float64]) -> None:
 
 
 def _check_kernel_posterior(arrays: Arrays, parts: set[str]) -> None:
-    """Check what intervals of RBF kernels are made of, if it is there."""
+    """Check what intervals of curved kernels are made of, if it is there."""
     if not parts and "oob_kernel_logits_" not in arrays:
         return
     if not (

@@ -201,7 +201,8 @@ def test_time_of_scoring_is_that_of_all_rows_in_proportion(monkeypatch):
 
 
 def test_threads_and_packages_are_asked_for_before_any_work(table, monkeypatch, tmp_path):
-    monkeypatch.setattr(comparison, "missing_packages", lambda names: ["lightgbm"])
+    monkeypatch.setitem(classifiers.CLASSIFIERS, "bayes", quick(package="lightgbm"))
+    monkeypatch.setattr(classifiers, "find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="lightgbm; install the extra"):
         run(tmp_path)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")

@@ -8,7 +8,7 @@ from scipy.special import logit as scipy_logit
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-from docs.studies.coverage.known_truth import CAUCHIT, CLOGLOG, FLIPPED, LOGIT, PROBIT
+from docs.studies.coverage.known_truth import CAUCHIT, CLOGLOG, LOGIT, PROBIT, flipped
 from docs.studies.coverage.known_truths import BANK, COVERED
 
 every_truth = pytest.mark.parametrize("truth", BANK, ids=lambda truth: truth.name)
@@ -63,7 +63,7 @@ def test_the_predictor_is_linear_in_the_design_and_the_logit_where_it_is_said(tr
     assert (np.abs(rest).max() < 1e-6) == truth.linear
 
 
-@pytest.mark.parametrize("link", [LOGIT, PROBIT, CAUCHIT, CLOGLOG, FLIPPED(0.1, 0.2)],
+@pytest.mark.parametrize("link", [LOGIT, PROBIT, CAUCHIT, CLOGLOG, flipped(0.1, 0.2)],
                          ids=lambda link: link.name)  # fmt: skip
 def test_slopes_of_links_are_derivatives(link):
     eta = np.linspace(-4, 3, 50)

@@ -17,7 +17,6 @@ Everything runs on one thread, ours and the peers alike: OMP_NUM_THREADS must be
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,7 +30,6 @@ import pandas as pd
 from bootprob.runtime.arrays import Bools
 from bootprob.runtime.files import replace_when_complete
 from docs.studies.calibration import classifiers
-from docs.studies.calibration.classifiers import missing_packages
 from docs.studies.calibration.comparison import KEPT, NAMES, cut_down, splits
 from docs.studies.calibration.document import main as write_document
 from docs.studies.calibration.store import Store
@@ -70,10 +68,7 @@ def main(
     kept : Path
         Where probabilities of each fold are kept.
     """
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        raise SystemExit("Times are those of one thread: set OMP_NUM_THREADS=1.")
-    if missing := missing_packages(chosen):
-        raise SystemExit(f"Not installed: {', '.join(missing)}; install the extra 'bench'.")
+    classifiers.check_set_up(chosen)
     started = time.perf_counter()
     found = {n: cut_down(*LOADERS[n](), given["rows"], given["seed"]) for n in those_at_hand(names)}
     by_size = sorted(found.items(), key=lambda table: table[1][0].size)

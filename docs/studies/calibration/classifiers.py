@@ -35,9 +35,9 @@ __all__ = [
     "SCORED",
     "WIDEST",
     "Classifier",
+    "check_set_up",
     "distribution",
     "measure",
-    "missing_packages",
     "seconds_of_scoring",
 ]
 
@@ -221,10 +221,14 @@ def distribution(name: str) -> str:
     return "scikit-learn" if package is None else PACKAGES[package]
 
 
-def missing_packages(names: Iterable[str]) -> list[str]:
-    """Distributions that these classifiers need and that are not installed."""
+def check_set_up(names: Iterable[str]) -> None:
+    """Leave the program unless it has one thread and what these classifiers need is installed."""
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        raise SystemExit("Times are those of one thread: set OMP_NUM_THREADS=1.")
     packages = {CLASSIFIERS[name].package for name in names} - {None}
-    return sorted(PACKAGES[each] for each in packages if each and find_spec(each) is None)
+    missing = sorted(PACKAGES[each] for each in packages if each and find_spec(each) is None)
+    if missing:
+        raise SystemExit(f"Not installed: {', '.join(missing)}; install the extra 'bench'.")
 
 
 def measure(

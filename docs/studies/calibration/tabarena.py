@@ -10,7 +10,6 @@ drawn by seed: TabArena's are those of its OpenML tasks, stratified likewise.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from docs.studies.calibration import classifiers
-from docs.studies.calibration.classifiers import missing_packages
 from docs.studies.calibration.comparison import KEPT
 from docs.studies.calibration.document import main as write_document
 from docs.studies.calibration.store import Store
@@ -47,10 +45,7 @@ def main(
     seconds: float = math.inf,
 ) -> None:
     """Measure what is missing and write the document; arguments as in `classifier_comparison`."""
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        raise SystemExit("Times are those of one thread: set OMP_NUM_THREADS=1.")
-    if missing := missing_packages(chosen):
-        raise SystemExit(f"Not installed: {', '.join(missing)}; install the extra 'bench'.")
+    classifiers.check_set_up(chosen)
     started = time.perf_counter()
     path = docs / "results" / "classifiers" / FILE
     splitter = RepeatedStratifiedKFold(n_splits=THIRDS, n_repeats=REPEATS, random_state=SEED)

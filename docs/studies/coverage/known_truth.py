@@ -11,7 +11,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from bootprob.runtime.arrays import Floats, Integers
 
-__all__ = ["CAUCHIT", "CLOGLOG", "FLIPPED", "LOGIT", "PROBIT", "KnownTruth", "Link"]
+__all__ = ["CAUCHIT", "CLOGLOG", "LOGIT", "PROBIT", "KnownTruth", "Link", "flipped"]
 
 _PENALTY = 1e-4  # on slopes: training sets that the true model separates have no maximum
 
@@ -48,7 +48,7 @@ CAUCHIT = Link(
 CLOGLOG = Link("complementary log-log", _log_log, _log_log_slope)
 
 
-def FLIPPED(negative: float, positive: float) -> Link:  # noqa: N802
+def flipped(negative: float, positive: float) -> Link:
     """Logit of labels of which these shares of each class are recorded as the other."""
     kept = 1 - negative - positive
     return Link(

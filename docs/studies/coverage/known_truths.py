@@ -14,9 +14,9 @@ from bootprob.runtime.arrays import Floats
 from docs.studies.coverage.known_truth import (
     CAUCHIT,
     CLOGLOG,
-    FLIPPED,
     PROBIT,
     KnownTruth,
+    flipped,
 )
 
 __all__ = ["BANK", "COVERED", "TRUTHS"]
@@ -221,9 +221,9 @@ BANK = (
         lambda X: _stack(X[:, 0], X[:, 1], X[:, 5], X[:, 0] * X[:, 5], X[:, 1] * X[:, 5]),
         [1.2, -0.8, 0.3, -2.4, 1.6], 0.0, distribution=_subgroup),
     KnownTruth("labels flipped (10 %)", 500, 6, _linear([2.0, -1.5, 1.0, 0.0, 0.0, 0.0], 0.0),
-        family="links", link=FLIPPED(0.1, 0.1), linear=False, within_reach=False),
+        family="links", link=flipped(0.1, 0.1), linear=False, within_reach=False),
     KnownTruth("positives missed (25 %)", 500, 6, _linear([2.0, -1.5, 1.0, 0.0, 0.0, 0.0], 0.0),
-        family="links", link=FLIPPED(0.0, 0.25), linear=False, within_reach=False),
+        family="links", link=flipped(0.0, 0.25), linear=False, within_reach=False),
     KnownTruth("probit", 500, 6, _linear(_SIX, 0.2), family="links", link=PROBIT, linear=False,
         within_reach=None),
     KnownTruth("cauchit", 500, 6, _linear([2.0, -1.6, 1.2, 0.0, 0.0, 0.0], 0.3), family="links",
