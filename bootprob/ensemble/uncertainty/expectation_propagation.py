@@ -119,7 +119,7 @@ def approximate(
         mean, factor = _solve(*_sums(blocks, sites, precision))
     else:
         warnings.warn(
-            "Expectation propagation has not converged: intervals of models with this kernel are rough.",
+            "Expectation propagation has not converged: intervals of this model are rough.",
             ConvergenceWarning,
             stacklevel=2,
         )
