@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -59,6 +59,10 @@ calibration: $(COMPARABLE)  ## probabilities beside other calibrators and classi
 	$(BIN)/python -m docs.studies.calibration.comparison
 	OMP_NUM_THREADS=1 $(BIN)/python -m docs.studies.calibration.classifier_comparison
 	OMP_NUM_THREADS=1 $(BIN)/python -m docs.studies.calibration.tabarena
+
+# A set of all truths takes some four minutes of a core, and as long again with the RBF kernel.
+intervals: $(COMPARABLE)  ## intervals of P(y | x) beside other packages' on known truths; writes docs/other_intervals.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m docs.studies.coverage.other_intervals $(INTERVALS)
 
 tables-3-2-3-3: $(TESTABLE)  ## the thesis's tables 3.2 and 3.3, and those of its paper
 	$(BIN)/python -m docs.studies.thesis.tables_3_2_and_3_3 $(TABLES_3_2)

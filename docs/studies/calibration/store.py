@@ -59,17 +59,28 @@ class Store:
             np.savez_compressed(file, **found)
         self._read.pop(path, None)
 
+    def forget(self, group: str, number: int) -> None:
+        """Delete what was put in, if anything was."""
+        path = self._path(group, number)
+        path.unlink(missing_ok=True)
+        self._read.pop(path, None)
+
     def get(self, group: str, number: int) -> Measured:
         """What was put in, the probabilities of each method, and what was chosen."""
         path = self._path(group, number)
         if path not in self._read:
-            try:
-                with path.open("rb") as stream, np.load(stream) as file:
-                    found = {key: file[key][()] for key in file.files}
-            except (zipfile.BadZipFile, ValueError, EOFError) as error:
-                raise SystemExit(f"{path} is damaged; delete it.") from error
+            found = self.found(group, number)
             self._read[path] = (found, *_probabilities(found))
         return self._read[path]
+
+    def found(self, group: str, number: int) -> dict[str, Any]:
+        """What was put in, by name."""
+        path = self._path(group, number)
+        try:
+            with path.open("rb") as stream, np.load(stream) as file:
+                return {key: file[key][()] for key in file.files}
+        except (zipfile.BadZipFile, ValueError, EOFError) as error:
+            raise SystemExit(f"{path} is damaged; delete it.") from error
 
     def _path(self, group: str, number: int) -> Path:
         return self._folder / f"{self._prefix}-{group.replace(' ', '_')}-{number}.npz"

@@ -28,6 +28,7 @@ _WRITTEN = (  # measured
     "docs/benchmarks.md",
     "docs/calibration.md",
     "docs/coverage.md",
+    "docs/other_intervals.md",
     "docs/results",
     "gpu/results",
 )

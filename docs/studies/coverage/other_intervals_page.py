@@ -1,0 +1,196 @@
+"""docs/other_intervals.md: our intervals beside those of other packages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+from scipy.stats import gmean, t
+
+from docs.studies.coverage.interval_methods import LIMIT, METHODS, OURS
+from docs.studies.coverage.known_truths import BANK
+from gpu.benchmarks.common import documents
+from gpu.benchmarks.common.study_results import load
+from gpu.benchmarks.common.tables import NONE, NOT_MEASURED, markdown
+
+__all__ = ["FILE", "WANTED", "Case", "by_truth", "overview", "read", "verdict", "warned", "write"]
+
+FILE = "other_intervals.json"
+WANTED = 0.93
+"""Coverage of nominal 95 % from which an interval counts as one that covers."""
+
+_WARNING = "LackOfFitWarning"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What was measured on a truth.
+
+    Attributes
+    ----------
+    truth : str
+    n : int
+        Rows of a training set.
+    methods : dict
+        What `other_intervals.summary` says of each.
+    """
+
+    truth: str
+    n: int
+    methods: dict[str, Any]
+
+    def covers(self, name: str) -> bool:
+        """Whether a method reaches `WANTED` here without a failure."""
+        entry = self.methods[name]
+        return entry["failed"] == 0 and entry["coverage"][0] >= WANTED
+
+    def misses(self, name: str) -> bool:
+        """Whether its coverage is below `WANTED` by more than the luck of the sets, or it failed.
+
+        That is, the upper end of the 95 % interval of Student's t over sets.
+        """
+        entry = self.methods[name]
+        if entry["failed"]:
+            return True
+        coverage, error = entry["coverage"]
+        return error is not None and coverage + t.ppf(0.975, entry["sets"] - 1) * error < WANTED
+
+    def narrowest(self) -> str | None:
+        """The method with the least width of those that cover; the limit is none."""
+        found = [name for name in self.methods if name != LIMIT and self.covers(name)]
+        return min(found, key=lambda name: self.methods[name]["width"][0], default=None)
+
+
+def read(results: dict[str, Any], rows: str) -> list[Case]:
+    """Truths that were measured with so many rows, in the order of the bank."""
+    found = results["rows"][rows]
+    names = [truth.name for truth in BANK if truth.name in found]
+    return [Case(name, found[name]["n"], found[name]["methods"]) for name in names]
+
+
+def overview(cases: Sequence[Case]) -> str:
+    """One line a method, over the truths on which it was measured."""
+    header = ["", "truths × sets", "≥ 93 %", "clearly below", "least", "mean", "lowest tenth"]
+    header += ["highest tenth", "width / limit's", "seconds", "failed"]
+    return markdown(header, (_line(name, cases) for name in (LIMIT, *METHODS)))
+
+
+def _line(name: str, cases: Sequence[Case]) -> list[str]:
+    label = f"`{name}`" if name in OURS else name
+    having = [case for case in cases if name in case.methods]
+    if not having:
+        return [label, *[NOT_MEASURED] * 10]
+    entries = [case.methods[name] for case in having]
+    sets = sorted({entry["sets"] for entry in entries})
+    whole = [case for case in having if "coverage" in case.methods[name]]
+    least = min(whole, key=lambda case: case.methods[name]["coverage"][0])
+    errors = [case.methods[name]["coverage"][1] for case in whole]
+    known = NONE if None in errors else _percent(mean(errors))
+    tenths = [_percent(mean(case.methods[name][f"{which} tenth"] for case in whole))
+              for which in ("lowest", "highest")]  # fmt: skip
+    return [
+        label,
+        f"{len(having)} × {' to '.join(str(each) for each in dict.fromkeys((sets[0], sets[-1])))}",
+        str(sum(case.covers(name) for case in having)),
+        str(sum(case.misses(name) for case in having)),
+        f"{_percent(least.methods[name]['coverage'][0])} ({least.truth})",
+        f"{_percent(mean(case.methods[name]['coverage'][0] for case in whole))} ± {known}",
+        *tenths,
+        f"{ratio(name, cases):.2f}",
+        f"{median(entry['seconds'] for entry in entries):.2f}",
+        str(sum(entry["failed"] for entry in entries)),
+    ]
+
+
+def ratio(name: str, cases: Sequence[Case]) -> float:
+    """Geometric mean, over truths, of a method's mean width divided by the limit's."""
+    widths = [
+        [case.methods[each]["width"][0] for each in (name, LIMIT)]
+        for case in cases
+        if name in case.methods and "width" in case.methods[name]
+    ]
+    of_method, of_limit = np.transpose(widths)
+    return float(gmean(of_method / of_limit))
+
+
+def by_truth(cases: Sequence[Case]) -> str:
+    """Coverage with its standard error, and mean width; the narrowest that covers in bold."""
+    names = [name for name in (LIMIT, *METHODS) if any(name in case.methods for case in cases)]
+    rows = []
+    for case in cases:
+        narrowest = case.narrowest()
+        cells = [_cell(case.methods.get(name), name == narrowest) for name in names]
+        rows.append([case.truth, str(case.n), *cells])
+    return markdown(["truth", "n", *names], rows)
+
+
+def _cell(entry: dict[str, Any] | None, bold: bool) -> str:
+    if entry is None:
+        return NOT_MEASURED
+    if "coverage" not in entry:
+        return "failed"
+    coverage, error = entry["coverage"]
+    spread = NONE if error is None else _percent(error)
+    text = f"{_percent(coverage)} ± {spread} / {entry['width'][0]:.3f}"
+    return f"**{text}**" if bold else text
+
+
+def verdict(cases: Sequence[Case]) -> str:
+    """Who covers everywhere, and how wide, of the methods that were measured on every truth."""
+    names = [name for name in METHODS if all(name in case.methods for case in cases)]
+    everywhere = [name for name in names if all(case.covers(name) for case in cases)]
+    not_missing = [name for name in names if not any(case.misses(name) for case in cases)]
+    often = sorted(names, key=lambda name: -sum(case.covers(name) for case in cases))[:3]
+    tops = (f"{name} on {sum(case.covers(name) for case in cases)}" for name in often)
+    return (
+        f"At least 93 % on each of the {len(cases)} truths: {_with_widths(everywhere, cases)}. "
+        f"On none clearly below 93 %: {_with_widths(not_missing, cases)}. "
+        f"Most often at least 93 %: {', '.join(tops)} (the limit, by the luck of so few sets, on "
+        f"{sum(case.covers(LIMIT) for case in cases)})."
+    )
+
+
+def _with_widths(names: Sequence[str], cases: Sequence[Case]) -> str:
+    ordered = sorted(names, key=lambda name: ratio(name, cases))
+    return ", ".join(f"{n} ({ratio(n, cases):.2f} × the limit's width)" for n in ordered) or "none"
+
+
+def warned(name: str, cases: Sequence[Case]) -> str:
+    """In how many sets one of ours warned, where it covers and where it does not."""
+    parts = []
+    for covers, where in ((False, "covers less than 93 %"), (True, "covers")):
+        entries = [
+            case.methods[name]
+            for case in cases
+            if name in case.methods and case.covers(name) == covers
+        ]
+        count = sum(entry["warnings"].get(_WARNING, 0) for entry in entries)
+        parts.append(f"{count} of {sum(entry['sets'] for entry in entries)} sets where it {where}")
+    return f"`{name}` warned of lack of fit in {parts[0]}, and in {parts[1]}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def write(docs: Path) -> Path:
+    """Write the document from the results beside it; its path."""
+    results = load(docs / "results" / FILE)
+    return documents.write(
+        docs / "other_intervals.md",
+        "docs/studies/coverage/other_intervals.md.jinja",
+        sizes={int(rows): read(results, rows) for rows in sorted(results["rows"], key=int)},
+        environment=results["environment"],
+        versions=results["versions"],
+        limit=LIMIT,
+        methods=METHODS,
+        ours=OURS,
+        overview=overview,
+        by_truth=by_truth,
+        verdict=verdict,
+        warned=warned,
+    )
