@@ -74,8 +74,8 @@ def read(results: dict[str, Any], rows: str) -> list[Case]:
 
 def overview(cases: Sequence[Case]) -> str:
     """One line a method, over the truths on which it was measured."""
-    header = ["", "truths × sets", "≥ 93 %", "clearly below", "least", "mean", "lowest tenth"]
-    header += ["highest tenth", "width / limit's", "seconds", "failed"]
+    header = ["", "truths × sets", "≥ 93 %", "narrowest", "clearly below", "least", "mean"]
+    header += ["lowest tenth", "highest tenth", "width / limit's", "seconds", "failed"]
     return markdown(header, (_line(name, cases) for name in (LIMIT, *METHODS)))
 
 
@@ -83,7 +83,7 @@ def _line(name: str, cases: Sequence[Case]) -> list[str]:
     label = f"`{name}`" if name in OURS else name
     having = [case for case in cases if name in case.methods]
     if not having:
-        return [label, *[NOT_MEASURED] * 10]
+        return [label, *[NOT_MEASURED] * 11]
     entries = [case.methods[name] for case in having]
     sets = sorted({entry["sets"] for entry in entries})
     whole = [case for case in having if "coverage" in case.methods[name]]
@@ -96,6 +96,7 @@ def _line(name: str, cases: Sequence[Case]) -> list[str]:
         label,
         f"{len(having)} × {' to '.join(str(each) for each in dict.fromkeys((sets[0], sets[-1])))}",
         str(sum(case.covers(name) for case in having)),
+        NONE if name == LIMIT else str(sum(case.narrowest() == name for case in having)),
         str(sum(case.misses(name) for case in having)),
         f"{_percent(least.methods[name]['coverage'][0])} ({least.truth})",
         f"{_percent(mean(case.methods[name]['coverage'][0] for case in whole))} ± {known}",
@@ -142,35 +143,37 @@ def _cell(entry: dict[str, Any] | None, bold: bool) -> str:
 def verdict(cases: Sequence[Case]) -> str:
     """Who covers everywhere, and how wide, of the methods that were measured on every truth."""
     names = [name for name in METHODS if all(name in case.methods for case in cases)]
-    everywhere = [name for name in names if all(case.covers(name) for case in cases)]
-    not_missing = [name for name in names if not any(case.misses(name) for case in cases)]
-    often = sorted(names, key=lambda name: -sum(case.covers(name) for case in cases))[:3]
-    tops = (f"{name} on {sum(case.covers(name) for case in cases)}" for name in often)
+    on = {name: sum(case.covers(name) for case in cases) for name in (LIMIT, *names)}
+    everywhere = [name for name in names if on[name] == len(cases)]
+    widths = (f"{n} ({ratio(n, cases):.2f} × the limit's width)" for n in everywhere)
+    often = sorted(names, key=lambda name: -on[name])[:3]
     return (
-        f"At least 93 % on each of the {len(cases)} truths: {_with_widths(everywhere, cases)}. "
-        f"On none clearly below 93 %: {_with_widths(not_missing, cases)}. "
-        f"Most often at least 93 %: {', '.join(tops)} (the limit, by the luck of so few sets, on "
-        f"{sum(case.covers(LIMIT) for case in cases)})."
+        f"At least 93 % on each of the {len(cases)} truths: {', '.join(widths) or 'none'}. "
+        f"Most often at least 93 %: {', '.join(f'{name} on {on[name]}' for name in often)}; the "
+        f"limit itself, by the luck of so few sets, on {on[LIMIT]}."
     )
 
 
-def _with_widths(names: Sequence[str], cases: Sequence[Case]) -> str:
-    ordered = sorted(names, key=lambda name: ratio(name, cases))
-    return ", ".join(f"{n} ({ratio(n, cases):.2f} × the limit's width)" for n in ordered) or "none"
+def warned(cases: Sequence[Case]) -> str:
+    """In how many sets ours warned, where they cover and where they do not."""
+    lines = []
+    for name in OURS:
+        having = [case for case in cases if name in case.methods]
+        below, above = (
+            [case.methods[name] for case in having if case.covers(name) == covers]
+            for covers in (False, True)
+        )
+        if having:
+            lines.append(
+                f"`{name}` warned of lack of fit in {_share_of_sets(below)} on truths where it "
+                f"covers less than 93 %, and in {_share_of_sets(above)} on the others."
+            )
+    return "\n".join(lines)
 
 
-def warned(name: str, cases: Sequence[Case]) -> str:
-    """In how many sets one of ours warned, where it covers and where it does not."""
-    parts = []
-    for covers, where in ((False, "covers less than 93 %"), (True, "covers")):
-        entries = [
-            case.methods[name]
-            for case in cases
-            if name in case.methods and case.covers(name) == covers
-        ]
-        count = sum(entry["warnings"].get(_WARNING, 0) for entry in entries)
-        parts.append(f"{count} of {sum(entry['sets'] for entry in entries)} sets where it {where}")
-    return f"`{name}` warned of lack of fit in {parts[0]}, and in {parts[1]}."
+def _share_of_sets(entries: Sequence[dict[str, Any]]) -> str:
+    count = sum(entry["warnings"].get(_WARNING, 0) for entry in entries)
+    return f"{count} of {sum(entry['sets'] for entry in entries)} sets"
 
 
 def _percent(share: float) -> str:
