@@ -111,7 +111,7 @@ def _lightgbm(X: Floats, y: Integers, new: Floats, seed: int) -> Floats:
     from lightgbm import LGBMClassifier
 
     generator = np.random.default_rng(seed)
-    found = []
+    found: list[Floats] = []
     while len(found) < 40:
         drawn = generator.integers(len(X), size=len(X))
         if len(np.unique(y[drawn])) < 2:
