@@ -55,7 +55,7 @@ class CopiedRowsWarning(UserWarning):
 
 
 class LackOfFitWarning(UserWarning):
-    """Probabilities are wrong over whole regions; their intervals cover less than they say."""
+    """A test found that intervals of probabilities cover less often than they say."""
 
 
 class ModelFileError(BootprobError):

@@ -83,6 +83,11 @@ class Sigmoid:
         """
         return self._with_information(self.slope, 0.0, scores, weight)
 
+    def slope_in_errors(self) -> float:
+        """Slope in standard errors (Wald); 0 where the scores leave it open."""
+        variance = np.linalg.pinv(self.information)[0, 0]
+        return float(self.slope / np.sqrt(variance)) if variance > 0 else 0.0
+
     def check(self) -> None:
         """Nothing of it is stored as a calibrator's."""
 

@@ -518,7 +518,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         Warns
         -----
         LackOfFitWarning
-            If out-of-bag residuals show that the truth is out of the kernel's reach.
+            If a test found that they promise too much (`lack_of_fit_`).
         """
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)

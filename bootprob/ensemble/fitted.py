@@ -11,7 +11,7 @@ from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import LackOfFitWarning
-from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.lack_of_fit_reasons import reason_of
 
 __all__ = ["ensemble_of", "two_classes_of", "warn_of_doubts"]
 
@@ -46,14 +46,11 @@ def warn_of_doubts(model: Any, method: str) -> None:
     """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag."""
     if method not in METHODS or not METHODS[method].of_confidence:
         return
-    if (p_value := model.lack_of_fit_["p_value"]) < SIGNIFICANT:
+    found = model.lack_of_fit_
+    if reason := reason_of(found, getattr(model, "feature_names_in_", None)):
         warnings.warn(
-            "Out of bag, the probabilities are wrong in the same way over whole regions "
-            f"(lack of fit, p = {p_value:.3f}): the truth is out of the kernel's reach, and "
-            "intervals cover it less often than they say, or several rows are of one subject. Of "
-            "repeated measurements fit one row of each subject: a kernel that bends makes it "
-            "worse. Else give kernel='rbf', gamma='grid' or columns that bend (squares, products, "
-            "splines).",
+            "Intervals cover the truth less often than they say (lack of fit, "
+            f"p = {found['p_value']:.4f}): {reason.what}. {reason.advice}",
             LackOfFitWarning,
             stacklevel=3,
         )

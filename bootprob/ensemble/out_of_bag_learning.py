@@ -31,7 +31,7 @@ from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
 from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
-from bootprob.metrics.lack_of_fit import lack_of_fit
+from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
 
@@ -114,7 +114,9 @@ def learn_out_of_bag(
         **of_intervals,
         "kernel_posterior_": kernel_posterior,
         "oob_kernel_logits_": oob_kernel_logits,
-        "lack_of_fit_": _lack_of_fit(ruled, table, positive, weight) if kind else None,
+        "lack_of_fit_": _lack_of_fit(ruled, table, positive, weight, of_intervals["true_logit_"])
+        if kind
+        else None,
         "calibration_": kind,
         "calibrator_": {} if kind in (None, "sigmoid") else dict(vars(calibrator)),
         "oob_counts_": ensemble.n_out_of_bag,
@@ -176,11 +178,20 @@ def _calibrate(
 
 
 def _lack_of_fit(
-    ruled: Controlled, table: Prepared, positive: NDArray[np.bool_], weight: Floats
+    ruled: Controlled,
+    table: Prepared,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    true_logit: Floats,
 ) -> dict[str, float]:
-    probability = ruled.scores.sigmoid.predict(ruled.scores.mean + ruled.moved)
-    of_values = not table.kernel.has_features
-    return lack_of_fit(table.rows, positive, probability, weight, precomputed=of_values)
+    sigmoid, kernel = ruled.scores.sigmoid, table.kernel
+    probability = sigmoid.predict(ruled.scores.mean + ruled.moved)
+    noise = None
+    if kernel.is_linear:
+        noise = ScoreNoise(float(true_logit[0]), sigmoid.slope_in_errors())
+    return lack_of_fit(
+        table.rows, positive, probability, weight, precomputed=not kernel.has_features, noise=noise
+    )
 
 
 def _of_intervals(

@@ -151,10 +151,10 @@ def _correlations(replicates: Floats) -> Floats:
 
 
 def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, float] | None:
-    """Whether residuals of neighbouring rows agree in any pair, beyond what so many tests find.
+    """Whether there is lack of fit in any pair, beyond what so many tests find.
 
     The p-values of the pairs are combined by R. Simes, Biometrika 73 (1986) 751–754. None of them
-    is below 0.001, so of many pairs one alone does not weigh.
+    is below 0.0001, so of very many pairs one alone does not weigh.
 
     Parameters
     ----------
@@ -165,18 +165,15 @@ def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, 
     Returns
     -------
     dict or None
-        "p_value", and the largest "statistic" and "n_rows" of a pair.
+        Of the pair with the smallest p-value, but for "p_value" itself.
     """
     known = [each for each in found if each is not None]
     if not known:
         return None
-    p_values = np.sort([each["p_value"] for each in known])
+    known.sort(key=lambda each: each["p_value"])
+    p_values = np.array([each["p_value"] for each in known])
     simes = (len(known) / np.arange(1, len(known) + 1) * p_values).min()
-    return {
-        "p_value": float(simes),
-        "statistic": max(each["statistic"] for each in known),
-        "n_rows": max(each["n_rows"] for each in known),
-    }
+    return known[0] | {"p_value": float(simes)}
 
 
 P = TypeVar("P", bound=PairEnsemble)

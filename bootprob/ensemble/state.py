@@ -208,7 +208,8 @@ class State:
     oob_counts_: NDArray[np.int64] = _array(
         "n: not negative", """Replicates that did not see the row.""", kinds="i")
     lack_of_fit_: dict[str, float] | None = _declare(
-        """Whether residuals of neighbouring rows agree: "p_value", "statistic" and "n_rows" of
+        """Whether intervals promise too much: "p_value", "statistic", "n_rows", the p-value of each
+        test and the columns where the logit bends, of
         `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
         calibration.""", kind=dict, absent="None", shown="dict of float or None")
     controlled_rates_: list[dict[str, Any]] = _declare(

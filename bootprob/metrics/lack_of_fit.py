@@ -1,23 +1,62 @@
-"""Is the truth within the kernel's reach? A test on out-of-bag residuals."""
+"""Do intervals promise too much? Tests of what a fitted model's interval takes for granted."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist, squareform
+from scipy.special import expit
+from scipy.stats import norm
 
+from bootprob.metrics.repeated_rows import repeated_rows
+from bootprob.metrics.residual_neighbours import residual_neighbours
+from bootprob.metrics.score_tests import LinearLogit
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["SIGNIFICANT", "lack_of_fit"]
+__all__ = ["SHARES", "SIGNIFICANT", "ScoreNoise", "lack_of_fit"]
 
 
 SIGNIFICANT = 0.01
 """p-value below which intervals warn."""
 
-_ROWS = 1000
-_DRAWS = 999
-_AT_ONCE = 111  # draws, which bounds memory
-_BANDWIDTHS = (1.0, 4.0, 16.0)  # γ in units of the inverse median squared distance
+SHARES = {"repeated": 0.05, "unreliable": 0.05, "bends": 0.7, "link": 0.2, "neighbours": 0.9}
+"""Of the level, for each test: no model has tests whose shares are more than 1 together.
+
+What explains the others comes first: repeated rows look like bends, and bends like another link.
+"""
+
+_LEAST = 1e-4  # p-values below it are extrapolated too far
+_ROWS = {"neighbours": 1000, "bends": 2000}
+_ROWS_PER_COLUMN = {"repeated": 5, "bends": 10}  # for a logistic regression on them
+_RELIABLE = 0.75  # of scores where the columns could separate any labels
+
+
+@dataclass(frozen=True)
+class ScoreNoise:
+    """What is known of the scores of a linear kernel.
+
+    Attributes
+    ----------
+    reliability : float
+        λ of `bootprob.ensemble.uncertainty.true_logit.TrueLogit`, at least one half.
+    slope : float
+        Of the sigmoid, in standard errors.
+    """
+
+    reliability: float
+    slope: float
+
+    def p_value(self, n: int, n_columns: int) -> float:
+        """Of noise in the scores that intervals cannot make up for.
+
+        λ on its floor says so, unless there is no signal at all, which the sigmoid's slope tells:
+        its p-value counts. With as many columns as rows nothing tells; it is 0 then unless scores
+        are reliable.
+        """
+        if n_columns >= n:
+            return 0.0 if self.reliability < _RELIABLE else 1.0
+        return float(norm.sf(self.slope)) if self.reliability <= 0.5 else 1.0
 
 
 def lack_of_fit(
@@ -27,21 +66,20 @@ def lack_of_fit(
     weight: Floats,
     *,
     precomputed: bool = False,
+    noise: ScoreNoise | None = None,
 ) -> dict[str, float]:
-    """Test whether out-of-bag residuals of neighbouring rows agree in sign.
+    """Test what intervals take for granted: independent rows, and a truth within reach.
 
-    ``T = Σ_{i ≠ j} K_ij r_i r_j`` with ``r = y − p`` is large where probabilities are wrong in the
-    same way over whole regions, as those of a linear kernel are of a curved truth (S. le Cessie,
-    J. van Houwelingen, Biometrics 47 (1991) 1267–1282). It is compared with labels drawn from the
-    probabilities; the largest standardised T over three widths of an RBF kernel counts. The test
-    errs on the safe side: out of bag, residuals of neighbours repel one another a little, because
-    the label of each moves the probability of the other. What it finds is real; what is rough, or
-    lies where few rows are, it does not find.
+    Of all kernels: whether rows are repeated measurements (`repeated_rows`). Of a linear kernel:
+    whether its scores are mostly noise (`ScoreNoise`), and, with ten rows a column, whether the
+    logit bends, and the link (`LinearLogit`). Of others, and with fewer rows: whether out-of-bag
+    residuals of neighbouring rows agree (`residual_neighbours`). Each has its share of the level
+    (Bonferroni).
 
     Parameters
     ----------
     rows : ndarray, shape (n, p)
-        Standardised training rows; of more than 1,000, that many, evenly spaced.
+        Standardised training rows.
     positive : ndarray of bool, shape (n,)
     probability : ndarray, shape (n,)
         Out-of-bag probabilities, NaN for a row never out of bag.
@@ -49,63 +87,54 @@ def lack_of_fit(
         Row weights; rows without weight, or without probability, are left out.
     precomputed : bool, default False
         Whether `rows` is the matrix of a kernel, (n, n), which has the distances between them.
+    noise : ScoreNoise, optional
+        Of a linear kernel; None for others.
 
     Returns
     -------
     dict
-        "p_value" (at least 0.001; 1 for fewer than ten rows or without any distance between
-        them), "statistic", the largest T in standard deviations, and "n_rows".
+        "p_value" of all tests together (at least 0.0001; 1 for fewer than ten rows),
+        "statistic" (the largest of the terms, or of the forms of neighbours, in standard
+        deviations), "n_rows" that it is of, the p-value of each test that was made ("repeated",
+        "unreliable", "bends", "link", "neighbours"), and "column" and "other_column" of the term
+        if one stands out.
     """
     known = np.flatnonzero(np.isfinite(probability) & (weight > 0))
-    if len(known) > _ROWS:
-        known = known[np.linspace(0, len(known) - 1, _ROWS).astype(np.intp)]
-    n = len(known)
-    found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(n)}
-    if n < 10:
+    found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(len(known))}
+    if len(known) < 10:
         return found
-    distance = _in_feature_space(rows, known) if precomputed else pdist(rows[known], "sqeuclidean")
-    median = float(np.median(distance))
-    if median == 0:
-        return found
-    p = probability[known]
-    scale = np.sqrt(weight[known] / weight[known].mean())
-    spread = np.square(scale) * p * (1 - p)
-    largest = np.full(_DRAWS + 1, -np.inf)
-    for bandwidth in _BANDWIDTHS:
-        # Zero on the diagonal, which is left out of T.
-        gram = squareform(np.exp(distance * (-bandwidth / median)))
-        deviation = np.sqrt(2 * spread @ np.square(gram) @ spread)
-        if deviation > 0:
-            statistic = _statistics(gram, positive[known], p, scale) / deviation
-            largest = np.maximum(largest, statistic)
-    if np.isfinite(largest).all():
-        found["statistic"] = float(largest[0])
-        found["p_value"] = float((largest >= largest[0]).mean())
-    return found
+    n_columns = int(np.count_nonzero(np.ptp(rows[known], axis=0)))
+    used = _evenly(known, _ROWS["bends"])
+    rows_per_column = len(used) / n_columns if n_columns else 0.0
+    fit = None
+    if not precomputed:
+        of_rows = probability
+        both = 0 < np.count_nonzero(positive[used]) < len(used)
+        if both and rows_per_column >= _ROWS_PER_COLUMN["repeated"]:
+            fit = LinearLogit.fit(rows[used], positive[used], weight[used])
+            of_rows = expit(fit.predict(rows))
+        found["repeated"] = repeated_rows(rows[known], positive[known], of_rows[known])
+    if noise is not None:
+        found["unreliable"] = noise.p_value(len(known), n_columns)
+    if fit is not None and noise is not None and rows_per_column >= _ROWS_PER_COLUMN["bends"]:
+        bend = fit.bend()
+        found |= {"bends": bend.p_value, "link": fit.link_p_value()}
+        found |= dict(zip(("column", "other_column"), map(float, bend.columns), strict=False))
+        statistic, n = bend.statistic, len(used)
+    else:
+        used = _evenly(known, _ROWS["neighbours"])
+        found["neighbours"], statistic = residual_neighbours(
+            rows[np.ix_(used, used)] if precomputed else rows[used],
+            positive[used], probability[used], weight[used], precomputed=precomputed,
+        )  # fmt: skip
+        n = len(used)
+    p_value = min(found[test] / share for test, share in SHARES.items() if test in found)
+    return found | {
+        "p_value": min(max(p_value, _LEAST), 1.0), "statistic": statistic, "n_rows": float(n)
+    }  # fmt: skip
 
 
-def _in_feature_space(kernel: Floats, known: NDArray[np.intp]) -> Floats:
-    """Squared distances ``k(x, x) + k(z, z) − 2 k(x, z)`` of each pair once."""
-    own = kernel[np.ix_(known, known)]
-    first, second = np.triu_indices(len(known), 1)
-    diagonal = own.diagonal()
-    return np.maximum(diagonal[first] + diagonal[second] - 2 * own[first, second], 0.0)
-
-
-def _statistics(
-    gram: Floats, positive: NDArray[np.bool_], p: Floats, scale: Floats
-) -> NDArray[np.float64]:
-    """T of the labels and of labels drawn from the probabilities, shape (1 + draws,).
-
-    Always the same draws: the test is part of the model and must not depend on its seed.
-    """
-    generator = np.random.default_rng(0)
-    found = []
-    for start in range(0, _DRAWS, _AT_ONCE):
-        size = (min(_AT_ONCE, _DRAWS - start), len(p))
-        labels = generator.uniform(size=size) < p
-        if start == 0:
-            labels = np.vstack([positive, labels])
-        residuals = scale * (labels - p)
-        found.append(np.einsum("dn,dn->d", residuals, residuals @ gram))
-    return np.concatenate(found)
+def _evenly(known: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    if len(known) <= most:
+        return known
+    return known[np.linspace(0, len(known) - 1, most).astype(np.intp)]

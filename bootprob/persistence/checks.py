@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
+from bootprob.metrics.lack_of_fit import SHARES
 from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
 from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import LARGEST
@@ -49,6 +50,7 @@ _RATE: dict[str, type | tuple[type, ...]] = {
     "out_of_bag": float,
 }
 _LACK_OF_FIT = ("p_value", "statistic", "n_rows")
+_OF_COLUMNS = ("column", "other_column")
 _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 
 
@@ -62,6 +64,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     """
     parts = layout.check(arrays, values)
     _check_settings(values)
+    _check_columns(values.get("lack_of_fit_"), len(arrays["center_"]))
     _check_classes(arrays)
     if layout is SEVERAL_CLASSES:
         return
@@ -105,7 +108,9 @@ def _check_classes(arrays: Arrays) -> None:
 
 def _check_settings(values: Mapping[str, Any]) -> None:
     """Check attributes that are no arrays."""
-    _check_numbers("lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT)
+    _check_numbers(
+        "lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT, (*SHARES, *_OF_COLUMNS)
+    )
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
     if not 0 < len(entropy) <= 16 or not all(type(e) is int and 0 <= e < 2**64 for e in entropy):
@@ -309,10 +314,19 @@ def _check_below(name: str, arrays: Arrays, limit: int) -> None:
         raise ValueError(f"{name} has {arrays[name].max()}, and there are {limit}")
 
 
-def _check_numbers(name: str, found: Any, wanted: tuple[str, ...]) -> None:
+def _check_numbers(
+    name: str, found: Any, wanted: tuple[str, ...], allowed: tuple[str, ...] = ()
+) -> None:
     if found is None:
         return
-    if found.keys() != set(wanted):
+    if not set(wanted) <= found.keys() <= {*wanted, *allowed}:
         raise TypeError(f"{name} has other entries than {', '.join(wanted)}")
     if not all(type(each) in (int, float) and abs(each) <= LARGEST for each in found.values()):
         raise TypeError(f"{name} has entries that are no numbers")
+
+
+def _check_columns(lack_of_fit: Mapping[str, float] | None, n_columns: int) -> None:
+    """Check the columns in which the logit bends: both, or none."""
+    found = [lack_of_fit[name] for name in _OF_COLUMNS if lack_of_fit and name in lack_of_fit]
+    if len(found) == 1 or not all(each in range(n_columns) for each in found):
+        raise ValueError("lack_of_fit_ has columns that are not there")

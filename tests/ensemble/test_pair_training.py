@@ -103,6 +103,7 @@ def test_out_of_bag_probabilities_by_brute_force(rng, kind):
     np.testing.assert_allclose(model.oob_decision_function_, expected)
 
 
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")  # more columns than rows
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_of_several_classes(rng, kind):
     X, _, model = fitted(rng, kind)

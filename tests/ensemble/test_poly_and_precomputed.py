@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 
 from bootprob import BootstrapSVC, DataError, load, save
 from bootprob.ensemble.sensitivity import probability_sensitivity
-from bootprob.metrics.lack_of_fit import lack_of_fit
+from bootprob.metrics.residual_neighbours import residual_neighbours
 
 pytestmark = pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 FEW = {"n_bootstraps": 30, "random_state": 0, "C": [0.5, 2.0]}
@@ -282,8 +282,8 @@ def test_distances_in_feature_space_are_those_between_rows(circle):
     X, y, _ = circle
     p = np.clip(np.linspace(0, 1, 90), 0.05, 0.95)
     weight = np.ones(90)
-    found = lack_of_fit(X @ X.T, y == 1, p, weight, precomputed=True)
-    assert found == pytest.approx(lack_of_fit(X, y == 1, p, weight))
+    found = residual_neighbours(X @ X.T, y == 1, p, weight, precomputed=True)
+    assert found == pytest.approx(residual_neighbours(X, y == 1, p, weight))
 
 
 def test_too_many_rows_are_told_of_the_map_that_there_is():

@@ -1,18 +1,15 @@
 """The logit behind noisy scores, and the test of lack of fit."""
 
-from types import SimpleNamespace
-
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import expit
 
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.calibration import Sigmoid
-from bootprob.ensemble.fitted import warn_of_doubts
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
-from bootprob.metrics.lack_of_fit import lack_of_fit
 
 
 def test_true_logits_are_found_behind_noise(rng):
@@ -123,32 +120,15 @@ def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):
     X = rng.normal(size=(400, 2))
     y = rng.uniform(size=400) < expit(4 * np.cos(2 * X[:, 0]))
     linear = BootstrapSVC(C=[1.0], n_bootstraps=30, random_state=0).fit(X, y)
-    assert linear.lack_of_fit_["p_value"] == 0.001
-    with pytest.warns(LackOfFitWarning, match="out of the kernel's reach"):
+    assert linear.lack_of_fit_["p_value"] == 0.0001
+    with pytest.warns(LackOfFitWarning, match=r"bends in X\[:, 0\]: the truth is out of the ker"):
         linear.proba_interval(X)
+    table = pd.DataFrame(X, columns=["age", "sex"])
+    named = BootstrapSVC(C=[1.0], n_bootstraps=30, random_state=0)
+    with pytest.warns(LackOfFitWarning, match="bends in 'age'"):
+        named.fit(table, y).proba_interval(table)
     linear.proba_interval(X, method="wald")  # which claims nothing
     linear.predict_proba(X)
     rbf = BootstrapSVC(kernel="rbf", C=[1.0], gamma=1.0, n_bootstraps=30, random_state=0).fit(X, y)
     assert rbf.lack_of_fit_["p_value"] > 0.01
     assert BootstrapSVC.paper(C=[1.0], n_bootstraps=5).fit(X, y).lack_of_fit_ is None
-
-
-def test_lack_of_fit_rarely_cries_wolf(rng):
-    """With the true probabilities p-values are uniform."""
-    values = []
-    for _ in range(60):
-        X = rng.normal(size=(80, 3))
-        p = expit(X @ [1, -1, 0.5])
-        values.append(lack_of_fit(X, rng.uniform(size=80) < p, p, np.ones(80))["p_value"])
-    assert np.mean(np.array(values) < 0.1) < 0.3
-    assert 0.3 < np.mean(values) < 0.7
-
-
-def test_lack_of_fit_of_next_to_nothing(rng):
-    same = np.ones((50, 2))
-    half = np.full(50, 0.5)
-    labels = rng.uniform(size=50) < 0.5
-    assert lack_of_fit(same, labels, half, np.ones(50))["p_value"] == 1
-    few = np.where(np.arange(50) < 9, 0.5, np.nan)
-    assert lack_of_fit(rng.normal(size=(50, 2)), labels, few, np.ones(50))["p_value"] == 1
-    warn_of_doubts(SimpleNamespace(lack_of_fit_={"p_value": 0.02}), "corrected")

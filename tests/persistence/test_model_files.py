@@ -287,6 +287,11 @@ def _fill(name: str, numbers: Any) -> Callable[[dict[str, Any], dict[str, np.nda
     return change
 
 
+def _fit(**entries: float) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
+    """What a test of lack of fit might have found."""
+    return lambda content, arrays: content["values"]["lack_of_fit_"].update(entries)
+
+
 def _rate(number: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None]:
     """Rates that a model might keep, one with this number."""
     rate = {"rate": "tpr", "at_least": 0.9, "confidence": None, "bound": "exact", "n_rows": 9}
@@ -331,6 +336,9 @@ def _rate(number: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None
             for each in ({"$float": "nan"}, {"$float": "inf"}, 1.1, -0.1, None)
         ),
         (lambda c, a: c["values"].pop("lack_of_fit_"), "lack_of_fit_"),
+        (_fit(magic=1.0), "lack_of_fit_ has other entries"),
+        (_fit(column=0.0, other_column=99.0), "columns that are not there"),
+        (_fit(column=0.5, other_column=0.0), "columns that are not there"),
         (lambda c, a: c["values"].update(calibration_="magic"), "no calibration"),
         (lambda c, a: a.update({"weights_": a["weights_"].astype(np.float32)}), "the dtype"),
         (lambda c, a: a.update({n: x[:0] for n, x in a.items()}), "is damaged"),

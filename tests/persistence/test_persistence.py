@@ -134,6 +134,7 @@ def test_round_trip_of_several_classes(tmp_path: Path, params: dict[str, Any]) -
     assert (tmp_path / "again.model").read_bytes() == (tmp_path / "m.model").read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 def test_what_pairs_share_is_stored_once(tmp_path: Path) -> None:
     X, y = _three_classes(60, 300)
     model = BootstrapSVC(**QUICK).fit(X, y)

@@ -91,7 +91,7 @@ def test_limits_say_what_was_found(rng):
     y = (np.abs(X[:, 0]) > 1.5) ^ (rng.random(300) < 0.05)
     options = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 1}
     straight = BootstrapSVC(**options).fit(X, y)
-    assert "out of this kernel's reach" in sections(model_card(straight))["Limits"]
+    assert "the logit bends in" in sections(model_card(straight))["Limits"]
     votes = BootstrapSVC.paper(**options).fit(X, y)
     limits = sections(model_card(votes))["Limits"]
     assert "measure the noise of a finite number of bootstrap samples" in limits

@@ -306,8 +306,9 @@ class TestContents:
         page, numbers = report({"straight": model}, tmp_path)
         assert numbers["models"][0]["lack_of_fit"]["found"]
         summary = page.words().partition("What this report cannot tell")[0]
-        assert "The truth is out of this kernel's reach" in summary
-        assert "The rbf kernel, or columns that bend, may reach it." in summary
+        assert "Intervals promise too much." in summary
+        assert "the logit bends in X[:, 0]: the truth is out of the kernel's reach" in summary
+        assert "Give kernel='rbf'" in summary
         assert page.words().count("test of lack of fit, p =") == 1
 
 

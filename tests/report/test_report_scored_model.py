@@ -178,6 +178,7 @@ class TestReport:
         assert "otherwise than in training" in page
         check_tables_of_figures(page, page.count("<figure"))
 
+    @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
     def test_files_that_do_not_belong_together(self, model, new, tmp_path):
         write_table(new, tmp_path / "new.csv")
         write_table(new.iloc[::-1], tmp_path / "turned.csv")
@@ -224,7 +225,9 @@ class TestReport:
         other = TableModel(model.preprocessor, model.target, svc)
         numbers_of(other, new, tmp_path, scored=model.predict(new), page=True)
         page = (tmp_path / "r.html").read_text(encoding="utf-8")
-        assert page.index("out of this model's reach") < page.index("What this report cannot tell")
+        assert page.index("This model's intervals promise too much") < page.index(
+            "What this report cannot tell"
+        )
 
     def test_models_of_arrays(self, rng, tmp_path):
         X = rng.normal(size=(80, 2))

@@ -311,14 +311,13 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     found = entry["lack_of_fit"]
     if found is not None and found["found"]:
         points.append(
-            "**The truth is out of this kernel's reach**: out of bag, the probabilities are wrong "
-            f"in the same way over whole regions (test of lack of fit, p = {found['p_value']:.3f})."
-            " Intervals of single rows cover less often than they say."
+            f"**Intervals promise too much**: {_text(found['what'])} (test of lack of fit, "
+            f"p = {found['p_value']:.4f}). Intervals of single rows cover less often than they say."
         )
     elif found is not None:
         points.append(
-            f"A test of lack of fit found nothing (p = {found['p_value']:.3f}, "
-            f"{count(found['n_rows'])} rows); it does not find what is rough, or lies where few "
+            f"Tests of lack of fit found nothing (p = {found['p_value']:.3f}, "
+            f"{count(found['n_rows'])} rows); they do not find what is rough, or lies where few "
             "rows are."
         )
     unsolved = entry["convergence"]["n_unsolved"]

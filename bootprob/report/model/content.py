@@ -20,7 +20,7 @@ from bootprob.exceptions import DataError
 from bootprob.metrics.intervals import (
     log_loss_difference,
 )
-from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.lack_of_fit_reasons import reason_of
 from bootprob.report.model.sections import SECTIONS
 from bootprob.report.model.sections.section import Measured
 from bootprob.report.plain import plain
@@ -110,10 +110,12 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
 
 
 def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
-    """What the test on out-of-bag residuals found; None for votes."""
+    """What the tests found, and why; None for votes."""
     if model.lack_of_fit_ is None:
         return None
-    return model.lack_of_fit_ | {"found": model.lack_of_fit_["p_value"] < SIGNIFICANT}
+    reason = reason_of(model.lack_of_fit_, getattr(model, "feature_names_in_", None))
+    said = {} if reason is None else reason._asdict()
+    return model.lack_of_fit_ | {"found": reason is not None, **said}
 
 
 def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ import pandas as pd
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import wilson_interval
-from bootprob.metrics.lack_of_fit import SIGNIFICANT
+from bootprob.metrics.lack_of_fit_reasons import reason_of
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
@@ -92,7 +92,9 @@ class ScoredModel:
     def content(self) -> dict[str, Any]:
         """Plain facts of the model for the page."""
         y = self.svc.y_[self.svc.sample_weight_ > 0]
-        found = self.svc.lack_of_fit_
+        found, reason = self.svc.lack_of_fit_, None
+        if found is not None:
+            reason = reason_of(found, getattr(self.svc, "feature_names_in_", None))
         return {
             "kernel": self.svc.kernel,
             "calibration": self.svc.calibration_,
@@ -100,7 +102,7 @@ class ScoredModel:
             "no_frequencies": self.no_frequencies,
             "lack_of_fit": None
             if found is None
-            else found | {"found": found["p_value"] < SIGNIFICANT},
+            else found | {"found": reason is not None, "what": reason and reason.what},
             "n_rows": len(y),
             "n_positive": int((y == 1).sum()),
             "target": None if self.table is None else self.table.target.name,

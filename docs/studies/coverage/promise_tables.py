@@ -9,6 +9,7 @@ is written by hand. Reads the JSON files of tests/promises/results, and measures
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,29 @@ def _other_kernels(results: Path) -> str:
     return markdown(["true logit, kernel", "rows", "of 90 %", "of 95 %"], rows)
 
 
+def _lack_of_fit(results: Path) -> str:
+    sizes = (200, 500, 2000)
+    measured = {
+        size: next(_cases(results, f"lack_of_fit_{size}"))["cases"] for size in sizes
+    }  # fmt: skip
+    truths = {(case["family"], case["truth"]) for cases in measured.values() for case in cases}
+    rows = []
+    for family, truth in sorted(truths):
+        cells, reasons = [], Counter[str]()
+        for size, cases in measured.items():
+            shown = []
+            for case in (case for case in cases if case["truth"] == truth):
+                other = f"n = {case['n']}: " if case["n"] != size else ""
+                covered = _share(case["coverage"], 2)
+                shown.append(f"{other}{covered} / {100 * case['warned']:.0f} %")
+                reasons.update(case["reasons"])
+            cells.append("; ".join(shown) or "–")
+        said = ", ".join(f"{test} {n}" for test, n in reasons.most_common())
+        rows.append([family, truth, *cells, said])
+    header = ["family", "truth", *(f"n = {size:,}" for size in sizes)]
+    return markdown([*header, "sets warned of, by test"], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -173,6 +197,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "metric_intervals.md": _metric_intervals,
     "dea.md": _dea,
     "guide.md": _other_kernels,
+    "intervals.md": _lack_of_fit,
 }
 """File name of the document to what makes its table from the results."""
 

@@ -1,0 +1,85 @@
+"""What a test of lack of fit found, in words, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from bootprob.metrics.lack_of_fit import SHARES, SIGNIFICANT
+
+__all__ = ["Reason", "reason_of"]
+
+
+class Reason(NamedTuple):
+    """Why intervals cover less often than they say.
+
+    Attributes
+    ----------
+    test : str
+        The one that found it, a key of `bootprob.metrics.lack_of_fit.SHARES`.
+    what : str
+        A clause, without its full stop.
+    advice : str
+        A sentence.
+    """
+
+    test: str
+    what: str
+    advice: str
+
+
+_WHAT = {
+    "repeated": "rows look like repeated measurements of few subjects: the label of the nearest "
+    "row is nearly always the same, that of rows a little further away is not",
+    "unreliable": "the scores are mostly noise: so few rows, or bootstrap samples, cannot tell so "
+    "many columns apart",
+    "link": "probabilities do not follow the logistic link: they level off before 0 or 1, as where "
+    "labels are wrong, or rise too steeply",
+    "neighbours": "out of bag, the probabilities are wrong in the same way over whole regions: the "
+    "truth is out of the kernel's reach",
+}
+_BEND = (
+    "or columns that bend (squares, products, splines). If several rows are of one subject, fit "
+    "one row of each instead: a kernel that bends makes that worse."
+)
+_ADVICE = {
+    "repeated": "Fit one row of each subject; a kernel that bends makes it worse.",
+    "unreliable": "Fewer columns, chosen without these labels, more rows, or more than 100 "
+    "bootstrap samples help.",
+    "bends": "Give kernel='rbf', gamma='grid' (kernel='laplacian' where it jumps), " + _BEND,
+    "link": "Look for wrong labels; kernel='rbf', gamma='grid' can follow another link, with wider "
+    "intervals.",
+    "neighbours": "Give kernel='rbf', gamma='grid' " + _BEND,
+}
+
+
+def reason_of(found: Mapping[str, float], names: Sequence[object] | None = None) -> Reason | None:
+    """What was found, or None if intervals need not be doubted.
+
+    Parameters
+    ----------
+    found : dict
+        Of `bootprob.metrics.lack_of_fit.lack_of_fit`, or of an older version, which had but one
+        test.
+    names : sequence of str, optional
+        Of the columns; by default their numbers.
+    """
+    if not found["p_value"] < SIGNIFICANT:
+        return None
+    fired = (test for test in SHARES if found.get(test, 1.0) / SHARES[test] < SIGNIFICANT)
+    test = next(fired, "neighbours")
+    what = _bend(found, names) if test == "bends" else _WHAT[test]
+    return Reason(test, what, _ADVICE[test])
+
+
+def _bend(found: Mapping[str, float], names: Sequence[object] | None) -> str:
+    if "column" not in found:
+        where = "the logit bends, in no column alone"
+    else:
+        first, second = (
+            f"X[:, {j}]" if names is None else f"{str(names[j])!r}"
+            for j in (int(found["column"]), int(found["other_column"]))
+        )
+        alone = first == second
+        where = f"the logit bends in {first}" if alone else f"{first} and {second} interact"
+    return f"{where}: the truth is out of the kernel's reach"
