@@ -124,6 +124,11 @@ class KernelFunction(ABC):
         alone = rows.unsqueeze(-2)
         return self.gram(alone, alone)[..., 0, 0].mT
 
+    def largest(self, product: float) -> float:
+        """The most that it may be of two rows with this inner product or a smaller one, or 1."""
+        rows = torch.tensor([[product], [1.0]], dtype=torch.float64)
+        return max(self.gram(rows[:1], rows[1:]).max().item(), 1.0)
+
     @abstractmethod
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """The kernel from inner products (..., m, n), which may be overwritten; (..., G, m, n)."""
@@ -144,7 +149,15 @@ class KernelFunction(ABC):
         dtype : torch.dtype
         """
         assert known is not None
-        return self.gram((rows / scale).to(dtype), (known / scale).to(dtype))
+        return self.between(self.seen(rows, scale, dtype), self.seen(known, scale, dtype))
+
+    def seen(self, rows: Tensor, scale: Tensor, dtype: torch.dtype) -> Any:
+        """What `between` compares of rows, which can be kept for rows that are met again."""
+        return (rows / scale).to(dtype)
+
+    def between(self, rows: Any, others: Any) -> Tensor:
+        """Kernel between rows and others as they are `seen`, shape (G, m, n)."""
+        return self.gram(rows, others)
 
     def matrix(
         self,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,10 +50,21 @@ class SharedColumns:
         """What the models see of centred rows (m, p), shape (m, k), in the precision of scores."""
         if self.support is None:
             return rows.to(self.models.dtype)
-        models, known = self.models, None
-        if models.X is not None:
-            known = models.X[self.support] - models.center
-        return self.kernel.with_known(rows, known, self.support, models.scale, models.dtype)[0]
+        models = self.models
+        if not self.kernel.has_features:
+            found = self.kernel.with_known(rows, None, self.support, models.scale, models.dtype)
+        else:
+            seen = self.kernel.seen(rows, models.scale, models.dtype)
+            found = self.kernel.between(seen, self._known)
+        return found[0]
+
+    @cached_property
+    def _known(self) -> Any:
+        """The training rows of the support as the kernel sees them."""
+        models = self.models
+        assert models.X is not None
+        known = models.X[self.support] - models.center
+        return self.kernel.seen(known, models.scale, models.dtype)
 
     def linear(self, replicates: slice) -> tuple[Tensor, Tensor]:
         """Coefficients (b, r, k) and intercepts (b, r) on the columns, float64."""

@@ -27,6 +27,7 @@ T = TypeVar("T")
 __all__ = ["CPU_BLOCK_BYTES", "ReplicateScores", "Votes"]
 
 CPU_BLOCK_BYTES = 2**25  # blocks that stay in a CPU's caches are faster than large ones
+_KERNEL_BLOCK_BYTES = 2**22  # and those of kernels, over which several passes are made, in a core's
 _SENT_AT_ONCE = 2**27  # bytes of rows from the host
 _LEAST_ROWS, _LEAST_REPLICATES = 256, 16  # of a block, however little memory is allowed
 _DOUBLE = 8  # bytes of a number in float64
@@ -80,7 +81,8 @@ class _Scorer:
         numbers = 2 * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
         if on_cpu:
-            available = min(CPU_BLOCK_BYTES, limit or CPU_BLOCK_BYTES)
+            most = CPU_BLOCK_BYTES if self._models.kernel.is_linear else _KERNEL_BLOCK_BYTES
+            available = min(most, limit or most)
         else:
             available = free_bytes(self._device, limit)
         available = max(available, _LEAST_ROWS * bytes_per_row)

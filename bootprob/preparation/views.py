@@ -1,0 +1,140 @@
+"""Views of the columns, learned without labels, and the kernels of them that a fit begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from bootprob.preparation.standardization import LARGEST
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.named import KERNELS
+from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
+
+__all__ = ["MOST_KERNELS", "learn_views", "view_kernels"]
+
+MOST_KERNELS = 6
+"""Kernels of views that an ensemble is trained with."""
+
+_KNOTS = 256
+_LEVELS = 8
+_ROUNDING = 1e-9  # of a share
+# By family and view, what γ is in units of the inverse median distance: the values that matter on
+# tables are within a factor of a few, and a mixture of neighbours does for what is between.
+_MULTIPLES: dict[tuple[str, View], tuple[float, ...]] = {
+    ("linear", "columns"): (1.0,),
+    ("linear", "scores"): (1.0,),
+    ("rbf", "columns"): (1 / 8, 1 / 2, 2.0),
+    ("rbf", "scores"): (1 / 8, 1 / 2, 2.0),
+    ("laplacian", "columns"): (1 / 16, 1 / 4, 1.0, 4.0),
+    ("laplacian", "scores"): (1 / 16, 1 / 4, 1.0, 4.0),
+    ("laplacian", "levels"): (1 / 16, 1 / 4, 1.0, 4.0),
+}
+
+
+def learn_views(rows: Floats, weight: Floats) -> ColumnViews:
+    """Learn what the scores and levels of columns are; labels are not looked at.
+
+    "scores" are normal scores, ``Φ⁻¹`` of the share of rows below (half of those that are equal
+    counted), brought to mean 0 and variance 1, in straight lines between up to 256 values of the
+    column; a column of two values stays itself. "levels" are the eighths of the rows, or each value
+    of a column that has no more than eight: distances between them are what trees see.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+        Standardised rows.
+    weight : ndarray, shape (n,)
+        Row weights; rows of weight 0 are not looked at.
+    """
+    used = weight > 0
+    rows, weight = rows[used], weight[used]
+    learnt = [_of_column(column, weight) for column in rows.T]
+    n_knots = max(len(knots) for knots, _, _ in learnt)
+    n_thresholds = max(1, *(len(thresholds) for _, _, thresholds in learnt))
+
+    def stacked(parts: Iterator[Floats], length: int, beyond: float | None) -> torch.Tensor:
+        filled = [
+            np.pad(part, (0, length - len(part)), constant_values=part[-1])
+            if beyond is None
+            else np.pad(part, (0, length - len(part)), constant_values=beyond)
+            for part in parts
+        ]
+        return torch.from_numpy(np.array(filled))
+
+    return ColumnViews(
+        stacked((knots for knots, _, _ in learnt), n_knots, None),
+        stacked((scores for _, scores, _ in learnt), n_knots, None),
+        stacked((thresholds for _, _, thresholds in learnt), n_thresholds, LARGEST),
+    )
+
+
+def _of_column(column: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Knots with their scores, and thresholds, of one column."""
+    values, which = np.unique(column, return_inverse=True)
+    mass = np.bincount(which, weight) / weight.sum()
+    below = np.cumsum(mass)
+    between = (values[:-1] + values[1:]) / 2
+    if len(values) <= _LEVELS:
+        thresholds = between
+    else:
+        shares = np.arange(1, _LEVELS) / _LEVELS - _ROUNDING
+        thresholds = between[np.unique(np.searchsorted(below[:-2], shares))]
+    if len(values) <= 2:
+        return np.resize(values, 2), np.resize(values, 2), thresholds
+    scores = ndtri(below - mass / 2)
+    scores -= mass @ scores
+    scores /= np.sqrt(mass @ np.square(scores))
+    if len(values) > _KNOTS:
+        wanted = np.linspace(scores[0], scores[-1], _KNOTS)
+        kept = np.unique(np.searchsorted(scores, wanted).clip(0, len(values) - 1))
+        values, scores = values[kept], scores[kept]
+    return values, scores, thresholds
+
+
+def view_kernels(rows: Floats, weight: Floats) -> ViewKernels:
+    """Kernels of many kinds on the views of the columns, of which labels are to choose.
+
+    Linear, RBF and Laplacian kernels on the standardised columns and their normal scores, and
+    Laplacian ones on their levels; γ in multiples of the inverse median distance of each view.
+
+    Parameters
+    ----------
+    rows : ndarray, shape (n, p)
+        Standardised rows.
+    weight : ndarray, shape (n,)
+        Row weights.
+    """
+    views = learn_views(rows, weight)
+    known = torch.from_numpy(rows[weight > 0])
+    seen: dict[View, NDArray[np.float64]] = {}
+    families: list[str] = []
+    of: list[View] = []
+    gammas: list[float] = []
+    two_values = bool((views.knots[:, -1:] == views.knots[:, 1:]).all())
+    for (family, view), multiples in _MULTIPLES.items():
+        if view == "scores" and two_values:  # they are the columns
+            continue
+        if view not in seen:
+            seen[view] = views.of(view, known).numpy()
+        unit = _unit(family, seen[view])
+        families += [family] * len(multiples)
+        of += [view] * len(multiples)
+        gammas += [unit * multiple for multiple in multiples]
+    return ViewKernels(
+        gamma=torch.tensor(gammas, dtype=torch.float64),
+        families=tuple(families),
+        views=tuple(of),
+        of_columns=views,
+    )
+
+
+def _unit(family: str, rows: Floats) -> float:
+    """γ that fits the distances between rows, or of a linear kernel their length."""
+    if family == "linear":
+        mean = float(np.square(rows).sum(axis=1).mean())
+        return 1.0 / mean if mean > 0 else 1.0
+    return KERNELS[family].gamma_rules["median"](rows)

@@ -1,0 +1,196 @@
+"""Several kernels at once, each of a view of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob_gpu.inputs import InputError
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.laplacian import Laplacian
+from bootprob_gpu.kernels.linear import Linear
+from bootprob_gpu.kernels.rbf import Rbf
+
+__all__ = ["ColumnViews", "View", "ViewKernels"]
+
+View = Literal["columns", "scores", "levels"]
+
+_FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
+    each.name: each for each in (Linear, Rbf, Laplacian)
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnViews:
+    """Increasing functions of each column: themselves, scores and levels.
+
+    Attributes
+    ----------
+    knots, scores : Tensor of float64, shape (p, k)
+        "scores" goes through these points of each column in straight lines, and is constant beyond
+        the first and the last; knots of a column ascend, and the last may be repeated.
+    thresholds : Tensor of float64, shape (p, q)
+        "levels" is how many of these a column is above; they ascend.
+    """
+
+    knots: Tensor
+    scores: Tensor
+    thresholds: Tensor
+
+    def __post_init__(self) -> None:
+        p, k = self.knots.shape
+        if k < 2 or self.scores.shape != (p, k) or len(self.thresholds) != p:
+            raise InputError(
+                f"knots, scores and thresholds have the shapes {tuple(self.knots.shape)}, "
+                f"{tuple(self.scores.shape)} and {tuple(self.thresholds.shape)}; they are of the "
+                "same columns, each with two knots or more."
+            )
+
+    def of(self, view: View, rows: Tensor) -> Tensor:
+        """A view of rows (..., p) in float64, same shape."""
+        if view == "columns":
+            return rows
+        columns = rows.flatten(0, -2).mT.contiguous()  # (p, m)
+        if view == "levels":
+            found = torch.searchsorted(self.thresholds, columns).to(rows.dtype)
+        else:
+            found = self._scores(columns)
+        return found.mT.reshape(rows.shape)
+
+    def _scores(self, columns: Tensor) -> Tensor:
+        after = torch.searchsorted(self.knots, columns).clamp_(1, self.knots.shape[1] - 1)
+        left, right = (self.knots.gather(1, at) for at in (after - 1, after))
+        low, high = (self.scores.gather(1, at) for at in (after - 1, after))
+        width = right - left
+        share = ((columns - left) / torch.where(width > 0, width, 1.0)).clamp_(0, 1)
+        return torch.lerp(low, high, share)
+
+    def to(self, device: torch.device) -> ColumnViews:
+        """The same on a device."""
+        return ColumnViews(*(each.to(device) for each in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ViewKernels(KernelFunction):
+    """A grid of kernels, linear, RBF and Laplacian, of views of the columns.
+
+    Each stands where others have a value of γ. A linear one is ``γ ⟨x, z⟩``, so that C means the
+    same to all.
+
+    Attributes
+    ----------
+    gamma : Tensor of float64, shape (G,)
+        γ of each, positive.
+    families : tuple of {"linear", "rbf", "laplacian"}, length G
+    views : tuple of {"columns", "scores", "levels"}, length G
+    of_columns : ColumnViews
+    """
+
+    gamma: Tensor
+    families: tuple[str, ...]
+    views: tuple[View, ...]
+    of_columns: ColumnViews
+
+    name: ClassVar[str] = "auto"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma", "families", "views", "of_columns")
+    needs_products: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not len(self.gamma) == len(self.families) == len(self.views):
+            raise InputError(
+                f"gamma, families and views are {len(self.gamma)}, {len(self.families)} and "
+                f"{len(self.views)}; each kernel needs one of each."
+            )
+        for given, known in ((self.families, tuple(_FAMILIES)), (self.views, get_args(View))):
+            for each in given:
+                if each not in known:
+                    raise InputError(f"{each!r} is none of {', '.join(known)}.")
+
+    @property
+    def power(self) -> int:
+        """That of squares of products, which go with them in posteriors."""
+        return 2
+
+    @property
+    def others(self) -> dict[str, Any]:
+        """Names of families and views; what the views are is no parameter."""
+        return {"families": list(self.families), "views": list(self.views)}
+
+    def take(self, values: Tensor | slice) -> ViewKernels:
+        """Some of them."""
+        every = torch.arange(len(self.gamma), device=self.gamma.device)
+        which = every[values].tolist()
+        return replace(
+            self,
+            gamma=self.gamma[values],
+            families=tuple(self.families[at] for at in which),
+            views=tuple(self.views[at] for at in which),
+        )
+
+    def to(self, device: torch.device) -> ViewKernels:
+        """The same on a device."""
+        return replace(self, gamma=self.gamma.to(device), of_columns=self.of_columns.to(device))
+
+    def checked(self, X: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Refuse rows of which these are no views."""
+        if X.shape[1] != len(self.of_columns.knots):
+            raise InputError(
+                f"X has {X.shape[1]} columns, and the views are of {len(self.of_columns.knots)}."
+            )
+        return X
+
+    def gram(self, rows: Tensor, others: Tensor) -> Tensor:
+        """Each on its view of the rows (..., m, p) and others (..., n, p); (..., G, m, n)."""
+        return self._of_views(self._seen(rows, rows.dtype), self._seen(others, rows.dtype))
+
+    def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
+        """As `gram`: products of the columns say nothing of other views."""
+        return self.gram(rows, others)
+
+    def largest(self, product: float) -> float:
+        """As of every kernel; scores are bounded by what the training rows have."""
+        bounded = self.of_columns.scores.abs().amax(1).square().sum().item()
+        return max(self.gamma.max().item() * max(product, bounded), 1.0)
+
+    def seen(self, rows: Tensor, scale: Tensor, dtype: torch.dtype) -> dict[View, Tensor]:
+        """The views of rows, taken in float64, whatever the precision of values."""
+        return self._seen(rows / scale, dtype)
+
+    def between(self, rows: dict[View, Tensor], others: dict[View, Tensor]) -> Tensor:
+        """As `gram`, of rows whose views were taken already."""
+        return self._of_views(rows, others)
+
+    def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
+        """As of the family of each, one after the other in a batch (b · G, m, n)."""
+        G = len(self.gamma)
+        found = torch.empty_like(gram)
+        for g, family in enumerate(self.families):
+            own = gram[g::G]
+            if family == "linear":
+                found[g::G] = own / gamma[g::G]
+            else:
+                of_one = _FAMILIES[family](self.gamma[g : g + 1])
+                found[g::G] = of_one.slope(own, gamma[g::G], None)
+        return found
+
+    def _seen(self, rows: Tensor, dtype: torch.dtype) -> dict[View, Tensor]:
+        rows = rows.double()
+        return {
+            view: self.of_columns.of(view, rows).to(dtype) for view in dict.fromkeys(self.views)
+        }
+
+    def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
+        parts = []
+        for family, view, gamma in zip(self.families, self.views, self.gamma, strict=True):
+            of, to = rows[view], others[view]
+            if family == "linear":
+                parts.append(gamma.to(of.dtype) * (of @ to.mT).unsqueeze(-3))
+            else:
+                parts.append(_FAMILIES[family](gamma[None]).gram(of, to))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-3)
