@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import expit, logit, ndtr, ndtri
 
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["of_mixture"]
+__all__ = ["deviation_of_mixture", "logit_of_mixture", "of_mixture"]
 
 
 _HALVINGS = 50
+_NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(32)
+_WEIGHTS = _WEIGHTS / np.sqrt(np.pi)
+_CLOSEST = 1e-12  # to 0 and 1
 
 
 def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
@@ -40,3 +44,24 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
             lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
         found[:, side] = (lower + upper) / 2
     return found
+
+
+def logit_of_mixture(parts: Floats, weight: Floats) -> Floats:
+    """Logit of the mean probability, where logits are mixtures; shape (m,).
+
+    ``logit Σ_g w_g E expit(N(m_g, s_g²))``, by Gauss-Hermite quadrature. Parameters are the first
+    two of `of_mixture`.
+    """
+    found = np.empty(len(parts))
+    for rows in row_blocks(len(parts), len(weight) * len(_NODES)):
+        mean, deviation = np.moveaxis(parts[rows], -1, 0)
+        at_nodes = mean[..., None] + np.sqrt(2) * deviation[..., None] * _NODES
+        found[rows] = expit(at_nodes) @ _WEIGHTS @ weight
+    return logit(found.clip(_CLOSEST, 1 - _CLOSEST))
+
+
+def deviation_of_mixture(parts: Floats, weight: Floats) -> Floats:
+    """Standard deviation of each mixture, shape (m,); parameters as of `logit_of_mixture`."""
+    mean, deviation = np.moveaxis(parts, -1, 0)
+    center = mean @ weight
+    return np.sqrt((np.square(deviation) + np.square(mean - center[:, None])) @ weight)

@@ -71,7 +71,7 @@ def test_many_rows_in_blocks_are_few_rows_at_once(rng, monkeypatch):
     streamed, again = fit_kernel_posterior(*known)
     np.testing.assert_allclose(streamed.coefficients, plain.coefficients, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(again, left_out, atol=1e-6)
-    monkeypatch.setattr(kernel_posterior_fit, "_EXAMINED_ROWS", (300, 500))
+    monkeypatch.setattr(kernel_posterior_fit, "EXAMINED_ROWS", (300, 500))
     narrowed, _ = fit_kernel_posterior(*known)
     new = rng.normal(size=(50, 2))
     wide, narrow = (
@@ -190,7 +190,9 @@ def test_rows_without_weight_teach_nothing(rng):
 
 def test_linear_models_and_votes_have_no_posterior(rng):
     rows, positive = smooth(rng, 60)
-    linear = BootstrapSVC(C=1.0, n_bootstraps=10, random_state=0).fit(rows, positive)
+    linear = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=10, random_state=0).fit(
+        rows, positive
+    )
     votes = BootstrapSVC(**OPTIONS, calibration=None).fit(rows, positive)
     for model in (linear, votes):
         assert model.kernel_posterior_ == {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,15 +12,26 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["Approximation", "Blocks", "Sites", "approximate"]
+__all__ = [
+    "Approximation",
+    "Blocks",
+    "Link",
+    "Sites",
+    "approximate",
+    "attempt",
+    "warn_of_rough_intervals",
+]
 
 Blocks = Iterable[tuple[slice, Tensor]]
 """Slices of rows with their columns (m, d), the same ones each time that it is iterated."""
+
+Link = Callable[[Tensor], Tensor]
 
 _NODES, _WEIGHTS = (torch.from_numpy(each) for each in np.polynomial.hermite.hermgauss(32))
 _ITERATIONS = 200
 _TOLERANCE = 1e-3  # of a logit's standard deviation
 _LEAST_PRECISION = 1e-12
+_LEAST_LEFT = 1e-9  # of a precision, where a row is left out
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,18 @@ class Sites:
         """Weak factors, to start from."""
         return cls(0.1 * weight, 0.25 * (2 * label - 1) * weight)
 
+    def without(self, noise: Tensor | None) -> Sites:
+        """Factors of logits before normal noise of these variances is added."""
+        if noise is None:
+            return self
+        shrunk = 1 / (1 + self.precision * noise)
+        return Sites(self.precision * shrunk, self.shift * shrunk)
+
+    def log_mass(self, noise: Tensor) -> Tensor:
+        """Logarithm of what `without` leaves out as a constant, summed over the rows."""
+        wider = 1 + self.precision * noise
+        return (self.shift.square() * noise / wider - wider.log()).sum() / 2
+
 
 @dataclass(frozen=True)
 class Approximation:
@@ -55,6 +78,8 @@ class Approximation:
     left_out_mean, left_out_variance : Tensor, shape (n,)
         Of each row's logit without its own label (the cavity).
     sites : Sites
+    settled : bool
+        Whether the factors have converged.
     """
 
     evidence: float
@@ -63,10 +88,21 @@ class Approximation:
     left_out_mean: Tensor
     left_out_variance: Tensor
     sites: Sites
+    settled: bool
+
+
+def _identity(logit: Tensor) -> Tensor:
+    return logit
 
 
 def approximate(
-    blocks: Blocks, label: Tensor, weight: Tensor, precision: Tensor, start: Sites
+    blocks: Blocks,
+    label: Tensor,
+    weight: Tensor,
+    precision: Tensor,
+    start: Sites,
+    link: Link = _identity,
+    noise: Tensor | None = None,
 ) -> Approximation:
     """Approximate the posterior of β, where ``logit P(y_i = 1) = a_i · β``, ``β ~ N(0, P⁻¹)``.
 
@@ -89,6 +125,13 @@ def approximate(
         The diagonal of P.
     start : Sites
         Of a similar problem, or `Sites.beginning`.
+    link : callable, optional
+        Increasing function h, of tensors, with ``logit P(y_i = 1) = h(a_i · β)``; left out, the
+        identity.
+    noise : Tensor, shape (n,), optional
+        Variance of a normal part of each row's logit that no other row shares: what landmarks do
+        not reach of a Gaussian process (the "fully independent" approximation of E. Snelson,
+        Z. Ghahramani, NIPS 18 (2006)). What is said of logits, and left out, has it.
 
     Returns
     -------
@@ -99,15 +142,43 @@ def approximate(
     ConvergenceWarning
         The factors have not settled.
     """
+    found = attempt(blocks, label, weight, precision, start, link, noise)
+    if not found.settled:
+        warn_of_rough_intervals(stacklevel=2)
+    return found
+
+
+def warn_of_rough_intervals(stacklevel: int) -> None:
+    """Say that factors have not settled, in the words of who fits a model."""
+    warnings.warn(
+        "Expectation propagation has not converged: intervals of models with this kernel are "
+        "rough.",
+        ConvergenceWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
+def attempt(
+    blocks: Blocks,
+    label: Tensor,
+    weight: Tensor,
+    precision: Tensor,
+    start: Sites,
+    link: Link = _identity,
+    noise: Tensor | None = None,
+) -> Approximation:
+    """As `approximate`, without a warning: of one setting among many it says nothing."""
+    settled = False
     sites, damping = start, 1.0
-    mean, factor = _solve(*_sums(blocks, sites, precision))
+    mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
     logits = torch.full_like(label, torch.inf)
     last_change = torch.inf
     for _ in range(_ITERATIONS):
-        found = _update(blocks, label, weight, sites, mean, factor)
+        found = _update(blocks, label, weight, sites, mean, factor, link, noise)
         change = float(((found.logit - logits).abs() / found.deviation).max())
         logits = found.logit
         if change < _TOLERANCE:
+            settled = True
             break
         if change > last_change:  # factors chase each other
             damping = max(damping / 2, 0.1)
@@ -116,15 +187,11 @@ def approximate(
             sites.precision + damping * (found.sites.precision - sites.precision),
             sites.shift + damping * (found.sites.shift - sites.shift),
         )
-        mean, factor = _solve(*_sums(blocks, sites, precision))
-    else:
-        warnings.warn(
-            "Expectation propagation has not converged: intervals of this model are rough.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
     log_determinants = precision.log().sum() / 2 - factor.diagonal().log().sum()
     evidence = found.log_factors + log_determinants + (factor.T @ mean).square().sum() / 2
+    if noise is not None:
+        evidence = evidence + sites.log_mass(noise)
     return Approximation(
         float(evidence),
         mean,
@@ -132,6 +199,7 @@ def approximate(
         found.left_out_mean,
         found.left_out_variance,
         sites,
+        settled,
     )
 
 
@@ -162,40 +230,67 @@ def _solve(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _update(
-    blocks: Blocks, label: Tensor, weight: Tensor, sites: Sites, mean: Tensor, factor: Tensor
+    blocks: Blocks,
+    label: Tensor,
+    weight: Tensor,
+    sites: Sites,
+    mean: Tensor,
+    factor: Tensor,
+    link: Link,
+    noise: Tensor | None,
 ) -> _Update:
     parts = []
     for block, columns in blocks:
         spread = torch.linalg.solve_triangular(factor, columns.T, upper=False)
+        own = Sites(sites.precision[block], sites.shift[block])
+        known = columns @ mean, spread.square().sum(0)
+        if noise is not None:
+            known = _noisy(*known, own, noise[block])
         parts.append(
             _match(
-                columns @ mean,
-                spread.square().sum(0),
-                sites.precision[block],
-                sites.shift[block],
+                *known,
+                own.precision,
+                own.shift,
                 2 * label[block] - 1,
                 weight[block],
+                link,
             )
         )
     logit, deviation, left_mean, left_variance, tau, nu, log_factor = torch.cat(parts, dim=1)
     return _Update(logit, deviation, left_mean, left_variance, Sites(tau, nu), log_factor.sum())
 
 
+def _noisy(mean: Tensor, variance: Tensor, sites: Sites, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of logits with their noise, from those without it."""
+    before = sites.without(noise)
+    left = (1 - before.precision * variance).clamp_min(_LEAST_LEFT)
+    left_variance = variance / left + noise
+    left_mean = (mean - variance * before.shift) / left
+    found = left_variance / (1 + sites.precision * left_variance)
+    return found * (left_mean / left_variance + sites.shift), found
+
+
 def _match(
-    mean: Tensor, variance: Tensor, tau: Tensor, nu: Tensor, sign: Tensor, weight: Tensor
+    mean: Tensor,
+    variance: Tensor,
+    tau: Tensor,
+    nu: Tensor,
+    sign: Tensor,
+    weight: Tensor,
+    link: Link,
 ) -> Tensor:
     """Moments with the label itself in place of its factor, by Gauss–Hermite quadrature.
 
     Nodes lie where the present approximation is, which is where the moments are once it is good.
     """
-    left = (1 - tau * variance).clamp_min(1e-9)
+    left = (1 - tau * variance).clamp_min(_LEAST_LEFT)
     left_variance = variance / left
     left_mean = (mean - variance * nu) / left
     nodes, weights = _NODES.to(mean.device), _WEIGHTS.to(mean.device)
     deviation = variance.sqrt()
     logit = mean.unsqueeze(1) + (2**0.5 * deviation).unsqueeze(1) * nodes
     exponent = (
-        -weight.unsqueeze(1) * softplus(-sign.unsqueeze(1) * logit)
+        -weight.unsqueeze(1) * softplus(-sign.unsqueeze(1) * link(logit))
         - (logit - left_mean.unsqueeze(1)).square() / (2 * left_variance).unsqueeze(1)
         + nodes.square()
     )

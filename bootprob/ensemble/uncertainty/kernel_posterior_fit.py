@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites, approximate
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior, landmark_values
+from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows, spaced
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.function import KernelFunction
@@ -22,7 +23,6 @@ __all__ = ["fit_kernel_posterior"]
 _DEVIATIONS = tuple(2.0**k for k in range(-3, 5))  # σ, in logits, each as likely as any other
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _LANDMARKS = 256
-_EXAMINED_ROWS = (1000, 10_000)  # that γ and σ are narrowed down on, before all rows
 _MOST_PAIRS = 8
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best pair of γ and σ: 0.1 % of its weight
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
@@ -64,9 +64,9 @@ def fit_kernel_posterior(
         Mean and standard deviation of the logit of each training row under each pair of γ and σ,
         its own label left out.
     """
-    every = _Labelled.of(rows, positive, weight, device)
+    every = LabelledRows.of(rows, positive, weight, device)
     kernel = kernel.to(device)
-    stages = [_spaced(positive, size) for size in _EXAMINED_ROWS if size < len(rows)]
+    stages = [spaced(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
     drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
@@ -84,32 +84,6 @@ def fit_kernel_posterior(
     return _mixture(posteriors, landmarks)
 
 
-def _spaced(positive: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
-    """So many rows, evenly spaced in the order of their class: with the classes' shares."""
-    order = np.argsort(positive, kind="stable")
-    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
-
-
-@dataclass(frozen=True)
-class _Labelled:
-    """Rows (n, p) with labels 0 and 1 and weights (n,)."""
-
-    rows: Tensor
-    label: Tensor
-    weight: Tensor
-
-    @classmethod
-    def of(
-        cls, rows: Floats, positive: NDArray[np.bool_], weight: Floats, device: torch.device
-    ) -> _Labelled:
-        arrays = rows, positive.astype(np.float64), weight
-        return cls(*(torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays))
-
-    def part(self, which: NDArray[np.intp]) -> _Labelled:
-        index = torch.from_numpy(which).to(self.rows.device)
-        return _Labelled(self.rows[index], self.label[index], self.weight[index])
-
-
 @dataclass(frozen=True)
 class _Landmarks:
     """Rows (l, p) that stand for all, by which kernel, and which of all they are."""
@@ -117,7 +91,7 @@ class _Landmarks:
     kernel: KernelFunction
     rows: Tensor
     which: Tensor
-    every: _Labelled
+    every: LabelledRows
 
     def of_gamma(self, gamma: float) -> KernelFunction:
         """The kernel for one γ."""
@@ -147,7 +121,7 @@ class _Columns:
         From kernel values at the landmarks, after a 1, to the columns.
     """
 
-    def __init__(self, data: _Labelled, landmarks: _Landmarks, gamma: float) -> None:
+    def __init__(self, data: LabelledRows, landmarks: _Landmarks, gamma: float) -> None:
         self.gamma, self._data, self._landmarks = float(gamma), data, landmarks
         self._kernel = landmarks.of_gamma(gamma)
         self.unit = landmarks.unit(self._kernel)
@@ -201,7 +175,7 @@ class _Posterior:
     found: Approximation
 
 
-def _climb(data: _Labelled, landmarks: _Landmarks, gammas: Floats) -> list[_Posterior]:
+def _climb(data: LabelledRows, landmarks: _Landmarks, gammas: Floats) -> list[_Posterior]:
     """Posteriors for every γ and the σ that may count.
 
     The evidence has one peak over σ; from where the γ before had it, both sides are followed as

@@ -209,10 +209,12 @@ class IntervalMethod:
 METHODS = {
     "corrected": IntervalMethod(
         """meant to contain the true probability ``P(y | x)`` with the stated confidence, also of
-        rows where it is small or large. Linear kernels: normal on the logit, corrected for what
-        the noise of the scores does to logits (`bootprob.ensemble.uncertainty.true_logit`). RBF
-        kernels, which smooth more than resampling shows: the posterior of a Gaussian process of
-        the same kernel (`bootprob.ensemble.uncertainty.kernel_posterior`).""",
+        rows where it is small or large. ``kernel="auto"``: the posterior of straight and curved
+        logits (`bootprob.ensemble.uncertainty.composite_posterior`). Linear kernels: normal on the
+        logit, corrected for what the noise of the scores does to logits
+        (`bootprob.ensemble.uncertainty.true_logit`). RBF and other curved kernels, which smooth
+        more than resampling shows: the posterior of a Gaussian process of the same kernel
+        (`bootprob.ensemble.uncertainty.kernel_posterior`).""",
         of_moments=ProbabilityIntervals._corrected,
     ),
     "normal": IntervalMethod(
@@ -223,7 +225,8 @@ METHODS = {
         ),
     ),
     "jackknife": IntervalMethod(
-        "the same with the infinitesimal jackknife's variance of the mean.",
+        """the same with the infinitesimal jackknife's variance of the mean, which knows nothing of
+        the posterior's share with ``kernel="auto"``.""",
         of_moments=lambda made, moments, _, probability, level: made._logit_normal(
             moments.mean, moments.jackknife, probability, level
         ),

@@ -1,0 +1,193 @@
+"""What a composite posterior thinks possible before it sees labels, and columns that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.composite_posterior import Straight
+from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.kernels.views import ColumnViews
+
+__all__ = ["CURVED", "LOGIT", "TAILS", "Columns", "Model", "Setting", "straight_columns"]
+
+_LINEAR = (0.1, 0.4, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
+CURVED = tuple(2.0**k for k in np.arange(-1.5, 4))  # σ₃, in logits
+_STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
+LOGIT = (0.0, 0.0)
+_LOGIT_SHARE = 0.75
+TAILS = tuple(pair for a in (-2.5, -0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (a, 0.0), (0.0, a)))
+_DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of σ₃
+_INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
+_DIRECTIONS = 256  # of either linear part
+_RANK = 1e-6  # relative eigenvalue below which landmarks, or directions, depend on each other
+_HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is unknown besides the coefficients.
+
+    Attributes
+    ----------
+    kernel : Curve or None
+        Of the curve.
+    linear : (float, float)
+        σ₁ of the columns and σ₂ of their scores; 0 leaves them out.
+    curve : float
+        σ₃; 0 without a kernel.
+    tails : (float, float)
+        Of the link.
+    """
+
+    kernel: Curve | None
+    linear: tuple[float, float]
+    curve: float
+    tails: tuple[float, float]
+
+    @property
+    def variances(self) -> list[float]:
+        """Prior variances of the intercept, both linear parts and the curve."""
+        return [1 / _INTERCEPT_PRECISION, *(s**2 for s in (*self.linear, self.curve))]
+
+
+def straight_columns(rows: Tensor, views: ColumnViews) -> Straight:
+    """What the linear parts look at, for rows (n, p)."""
+    scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
+    scores = views.of("scores", rows)[:, scored]
+    return Straight(scored, (_directions(rows), _directions(scores)))
+
+
+def _directions(columns: Tensor) -> Tensor | None:
+    """Those of the largest spread about 0, where columns are too many."""
+    if columns.shape[1] <= _DIRECTIONS:
+        return None
+    if len(columns) < columns.shape[1]:
+        values, vectors = torch.linalg.eigh(columns @ columns.T)
+        kept = (values > _RANK * values[-1]).nonzero().flatten()[-_DIRECTIONS:]
+        return columns.T @ (vectors[:, kept] / values[kept].sqrt())
+    values, vectors = torch.linalg.eigh(columns.T @ columns)
+    return vectors[:, (values > _RANK * values[-1]).nonzero().flatten()[-_DIRECTIONS:]].contiguous()
+
+
+@dataclass(frozen=True)
+class Model:
+    """What all stages share."""
+
+    landmarks: Landmarks
+    straight: Straight
+    curved: list[Curve]
+
+    def linear(self, kernel: Curve | None) -> list[tuple[float, float]]:
+        """What is thought possible of both linear parts; a curve does for what one leaves out."""
+        if not len(self.straight.scored):
+            return [(s, 0.0) for s in _LINEAR]
+        both = [(s, s) for s in _LINEAR]
+        if kernel is not None:
+            return both
+        return [*both, *((s, 0.0) for s in _LINEAR), *((0.0, s) for s in _LINEAR)]
+
+    def log_prior(self, setting: Setting) -> float:
+        """Logarithm of the probability of a setting before labels are seen."""
+        probability = 1.0 / len(self.linear(setting.kernel))
+        if setting.tails == LOGIT:
+            probability *= _LOGIT_SHARE
+        else:
+            probability *= (1 - _LOGIT_SHARE) / len(TAILS)
+        if not self.curved:
+            return float(np.log(probability))
+        if setting.kernel is None:
+            return float(np.log(probability * _STRAIGHT_SHARE))
+        falling = np.exp(_DOUBLING * np.arange(len(CURVED)))
+        share = falling[CURVED.index(setting.curve)] / falling.sum()
+        return float(np.log(probability * (1 - _STRAIGHT_SHARE) * share / len(self.curved)))
+
+    def parts(self, rows: Tensor) -> tuple[list[Tensor], Tensor]:
+        """Columns of 1 and the linear parts, and squares (m, 2) of what these leave out."""
+        linear, missing = self.straight.of(rows, self.landmarks.views)
+        return [torch.ones_like(rows[:, :1]), *linear], missing
+
+    def basis(self, kernel: Curve) -> Tensor:
+        """From kernel values (m, l) to columns whose inner products they are, (l, r)."""
+        values, vectors = torch.linalg.eigh(self.landmarks.own_values(kernel))
+        kept = values > _RANK * values[-1]
+        return vectors[:, kept] / values[kept].sqrt()
+
+
+class Columns:
+    """Columns of rows for one kernel: 1, linear parts, curve; kept, or made again when looked at.
+
+    Attributes
+    ----------
+    basis : Tensor, shape (l, r), or None
+        Of the curve.
+    widths : list of int
+        Columns of each of the four.
+    """
+
+    def __init__(self, data: LabelledRows, model: Model, kernel: Curve | None) -> None:
+        self._data, self._model, self._kernel = data, model, kernel
+        self.basis = None if kernel is None else model.basis(kernel)
+        rank = 0 if self.basis is None else self.basis.shape[1]
+        linear, _ = model.parts(data.rows[:1])
+        self.widths = [*(part.shape[1] for part in linear), rank]
+        held = len(data.rows) * sum(self.widths) <= _HELD
+        self._held = list(self._made()) if held else None
+        self._missing = torch.cat([*self._unreached()])  # (n, 3), of unit variances
+
+    def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
+        """Which columns a setting looks at, and their prior precision."""
+        every = torch.tensor(setting.variances, dtype=torch.float64).repeat_interleave(
+            torch.tensor(self.widths)
+        )
+        which = every.nonzero().flatten().to(self._data.rows.device)
+        return which, 1 / every.to(which.device)[which]
+
+    def blocks(self, which: Tensor) -> Iterable[tuple[slice, Tensor]]:
+        """Slices of rows with some columns."""
+        if self._held is None:
+            return _Again(self._made, which)
+        return [(block, columns[:, which]) for block, columns in self._held]
+
+    def missing(self, setting: Setting) -> Tensor | None:
+        """Prior variance that the columns do not reach, shape (n,); None where they reach all."""
+        variances = self._missing.new_tensor(setting.variances[1:])
+        return self._missing @ variances if self._missing[:, variances > 0].any() else None
+
+    def _unreached(self) -> Iterator[Tensor]:
+        for block, columns in self._made() if self._held is None else self._held:
+            rows = self._data.rows[block]
+            _, linear = self._model.parts(rows)
+            curve = torch.zeros_like(linear[:, :1])
+            if self._kernel is not None:
+                landmarks = self._model.landmarks
+                whole = landmarks.diagonal(self._kernel, landmarks.seen(rows))
+                reached = columns[:, sum(self.widths[:3]) :].square().sum(1)
+                curve = (whole - reached).clamp_min(0)[:, None]
+            yield torch.cat([linear, curve], dim=1)
+
+    def _made(self) -> Iterator[tuple[slice, Tensor]]:
+        for block in row_blocks(len(self._data.rows), sum(self.widths), 2**22):
+            rows = self._data.rows[block]
+            parts, _ = self._model.parts(rows)
+            if self._kernel is not None and self.basis is not None:
+                landmarks = self._model.landmarks
+                parts.append(landmarks.values(self._kernel, landmarks.seen(rows)) @ self.basis)
+            yield block, torch.cat(parts, dim=1)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Blocks that are made whenever they are looked at."""
+
+    made: Callable[[], Iterator[tuple[slice, Tensor]]]
+    which: Tensor
+
+    def __iter__(self) -> Iterator[tuple[slice, Tensor]]:
+        return ((block, columns[:, self.which]) for block, columns in self.made())

@@ -1,0 +1,209 @@
+"""What straight and curved parts together can say of the true logit of a row, given the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
+from bootprob.ensemble.uncertainty.link_tails import bent_moments
+from bootprob.runtime.arrays import Floats, Integers
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.kernels.views import ColumnViews, ViewKernels
+
+__all__ = ["CompositePosterior", "Straight"]
+
+_NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
+_LEAST_VARIANCE = 1e-12  # where rounding leaves none
+
+
+@dataclass(frozen=True)
+class Straight:
+    """The columns of the linear parts: standardised columns, and their normal scores.
+
+    Attributes
+    ----------
+    scored : Tensor of int, shape (q,)
+        Columns whose normal scores are others than themselves.
+    directions : (Tensor or None, Tensor or None)
+        Orthonormal, shapes (p, a) and (q, b): what is kept of either; None for all.
+    """
+
+    scored: Tensor
+    directions: tuple[Tensor | None, Tensor | None]
+
+    def of(self, rows: Tensor, views: ColumnViews) -> tuple[list[Tensor], Tensor]:
+        """Columns of either part, and the squares (m, 2) of what was not kept."""
+        whole = [rows, views.of("scores", rows)[:, self.scored]]
+        parts, missing = [], []
+        for part, directions in zip(whole, self.directions, strict=True):
+            kept = part if directions is None else part @ directions
+            parts.append(kept)
+            lost = part.square().sum(1) - kept.square().sum(1)
+            missing.append(torch.zeros_like(lost) if directions is None else lost.clamp_min(0))
+        return parts, torch.stack(missing, dim=1)
+
+
+@dataclass(frozen=True)
+class CompositePosterior:
+    """Logits that are linear in the columns and their scores, and curved, given the labels.
+
+    ``logit P(y = 1 | x) = h(b + ⟨u, x⟩ + ⟨v, s(x)⟩ + f(x))`` with the standardised columns x, their
+    normal scores s(x), ``b ~ N(0, 10²)``, independent normal coefficients u and v of standard
+    deviations σ₁ and σ₂, and f a Gaussian process of kernel ``σ₃² k``, one of
+    `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the linear parts alone explain
+    it, and the interval is nearly as narrow as that of logistic regression; where it is not, f
+    takes what they leave (the decomposition of G. Wahba, "Spline Models for Observational Data",
+    1990, chapter 1). h is the identity, or a link with other tails. σ, kernel and h are unknown:
+    the posterior is a mixture over those that the labels leave possible. Its quantiles are not
+    those of its moments.
+
+    With ``a(x)`` = (1, the columns, the scores, the values of k with the landmarks), each part is
+    normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + σ₃² k(x, x)``; h moves its
+    95 % interval. Of wide tables
+    the linear parts look at some directions only, and the prior variance of the others is added.
+
+    Attributes
+    ----------
+    weight : ndarray, shape (g,)
+        Posterior probability of each part.
+    family, view : ndarray of int, shape (g,)
+        Of the kernel, in `FAMILIES` and `VIEWS`.
+    gamma : ndarray, shape (g,)
+    deviation : ndarray, shape (g, 3)
+        σ₁, σ₂ and σ₃, in logits; 0 for what a part is without.
+    tails : ndarray, shape (g, 2)
+        Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
+        logit.
+    coefficients : ndarray, shape (g, d)
+        c.
+    quadratic : ndarray, shape (g, d, d)
+        S.
+    landmarks : ndarray, shape (l, p)
+        Standardised rows.
+    scored : ndarray of int, shape (q,)
+        Columns with scores other than themselves.
+    column_directions : ndarray, shape (p, a), or None
+    score_directions : ndarray, shape (q, b), or None
+        Orthonormal directions that the linear parts look at; None for all.
+    """
+
+    weight: Floats
+    family: Integers
+    view: Integers
+    gamma: Floats
+    deviation: Floats
+    tails: Floats
+    coefficients: Floats
+    quadratic: Floats
+    landmarks: Floats
+    scored: Integers
+    column_directions: Floats | None = None
+    score_directions: Floats | None = None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that there are, by name."""
+        return {name: array for name, array in vars(self).items() if array is not None}
+
+    def moments(self, rows: Floats | Tensor, kernel: ViewKernels, device: torch.device) -> Floats:
+        """Mean and standard deviation of the true logits of rows, under each part.
+
+        Parameters
+        ----------
+        rows : ndarray or Tensor of float64, shape (m, p)
+            Standardised; a tensor on any device.
+        kernel : ViewKernels
+            Whose views of the columns are those that it was fitted with.
+        device : torch.device
+            Where to work; in float64.
+
+        Returns
+        -------
+        ndarray, shape (m, g, 2)
+        """
+        parts = _Parts(self, kernel, device)
+        numbers = self.coefficients.shape[1] * (1 + len(self.weight))
+        at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
+        found = [
+            parts.moments(torch.as_tensor(rows[block]).to(device))
+            for block in row_blocks(len(rows), numbers, at_once)
+        ]
+        if not found:
+            return np.zeros((0, len(self.weight), 2))
+        return np.ascontiguousarray(torch.cat(found).cpu().numpy())
+
+
+class _Parts:
+    """A posterior on a device, ready for rows; parts of one kernel share its values."""
+
+    def __init__(
+        self, posterior: CompositePosterior, kernel: ViewKernels, device: torch.device
+    ) -> None:
+        arrays = {name: torch.from_numpy(a).to(device) for name, a in posterior.arrays().items()}
+        self._views = kernel.of_columns.to(device)
+        self._straight = Straight(
+            arrays["scored"], (arrays.get("column_directions"), arrays.get("score_directions"))
+        )
+        self._landmarks = Landmarks(arrays["landmarks"], self._views)
+        self._deviation, self._tails = arrays["deviation"], posterior.tails.tolist()
+        self._curves = [
+            Curve(FAMILIES[family], VIEWS[view], gamma) if family else None
+            for family, view, gamma in zip(
+                posterior.family.tolist(),
+                posterior.view.tolist(),
+                posterior.gamma.tolist(),
+                strict=True,
+            )
+        ]
+        widths = [
+            1,
+            len(posterior.landmarks.T)
+            if posterior.column_directions is None
+            else posterior.column_directions.shape[1],
+            len(posterior.scored)
+            if posterior.score_directions is None
+            else posterior.score_directions.shape[1],
+            0,
+        ]
+        widths[3] = posterior.coefficients.shape[1] - sum(widths)
+        ends = np.cumsum([0, *widths])
+        every = [torch.arange(a, b, device=device) for a, b in pairwise(ends)]
+        self._used, self._mean, self._form = [], [], []
+        for part, deviations in enumerate(posterior.deviation):
+            used = [0, *(1 + block for block in range(3) if deviations[block] > 0)]
+            at = torch.cat([every[block] for block in used])
+            self._used.append(used)
+            self._mean.append(arrays["coefficients"][part, at])
+            self._form.append(arrays["quadratic"][part][at[:, None], at])
+
+    def moments(self, rows: Tensor) -> Tensor:
+        """Mean and standard deviation of each part, (m, g, 2)."""
+        linear, missing = self._straight.of(rows, self._views)
+        first = [torch.ones_like(rows[:, :1]), *linear]
+        seen = self._landmarks.seen(rows)
+        curves = {
+            each: (self._landmarks.values(each, seen), self._landmarks.diagonal(each, seen))
+            for each in self._curves
+            if each is not None
+        }
+        found = []
+        for part, used in enumerate(self._used):
+            curve, variances = self._curves[part], self._deviation[part].square()
+            prior, blocks = missing @ variances[:2], first
+            if curve is not None:
+                values, diagonal = curves[curve]
+                blocks = [*first, values]
+                prior = prior + variances[2] * diagonal
+            columns = torch.cat([blocks[block] for block in used], dim=1)
+            form, mean = self._form[part], self._mean[part]
+            size = columns.shape[1]
+            variance = ((columns @ form[:size, :size]) * columns).sum(1) + prior
+            deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt()
+            found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
+        return torch.stack(found, dim=1)

@@ -1,0 +1,45 @@
+"""Rows with labels and weights, and some that stand for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["EXAMINED_ROWS", "LabelledRows", "spaced"]
+
+EXAMINED_ROWS = (1000, 10_000)
+"""Numbers of rows that unknown scales are narrowed down on, before all."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows (n, p) with labels 0 and 1 and weights (n,)."""
+
+    rows: Tensor
+    label: Tensor
+    weight: Tensor
+
+    @classmethod
+    def of(
+        cls, rows: Floats, positive: NDArray[np.bool_], weight: Floats, device: torch.device
+    ) -> LabelledRows:
+        """From arrays."""
+        arrays = rows, positive.astype(np.float64), weight
+        return cls(*(torch.from_numpy(np.ascontiguousarray(each)).to(device) for each in arrays))
+
+    def part(self, which: NDArray[np.intp]) -> LabelledRows:
+        """Some of them."""
+        index = torch.from_numpy(which).to(self.rows.device)
+        return LabelledRows(self.rows[index], self.label[index], self.weight[index])
+
+
+def spaced(positive: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
+    """So many rows, evenly spaced in the order of their class: with the classes' shares."""
+    order = np.argsort(positive, kind="stable")
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])

@@ -1,0 +1,42 @@
+"""Links with other tails than the logit's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["bent", "bent_moments"]
+
+_OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
+_STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
+
+
+def bent(logit: Tensor, tails: Sequence[float]) -> Tensor:
+    """Stukel's link: a logit whose tails α₁ (above 0) and α₂ (below) are heavier or lighter.
+
+    ``h(η) = (e^{αη} − 1) / α`` where α > 0, ``−log(1 − αη) / α`` where α < 0, odd but for the two
+    α (T. Stukel, J. Am. Stat. Assoc. 83 (1988) 426–431).
+    """
+    above, below = tails
+    if above == below:
+        return logit.sign() * _tail(logit.abs(), above)
+    return torch.where(logit > 0, _tail(logit.abs(), above), -_tail(logit.abs(), below))
+
+
+def _tail(size: Tensor, alpha: float) -> Tensor:
+    if alpha == 0:
+        return size
+    if alpha > 0:
+        near = (alpha * size).clamp_max(_STEEPEST)
+        return (near.expm1() + (alpha * size - near) * near.exp()) / alpha
+    return (-alpha * size).log1p() / -alpha
+
+
+def bent_moments(mean: Tensor, deviation: Tensor, tails: Sequence[float]) -> Tensor:
+    """Normal with the 95 % interval of `bent` of a normal logit; mean and deviation (m, 2)."""
+    if not any(tails):
+        return torch.stack([mean, deviation], dim=1)
+    lower, upper = (bent(mean + z * deviation, tails) for z in (-_OUTER, _OUTER))
+    return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * _OUTER)], dim=1)

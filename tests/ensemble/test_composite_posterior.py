@@ -1,0 +1,294 @@
+"""The composite posterior beside draws from its prior, direct approximations and ugly tables."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import cdist
+from scipy.special import expit, log_expit
+
+from bootprob.ensemble.uncertainty import composite_model, composite_posterior_fit
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
+from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
+from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
+from bootprob.ensemble.uncertainty.link_tails import bent, bent_moments
+from bootprob.intervals import of_mixture
+from bootprob.preparation.views import learn_views, view_kernels
+
+CPU = torch.device("cpu")
+
+
+def table(rng, n, p, logit):
+    """Standardised rows, labels, weights and kernels."""
+    rows = rng.normal(size=(n, p))
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    positive = rng.uniform(size=n) < expit(logit(rows))
+    return rows, positive, np.ones(n), view_kernels(rows, np.ones(n))
+
+
+def straight(rows):
+    return rows[:, 0] - 0.5 * rows[:, 1] + 0.3
+
+
+def wavy(rows):
+    return 2.5 * np.sin(2 * rows[:, 0]) + rows[:, 1]
+
+
+def widths(posterior, rows, kernels):
+    lower, upper = expit(
+        of_mixture(posterior.moments(rows, kernels, CPU), posterior.weight, 0.95)
+    ).T
+    assert (lower < upper).all()
+    return upper - lower
+
+
+def gram(posterior, part, rows):
+    """Prior covariance of the logits of rows, by numpy."""
+    view = partial(learn_views(rows, np.ones(len(rows))).of, rows=torch.from_numpy(rows))
+    of_columns, of_scores, of_curve = posterior.deviation[part] ** 2
+    scores = view("scores").numpy()[:, posterior.scored]
+    found = 100 + of_columns * rows @ rows.T + of_scores * scores @ scores.T
+    family = FAMILIES[posterior.family[part]]
+    seen, gamma = view(VIEWS[posterior.view[part]]).numpy(), posterior.gamma[part]
+    if family == "none":
+        return found
+    additive = np.exp(-gamma * np.square(seen[:, None] - seen[None])).mean(axis=2)
+    quadratic = np.square(seen @ seen.T) / np.square(np.square(seen).sum(axis=1)).mean()
+    return (
+        found
+        + of_curve
+        * {
+            "rbf": lambda: np.exp(-gamma * cdist(seen, seen, "sqeuclidean")),
+            "laplacian": lambda: np.exp(-gamma * cdist(seen, seen, "cityblock")),
+            "additive": lambda: additive,
+            "quadratic": lambda: quadratic,
+            "both": lambda: (additive + quadratic) / 2,
+        }[family]()
+    )
+
+
+def test_moments_and_weights_are_those_of_draws_from_the_prior(rng):
+    """Every part by importance sampling: no approximation, no landmarks."""
+    n = 7
+    rows, _, weight, kernels = table(rng, n, 2, straight)
+    positive = np.array([True, False, True, True, False, True, False])
+    weight = rng.uniform(0.5, 1.5, size=n)
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    assert left_out.shape == (n, len(posterior.weight), 2)
+    found, sign = posterior.moments(rows, kernels, CPU), 2 * positive - 1
+    draws, checked = rng.normal(size=(200_000, n)), 0
+    for part, tails in enumerate(posterior.tails):
+        covariance = gram(posterior, part, rows) + 1e-9 * np.eye(n)
+        logits = draws @ np.linalg.cholesky(covariance).T
+        logits = bent(torch.from_numpy(logits), tails.tolist()).numpy()
+        likelihood = np.exp(log_expit(sign * logits) @ weight)
+        if tails.any():  # of these the middle of an interval is kept, not the mean
+            continue
+        checked += 1
+        for row in range(n):
+            mean = np.average(logits[:, row], weights=likelihood)
+            deviation = np.sqrt(np.average(np.square(logits[:, row] - mean), weights=likelihood))
+            assert found[row, part, 0] == pytest.approx(mean, abs=0.25 * deviation)
+            assert found[row, part, 1] == pytest.approx(deviation, rel=0.2)
+    assert checked > 3
+
+
+@pytest.mark.parametrize("noise", [False, True])
+def test_evidence_under_a_link_is_that_of_draws(rng, noise):
+    n, tails = 6, (-1.0, 0.3)
+    columns = np.column_stack([np.ones(n), rng.normal(size=n)])
+    label = torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], dtype=torch.float64)
+    spread = rng.uniform(0.1, 2, size=n) if noise else np.zeros(n)
+    found = approximate(
+        [(slice(0, n), torch.from_numpy(columns))], label, torch.ones(n, dtype=torch.float64),
+        torch.tensor([0.5, 0.3], dtype=torch.float64),
+        Sites.beginning(label, torch.ones(n, dtype=torch.float64)),
+        partial(bent, tails=tails), torch.from_numpy(spread) if noise else None,
+    )  # fmt: skip
+    beta = rng.normal(size=(400_000, 2)) / np.sqrt([0.5, 0.3])
+    logits = beta @ columns.T + rng.normal(size=(len(beta), n)) * np.sqrt(spread)
+    sign = 2 * label.numpy() - 1
+    likelihood = np.exp(log_expit(sign * bent(torch.from_numpy(logits), tails).numpy()).sum(axis=1))
+    assert found.evidence == pytest.approx(np.log(likelihood.mean()), abs=0.05)
+    np.testing.assert_allclose(
+        found.mean.numpy(), np.average(beta, axis=0, weights=likelihood), atol=0.15
+    )
+
+
+def test_a_straight_truth_is_narrow_and_a_wave_is_found(rng):
+    for logit, share in ((straight, 0.6), (wavy, 0.0)):
+        rows, positive, weight, kernels = table(rng, 400, 3, logit)
+        posterior, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+        assert posterior.weight.sum() == pytest.approx(1)
+        assert (np.diff(posterior.weight) <= 0).all()
+        none = posterior.weight[posterior.family == 0].sum()
+        assert none >= share if share else none < 0.01
+        new = rng.normal(size=(500, 3))
+        bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
+        truth = expit(logit(new))
+        assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.7
+        known, plain = posterior.moments(rows, kernels, CPU), ~posterior.tails.any(axis=1)
+        assert (known[:, plain, 1] <= left_out[:, plain, 1] * (1 + 1e-6)).all()
+
+
+def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng, monkeypatch):
+    """Where all columns have two values there are no scores, and a share of 1 leaves no curve."""
+    monkeypatch.setattr(composite_model, "_STRAIGHT_SHARE", 1 - 1e-12)
+    monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 1 - 1e-12)
+    n = 80
+    rows = np.where(rng.uniform(size=(n, 3)) < 0.5, -1.0, 1.0)
+    positive = rng.uniform(size=n) < expit(rows[:, 0])
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, left_out = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
+    assert not posterior.family.any()
+    assert posterior.quadratic.shape[1] == 4
+    columns = torch.from_numpy(np.column_stack([np.ones(n), rows]))
+    label = torch.from_numpy(positive.astype(float))
+    evidence = []
+    for part, (deviation, *_) in enumerate(posterior.deviation):
+        precision = torch.tensor([0.01, *[deviation**-2] * 3], dtype=torch.float64)
+        start = Sites.beginning(label, torch.ones_like(label))
+        found = approximate([(slice(0, n), columns)], label, label * 0 + 1, precision, start)
+        evidence.append(found.evidence)
+        np.testing.assert_allclose(posterior.coefficients[part], found.mean, atol=2e-3)
+        np.testing.assert_allclose(posterior.quadratic[part], found.covariance, atol=1e-2)
+        np.testing.assert_allclose(left_out[:, part, 0], found.left_out_mean, atol=0.01)
+    weight = np.exp(evidence - np.max(evidence))
+    np.testing.assert_allclose(posterior.weight, weight / weight.sum(), atol=1e-3)
+
+
+def test_weights_count_as_rows(rng):
+    rows, positive, _, _ = table(rng, 40, 2, straight)
+    times = rng.integers(1, 4, size=40)
+    kernels = view_kernels(rows, np.ones(40))
+    counted, _ = fit_composite_posterior(rows, positive, times.astype(float), kernels, CPU)
+    repeated, _ = fit_composite_posterior(
+        np.repeat(rows, times, axis=0),
+        np.repeat(positive, times),
+        np.ones(times.sum()),
+        kernels,
+        CPU,
+    )
+    new = rng.normal(size=(50, 2))
+    middle = [
+        of_mixture(each.moments(new, kernels, CPU), each.weight, 0.95)
+        for each in (counted, repeated)
+    ]
+    assert np.abs(expit(middle[0]) - expit(middle[1])).mean() < 0.02
+
+
+def test_arrays_make_the_same_again_and_no_rows_are_no_rows(rng):
+    rows, positive, weight, kernels = table(rng, 150, 3, wavy)
+    posterior, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    arrays = posterior.arrays()
+    assert {array.dtype for array in arrays.values()} <= {np.dtype("float64"), np.dtype("int64")}
+    again = CompositePosterior(**{name: array.copy() for name, array in arrays.items()})
+    found = posterior.moments(rows, kernels, CPU)
+    np.testing.assert_array_equal(again.moments(torch.from_numpy(rows), kernels, CPU), found)
+    assert posterior.moments(rows[:0], kernels, CPU).shape == (0, len(posterior.weight), 2)
+    repeated, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    for name, array in repeated.arrays().items():
+        np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_many_rows_in_stages_and_blocks(rng, monkeypatch):
+    rows, positive, weight, kernels = table(rng, 250, 2, wavy)
+    plain, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    monkeypatch.setattr(composite_model, "_HELD", 0)
+    _, again = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    np.testing.assert_allclose(again, left_out, atol=1e-6)
+    monkeypatch.setattr(composite_posterior_fit, "EXAMINED_ROWS", (120, 180))
+    narrowed, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    new = rng.normal(size=(100, 2))
+    wide, narrow = (
+        expit(of_mixture(each.moments(new, kernels, CPU), each.weight, 0.95))
+        for each in (narrowed, plain)
+    )
+    assert np.abs(wide - narrow).mean() < 0.04
+
+
+@pytest.mark.parametrize("shape", [(60, 300), (120, 60)])
+def test_wide_tables_say_that_they_know_little(rng, shape, monkeypatch):
+    n, p = shape
+    if p == 60:
+        monkeypatch.setattr(composite_model, "_DIRECTIONS", 30)
+    rows, positive, weight, kernels = table(rng, n, p, lambda X: X[:, :5].sum(axis=1))
+    posterior, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    assert np.isfinite(left_out).all()
+    assert posterior.column_directions.shape[0] == p
+    near, far = (widths(posterior, each, kernels).mean() for each in (rows, rng.normal(size=shape)))
+    assert far > near
+    assert far > 0.3
+
+
+UGLY = [
+    "constant",
+    "one column",
+    "duplicated",
+    "separable",
+    "noise",
+    "two rows a class",
+    "outliers",
+]
+
+
+@pytest.mark.parametrize("case", UGLY)
+def test_ugly_tables(rng, case):
+    rows, positive, _, _ = table(rng, 4 if case == "two rows a class" else 60, 3, straight)
+    positive[:2], positive[2:4] = True, False
+    if case == "constant":
+        rows[:, 1:] = 0
+    elif case == "one column":
+        rows = rows[:, :1]
+    elif case == "duplicated":
+        rows, positive = np.repeat(rows[:6], 10, axis=0), rng.uniform(size=60) < 0.5
+        positive[:2] = True, False
+    elif case == "separable":
+        positive = rows[:, 0] > 0
+    elif case == "noise":
+        positive = rng.uniform(size=60) < 0.5
+    elif case == "outliers":
+        rows = rng.standard_cauchy(size=(60, 3)) ** 3
+        rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    kernels = view_kernels(rows, np.ones(len(rows)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        posterior, left_out = fit_composite_posterior(
+            rows, positive, np.ones(len(rows)), kernels, CPU
+        )
+    assert np.isfinite(left_out).all()
+    assert (left_out[..., 1] > 0).all()
+    far = np.full((1, rows.shape[1]), 1e3)
+    assert np.isfinite(widths(posterior, np.vstack([rows, far]), kernels)).all()
+
+
+def test_bent_logits(rng):
+    logit = torch.from_numpy(np.sort(rng.normal(scale=5, size=200)))
+    for tails in ((0.0, 0.0), (-1.0, 0.3), (0.5, 0.0), (-0.4, -0.4)):
+        found = bent(logit, tails)
+        assert (found.diff() > 0).all()
+        flipped = bent(-logit, tails[::-1])
+        torch.testing.assert_close(flipped, -found)
+        mean, deviation = bent_moments(logit, torch.ones_like(logit), tails).T
+        ends = bent(logit + 1.959963984540054, tails)
+        torch.testing.assert_close(mean + 1.959963984540054 * deviation, ends)
+    torch.testing.assert_close(bent(logit, (-1.0, 0.0))[-1:], logit[-1:].log1p())
+    near = logit.abs().clamp_max(5)
+    torch.testing.assert_close(bent(near, (0.5, 0.0)), (near / 2).expm1() * 2)
+
+
+@pytest.mark.parametrize("family", FAMILIES[1:])
+@pytest.mark.parametrize("view", VIEWS)
+def test_values_of_curves_make_kernels(rng, family, view):
+    """On the landmarks, of which there are more than an additive kernel has knots, it is exact."""
+    rows = torch.from_numpy(np.round(rng.normal(size=(40, 2)) * 2) / 2)
+    views = learn_views(rows.numpy(), np.ones(40))
+    landmarks, curve = Landmarks(rows, views), Curve(family, view, 0.5)
+    seen = landmarks.seen(rows)
+    values, own = landmarks.values(curve, seen), landmarks.own_values(curve)
+    found = (values @ torch.linalg.pinv(own, hermitian=True, rtol=1e-10) @ values.T).diagonal()
+    torch.testing.assert_close(found, landmarks.diagonal(curve, seen), rtol=1e-3, atol=1e-3)
