@@ -180,6 +180,7 @@ SIGMOID = "sigmoid, ensemble"
 
 OURS = {
     "BootstrapSVC": _ours(),
+    "BootstrapSVC, linear": _ours(kernel="linear"),
     "BootstrapSVC, RBF": _ours(kernel="rbf", gamma="grid"),
 }
 """Estimators of this package; the first is the default."""
