@@ -14,7 +14,7 @@ X, y = X.iloc[:, :5], benign.map({0: "malignant", 1: "benign"})  # a harder task
 costs = pd.DataFrame(  # true class down, decision across
     {"benign": [0, 20], "malignant": [1, 0]}, index=["benign", "malignant"]
 )
-svm = BootstrapSVC(n_bootstraps=100, random_state=0)
+svm = BootstrapSVC(kernel="linear", n_bootstraps=100, random_state=0)
 model = CostSensitiveClassifier(svm, cost_matrix=costs).fit(X[::2], y[::2])
 print(f"biopsy where the probability of a cancer is above {model.threshold_:.3f}\n")
 

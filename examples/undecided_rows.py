@@ -10,7 +10,7 @@ from bootprob import BootstrapSVC
 
 X, y = load_breast_cancer(return_X_y=True)
 malignant = y == 0
-model = BootstrapSVC(n_bootstraps=100, random_state=0).fit(X[::2], malignant[::2])
+model = BootstrapSVC(kernel="linear", n_bootstraps=100, random_state=0).fit(X[::2], malignant[::2])
 
 new, truth = X[1::2], malignant[1::2]
 lower, upper = model.proba_interval(new, level=0.95)[:, 1].T

@@ -41,6 +41,7 @@ from bootprob import BootstrapSVC
 from bootprob.exceptions import ModelFileError
 from bootprob.persistence.save_load import load, save
 from bootprob.tables.model import TableModel
+from linear_models import linear
 from mixed_tables import credit_table
 from model_answers import ask
 
@@ -99,15 +100,15 @@ def seed_models() -> dict[str, BootstrapSVC | TableModel]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few rows and columns of a map
         for name, params in settings.items():
-            found[name] = BootstrapSVC(**quick | params).fit(X, y)
+            found[name] = linear(**quick | params).fit(X, y)
         values = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
         given = BootstrapSVC(kernel="precomputed", **quick)
         found["precomputed"] = clone(given).fit(values, y)
         found["three classes, precomputed"] = clone(given).fit(values, three)
-        found["wide"] = BootstrapSVC(**quick).fit(rng.normal(size=(12, 15)), y[:12])
-        found["three classes"] = BootstrapSVC(**quick).fit(X, three)
-        found["three classes, rbf"] = BootstrapSVC(**quick | rbf).fit(X, three)
-        found["table"] = TableModel.fit(credit_table(40), "risk", "bad", **quick)
+        found["wide"] = linear(**quick).fit(rng.normal(size=(12, 15)), y[:12])
+        found["three classes"] = linear(**quick).fit(X, three)
+        found["three classes, rbf"] = linear(**quick | rbf).fit(X, three)
+        found["table"] = TableModel.fit(credit_table(40), "risk", "bad", kernel="linear", **quick)
     return found
 
 

@@ -74,7 +74,7 @@ def score_batches(
     >>> from sklearn.datasets import load_iris
     >>> from bootprob.tables import TableModel
     >>> table = load_iris(as_frame=True).frame
-    >>> model = TableModel.fit(table, "target", n_bootstraps=20, random_state=0)
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
     >>> rows = pa.RecordBatch.from_pandas(table.iloc[[0, 60]])
     >>> [scored] = score_batches(model, [rows])
     >>> scored["label"].to_pylist()

@@ -33,6 +33,7 @@ __all__ = ["DemoOptions", "FittingOptions", "Kernel"]
 class Kernel(StrEnum):
     """Kernels on offer."""
 
+    auto = "auto"
     linear = "linear"
     rbf = "rbf"
     laplacian = "laplacian"
@@ -84,7 +85,8 @@ class FittingOptions:
     kernel: Annotated[
         Kernel | None,
         typer.Option(
-            help="Straight (linear, the default) or curved (rbf, laplacian, poly) boundaries."
+            help="What suits the table best (auto, the default), or straight (linear) or curved "
+            "(rbf, laplacian, poly) boundaries."
         ),
     ] = field(default=None, metadata=_of_fit("kernel"))
     n_bootstraps: Annotated[
@@ -232,7 +234,12 @@ class FittingOptions:
 
     def _check_kernel(self) -> None:
         """Refuse options that the kernel does not have."""
-        gamma, kernel = self.gamma, self.kernel or Kernel.linear
+        gamma = self.gamma
+        kernel = self.kernel or (Kernel.linear if self.paper else Kernel.auto)
+        if gamma is not None and kernel is Kernel.auto:
+            raise typer.BadParameter(
+                "--gamma needs --kernel rbf, laplacian or poly; without one the table chooses both."
+            )
         if gamma is not None and kernel is Kernel.linear:
             raise typer.BadParameter(
                 "--gamma needs --kernel rbf, laplacian or poly; the linear kernel has no width."

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_all_classes", "fit_table", "load_table_model", "print_fit", "print_metrics"]
 
+_SLIGHT = 0.005  # a weight that would be shown as 0 %
+
 
 def load_table_model(path: Path) -> TableModel:
     """Load a model of a table; a DataError if it is one of arrays."""
@@ -71,6 +73,10 @@ def fit_table(
         f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
         f"Target {model.target}."
     )
+    if model.svc.kernel == "auto":
+        shares = model.svc.kernel_weights_.items()
+        shown = ", ".join(f"{name} {share:.0%}" for name, share in shares if share >= _SLIGHT)
+        typer.echo(f"Kernels by their weight: {shown}.")
     if (error := model.svc.feature_map_error_) is not None:
         typer.echo(
             f"Feature map {model.svc.feature_map}: its kernel is off by {error['relative']:.1%} "

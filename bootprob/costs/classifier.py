@@ -64,7 +64,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     >>> from bootprob import BootstrapSVC
     >>> from bootprob import CostSensitiveClassifier
     >>> X, benign = load_breast_cancer(return_X_y=True)
-    >>> svm = BootstrapSVC(n_bootstraps=50, random_state=0)
+    >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=50, random_state=0)
     >>> missed_cancers_cost_19 = CostSensitiveClassifier(svm, cost_matrix=[[0, 19], [1, 0]])
     >>> model = missed_cancers_cost_19.fit(X[50:], benign[50:])
     >>> model.threshold_

@@ -64,8 +64,10 @@ def prediction_sets(
         How the models of the grid are averaged.
 
         - "equal": raw scores, all models alike. Nothing in it was chosen by the training labels
-          beyond each bootstrap sample, which is what the guarantee needs.
-        - "ensemble": `decision_function` before control, with the weights of the fit. These and
+          beyond each bootstrap sample, which is what the guarantee needs; but for
+          ``kernel="auto"``, whose few kernels were, so that it is approximate.
+        - "ensemble": `decision_function` before control, with the weights of the fit (of
+          ``kernel="auto"`` without the posterior's share). These and
           the alignment of the replicates were chosen on the very rows that are compared, so
           nothing is guaranteed, and with 100 rows or fewer the sets cover less than they say.
           They are slightly smaller, and rank labels by probability: where one class is rare they
@@ -91,7 +93,8 @@ def prediction_sets(
     >>> from bootprob import BootstrapSVC
     >>> from bootprob.ensemble import prediction_sets
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X[69:], y[69:])
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=50, random_state=0)
+    >>> model = model.fit(X[69:], y[69:])
     >>> sets = prediction_sets(model, X[:69], level=0.95)
     >>> bool(sets[range(69), y[:69]].mean() > 0.9)
     True
@@ -219,7 +222,9 @@ class _Mixture:
         """Of the training rows, the mean over the replicates that left each out."""
         state = self.ensemble.state
         if self.of_ensemble:
-            return state.oob_decision_function_ + state.score_threshold_
+            scores = state.oob_decision_function_ + state.score_threshold_
+            # Of the machines alone: the posterior of new rows has seen every training row.
+            return scores - self.ensemble.scores.out_of_bag_of_posterior
         return state.oob_model_scores_ @ self.weights
 
 

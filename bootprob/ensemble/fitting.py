@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,22 @@ from numpy.typing import NDArray
 from bootprob.ensemble.control.decisions import Control, rates_asked
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
-from bootprob.ensemble.pairs import learn_pairs
+from bootprob.ensemble.pairs import labels_of_pairs, learn_pairs
 from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint
-from bootprob.ensemble.training.preparation import prepare
+from bootprob.ensemble.training.pilot import choose_kernels
+from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.exceptions import DataError
 from bootprob.preparation.copied_rows import warn_of_copies
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["learn"]
+
+_TOL_OF_MIXTURES = 1e-4  # moves no probability by more than that
 
 
 def learn(
@@ -74,6 +79,9 @@ def learn(
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
         table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
+        spec = _with_tol(spec, table)
+        labels, inside = labels_of_pairs(codes)
+        table = choose_kernels(table, spec.schedule, labels, inside, weight, training_weight)
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint)
         return {"classes_": classes, **found}, pairs
     positive = codes == 1
@@ -85,7 +93,10 @@ def learn(
 
         choose_solver()
     table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
-    problem = table.problem(np.where(positive, 1, -1), table.counts, training_weight)
+    spec = _with_tol(spec, table)
+    labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
+    table = choose_kernels(table, spec.schedule, labels[None], every, weight, training_weight)
+    problem = table.problem(labels, table.counts, training_weight)
     recipe = Recipe(
         spec.schedule.tol,
         spec.schedule.dtype,
@@ -106,3 +117,10 @@ def learn(
         "control_gap_": ensemble.control_gap,
         "shared_draws_": None,
     }, []
+
+
+def _with_tol(spec: FitSpec, table: Prepared) -> FitSpec:
+    """The same, with the precision that machines of a mixture of kernels need."""
+    if spec.schedule.tol is not None or not isinstance(table.kernel, ViewKernels):
+        return spec
+    return replace(spec, schedule=replace(spec.schedule, tol=_TOL_OF_MIXTURES))

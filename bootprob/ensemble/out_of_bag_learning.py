@@ -24,20 +24,33 @@ from bootprob.ensemble.control.decisions import (
     rates_reached,
 )
 from bootprob.ensemble.control.thresholds import LeftOut
-from bootprob.ensemble.scoring.out_of_bag import WeighedMachines, score_out_of_bag
+from bootprob.ensemble.scoring.out_of_bag import (
+    OutOfBagScores,
+    WeighedMachines,
+    score_out_of_bag,
+)
 from bootprob.ensemble.specs import CalibrationSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
+from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
-from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
+from bootprob.ensemble.weighting import (
+    accuracy_weights,
+    log_loss_weights,
+    log_losses,
+    tempered_weights,
+)
+from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["learn_out_of_bag"]
 
 _CONSTANT = 1e-6  # relative, of a diagonal made in float32
+_LEAST_OF_POSTERIOR, _MOST_OF_POSTERIOR = 0.01, 0.99  # of its share, else none, or at most
 
 
 def learn_out_of_bag(
@@ -77,10 +90,21 @@ def learn_out_of_bag(
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
     taught = ensemble.taught(teaching)
-    weights = _weigh(spec, ensemble, positive, teaching, taught)
+    weights = _weigh(spec, table, ensemble, positive, teaching, taught)
     machines = WeighedMachines(ensemble.models, weights, rows, counts)
     calibrated = spec.calibration is not None
     scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
+    kernel_posterior: dict[str, Any] = {}
+    oob_kernel_logits = posterior_slope = None
+    if calibrated and not table.kernel.is_linear:
+        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
+    share = 0.0
+    if isinstance(table.kernel, ViewKernels) and oob_kernel_logits is not None:
+        mixture = oob_kernel_logits, kernel_posterior["weight"]
+        logits, deviation = logit_of_mixture(*mixture), deviation_of_mixture(*mixture)
+        share = _posterior_share(control, scores, logits, positive, teaching)
+    if share:
+        scores, posterior_slope = scores.mixed_with(logits, deviation, share, positive, teaching)
     with np.errstate(invalid="ignore"):
         votes = ensemble.votes @ weights / ensemble.n_out_of_bag
     left_out = LeftOut(positive, weight)
@@ -98,10 +122,6 @@ def learn_out_of_bag(
         oob_proba = reported.predict_both(ruled.scores.mean, votes_needed)
         decided_above = reported.decision_threshold
     of_intervals = _of_intervals(ruled, taught, positive, teaching, counts)
-    kernel_posterior: dict[str, Any] = {}
-    oob_kernel_logits = None
-    if kind is not None and not table.kernel.is_linear:
-        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
     model_scores = ensemble.score_sums
     model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
     return {
@@ -114,6 +134,8 @@ def learn_out_of_bag(
         **of_intervals,
         "kernel_posterior_": kernel_posterior,
         "oob_kernel_logits_": oob_kernel_logits,
+        "posterior_slope_": posterior_slope,
+        "posterior_share_": share or None,
         "lack_of_fit_": _lack_of_fit(ruled, table, positive, weight, of_intervals["true_logit_"])
         if kind
         else None,
@@ -131,6 +153,7 @@ def learn_out_of_bag(
 
 def _weigh(
     spec: CalibrationSpec,
+    table: Prepared,
     ensemble: TrainedEnsemble,
     positive: NDArray[np.bool_],
     weight: Floats,
@@ -138,9 +161,33 @@ def _weigh(
 ) -> Floats:
     """Weights of the models of the grid, shape (R,)."""
     if spec.weighting == "log_loss":
-        return log_loss_weights(ensemble.mean_scores(taught), positive[taught], weight[taught])
+        known = ensemble.mean_scores(taught), positive[taught], weight[taught]
+        if isinstance(table.kernel, ViewKernels):
+            return tempered_weights(log_losses(*known))
+        return log_loss_weights(*known)
     accuracy = np.nanmean(ensemble.accuracy, axis=0)
     return accuracy_weights(accuracy, spec.accuracy_tolerance)
+
+
+def _posterior_share(
+    control: Control,
+    scores: OutOfBagScores,
+    logits: Floats,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+) -> float:
+    """Weight of the posterior's own logits beside the machines' scores; 0 where they are no use.
+
+    Under constraints it is 0: the posterior knows nothing of them. Rows are left out one by one of
+    each part of the posterior, but not of the weights of the parts, and it has learned from n − 1
+    rows where a machine has from about .63 n: both favour it a little.
+    """
+    if control.method == "constrained" or scores.sigmoid.slope <= 0:
+        return 0.0
+    taught = np.isfinite(scores.mean) & (weight > 0)
+    candidates = np.stack([scores.mean[taught], logits[taught]], axis=1)
+    _, share = tempered_weights(log_losses(candidates, positive[taught], weight[taught]))
+    return min(float(share), _MOST_OF_POSTERIOR) if share > _LEAST_OF_POSTERIOR else 0.0
 
 
 def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
@@ -230,15 +277,20 @@ def _kernel_posterior(
         known = known[:, used]
         if np.ptp(known.diagonal()) > _CONSTANT * known.diagonal().mean():
             return {}, None
-    posterior, left_out = fit_kernel_posterior(
-        known, positive[used], weight[used], kernel, table.device
-    )
-    if posterior.support is not None:
-        posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
+    labelled = known, positive[used], weight[used]
+    if isinstance(table.candidates, ViewKernels):
+        composite, left_out = fit_composite_posterior(*labelled, table.candidates, table.device)
+        others = composite.moments(rows[~used], table.candidates, table.device)
+        arrays = composite.arrays()
+    else:
+        posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device)
+        if posterior.support is not None:
+            posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
+        others = posterior.moments(rows[~used], kernel, table.device)
+        arrays = posterior.arrays()
     logits = np.empty((len(rows), *left_out.shape[1:]))
-    logits[used] = left_out
-    logits[~used] = posterior.moments(rows[~used], kernel, table.device)
-    return posterior.arrays(), logits
+    logits[used], logits[~used] = left_out, others
+    return arrays, logits
 
 
 def _out_of_bag(ruled: Controlled) -> dict[str, Any]:

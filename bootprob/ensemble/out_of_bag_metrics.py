@@ -52,7 +52,7 @@ def out_of_bag_intervals(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from bootprob import BootstrapSVC
     >>> from bootprob.ensemble import out_of_bag_intervals
-    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=50, random_state=0)
     >>> auc = out_of_bag_intervals(model.fit(*load_breast_cancer(return_X_y=True)))["auc"]
     >>> bool(0.97 < auc.lower < auc.value < auc.upper <= 1)
     True

@@ -21,7 +21,7 @@ from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["learn_pairs", "shared_draws"]
+__all__ = ["labels_of_pairs", "learn_pairs", "shared_draws"]
 
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
@@ -67,9 +67,8 @@ def learn_pairs(
         `class_pairs`.
     """
     pairs = class_pairs(int(codes.max()) + 1)
-    inside = np.stack([np.isin(codes, pair) for pair in pairs])
+    labels, inside = labels_of_pairs(codes)
     B = len(table.counts)
-    labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
     counts = np.concatenate([table.counts * rows for rows in inside])
     problem = table.problem(np.repeat(labels, B, axis=0), counts, training_weight)
     recipe = Recipe(spec.schedule.tol, spec.schedule.dtype, spec.schedule.memory_limit)
@@ -111,6 +110,19 @@ def learn_pairs(
         "controlled_rates_": [],
         "lack_of_fit_": lack_of_fit_of_pairs([each["lack_of_fit_"] for each in learnt]),
     }, learnt
+
+
+def labels_of_pairs(codes: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """Labels −1 and +1 of all rows for each pair of classes, and its own rows; (P, n) each.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        Classes, numbered from 0.
+    """
+    pairs = class_pairs(int(codes.max()) + 1)
+    labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
+    return labels, np.stack([np.isin(codes, pair) for pair in pairs])
 
 
 def shared_draws(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bootprob import intervals
 from bootprob.calibration.calibrated import shares
 from bootprob.ensemble.scoring.moments import PrincipalReplicates, ScoreMoments, average_models
+from bootprob.ensemble.scoring.out_of_bag import quantiles
 from bootprob.ensemble.scoring.rows import (
     NewRows,
     Rows,
@@ -24,12 +25,17 @@ from bootprob.ensemble.scoring.rows import (
 )
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.preparation.feature_map import FeatureMap
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, resolve_device
 from bootprob_gpu.kernels.linear import Linear
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["Scores"]
 
@@ -50,17 +56,28 @@ class Scores:
         models = replace(self.models, intercept=self.models.intercept - thresholds)
         return shares(vote_shares(models, self.rows(X), self.state.weights_))
 
-    def mean(self, X: Rows) -> Floats:
-        """Weighted mean scores, shape (m,)."""
+    def mean(self, X: Rows, logits: Floats | None = None) -> Floats:
+        """Weighted mean scores, shape (m,); with the `kernel_logits` of the rows, if at hand."""
         if self._average is None:
-            return np.concatenate([scores.mean(axis=1) for scores in self.of_replicates(X)])
-        scores = list(self._average.of(self.rows(X)))
-        return np.concatenate(scores)[:, 0] + self.state.score_offset_.mean()
+            return np.concatenate([part.mean(axis=1) for part in self.of_replicates(X, logits)])
+        scores = np.concatenate(list(self._average.of(self.rows(X))))[:, 0]
+        scores = scores + self.state.score_offset_.mean()
+        if self.state.posterior_slope_ is not None:
+            scores += self.of_posterior(X, logits)
+        return scores
 
-    def of_replicates(self, X: Rows) -> Iterator[Floats]:
-        """Weighted scores of each replicate, aligned, in chunks (m, B)."""
+    def of_replicates(self, X: Rows, logits: Floats | None = None) -> Iterator[Floats]:
+        """Weighted scores of each replicate, aligned, in chunks (m, B); else as `mean`."""
+        state, done = self.state, 0
+        if state.posterior_slope_ is not None and logits is None:
+            logits = self.kernel_logits(X)
         for scores in self._weighed.of(self.rows(X)):
-            yield scores / self.state.score_scale_ + self.state.score_offset_
+            aligned = scores / state.score_scale_ + state.score_offset_
+            if state.posterior_slope_ is not None:
+                assert logits is not None
+                aligned += self.spread_over_replicates(logits[done : done + len(aligned)])
+            done += len(aligned)
+            yield aligned
 
     def of_models(self, X: Rows, chunk_size: int | None = None) -> Iterator[NDArray[Any]]:
         """Raw scores under every model in chunks (m, R, B)."""
@@ -70,12 +87,12 @@ class Scores:
         """The same, left on the models' device."""
         return model_scores_there(self.models, self.rows(X), chunk_size)
 
-    def moments(self, X: Rows) -> Iterator[ScoreMoments]:
-        """Mean and variances of the replicate scores of rows, some at a time."""
+    def moments(self, X: Rows, logits: Floats | None = None) -> Iterator[ScoreMoments]:
+        """Mean and variances of the replicate scores of rows, some at a time; else as `mean`."""
         if self._principal is not None:
             yield from self._principal.moments(self.rows(X))
             return
-        for scores in self.of_replicates(X):
+        for scores in self.of_replicates(X, logits):
             yield ScoreMoments.of(scores, self.state.counts_gram_)
 
     def interval(self, X: Rows, level: float, method: str) -> Floats:
@@ -102,6 +119,57 @@ class Scores:
             return intervals.studentised(scores, level, np.sqrt(variance))
 
         return intervals.separated(np.concatenate([of(part) for part in self.of_replicates(X)]))
+
+    def kernel_logits(self, X: Rows) -> Floats | None:
+        """Moments of the kernel's posterior, shape (m, g, 2); None for the linear kernel."""
+        state = self.state
+        if not state.kernel_posterior_:
+            return None
+        kernel = state.kernel
+        made: Any = CompositePosterior if isinstance(kernel, ViewKernels) else KernelPosterior
+        posterior = made(**state.kernel_posterior_)
+        new = self.unmapped(X)
+        device = resolve_device(self.spec.device)
+        scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
+        found = np.empty((len(new.X), len(posterior.gamma), 2))
+        for block in row_blocks(*new.X.shape):
+            seen = new.standardized(block)
+            if kernel.has_features:
+                seen = seen / torch.as_tensor(scale, device=seen.device)
+            found[block] = posterior.moments(seen, kernel, device)
+        return found
+
+    @property
+    def out_of_bag_of_posterior(self) -> Floats:
+        """The same as `of_posterior` of the training rows, each left out, shape (n,)."""
+        state = self.state
+        if state.posterior_slope_ is None:
+            return np.zeros(len(state.y_))
+        assert state.oob_kernel_logits_ is not None
+        return self._added(state.oob_kernel_logits_)
+
+    def of_posterior(self, X: Rows, logits: Floats | None = None) -> Floats:
+        """What the posterior's own logit adds to the mean score, shape (m,).
+
+        Its `kernel_logits` are made where they are not given.
+        """
+        if self.state.posterior_slope_ is None:
+            return np.zeros(len(self.unmapped(X).X))
+        logits = self.kernel_logits(X) if logits is None else logits
+        assert logits is not None
+        return self._added(logits)
+
+    def spread_over_replicates(self, logits: Floats) -> Floats:
+        """The same with what is not known of the logit, a quantile for each replicate; (m, B)."""
+        slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]
+        assert slope is not None
+        doubt = slope * deviation_of_mixture(logits, weight)
+        return self._added(logits)[:, None] + doubt[:, None] * quantiles(self.state.n_replicates)
+
+    def _added(self, logits: Floats) -> Floats:
+        slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]
+        assert slope is not None
+        return slope * logit_of_mixture(logits, weight)
 
     def rows(self, X: Rows) -> NewRows:
         """Rows on their way to the models, which copies nothing of float64 or float32."""

@@ -124,7 +124,8 @@ def probability_sensitivity(
     >>> from sklearn.datasets import load_breast_cancer
     >>> from bootprob import BootstrapSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = BootstrapSVC(C=[0.1, 1], n_bootstraps=10, random_state=0).fit(X[50:], y[50:])
+    >>> model = BootstrapSVC(kernel="linear", C=[0.1, 1], n_bootstraps=10, random_state=0)
+    >>> model = model.fit(X[50:], y[50:])
     >>> found = probability_sensitivity(model, X[:2], X_train=X[50:])
     >>> found.row_weight.shape
     (2, 519)
@@ -145,6 +146,11 @@ def probability_sensitivity(
         raise DataError(
             "The model has control='constrained': its machines are under constraints, of which the "
             "derivative knows nothing; fit it without, or with control='threshold'."
+        )
+    if state.posterior_slope_ is not None:
+        raise DataError(
+            "The model has kernel='auto', and a part of its scores is a posterior's, of which the "
+            "derivative knows nothing; fit one with kernel='linear' or 'rbf'."
         )
     X, X_train = on_host(X), on_host(X_train)
     rows = _training_rows(model, ensemble, X_train)
@@ -228,7 +234,9 @@ def _of_scores(
     mass = state.bootstrap_counts() * weight
     m, n = len(new), len(rows)
     weighed = state.weights_ > _NEGLIGIBLE
-    kernels = np.zeros(len(weighed)) if models.gamma is None else np.asarray(state.gamma_)
+    grid = models.kernel.n_values if state.feature_map_ is None else 1
+    kernels = np.repeat(np.arange(grid), len(weighed) // grid)
+    gammas = np.ones(grid) if models.gamma is None else models.gamma.cpu().numpy()
     available = free_bytes(device, ensemble.spec.memory_limit)
     if device.type == "cpu":
         available = min(available, _AT_ONCE)
@@ -245,7 +253,7 @@ def _of_scores(
         def work(
             items: slice,
             used: NDArray[np.intp] = used,
-            kernel: float = kernel,
+            kernel: int = kernel,
             at_once: int = at_once,
         ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
             fitted = _part(models, items, torch.from_numpy(used), kernel)
@@ -261,7 +269,9 @@ def _of_scores(
                 moved = torch.einsum("brmn,brn->mn", d_upper, upper * share[..., None])
                 of_rows[part] = moved.cpu().numpy()
                 if d_gamma is not None:
-                    of_gamma[part] = kernel * torch.einsum("brm,br->m", d_gamma, share).cpu()
+                    of_gamma[part] = (
+                        gammas[kernel] * torch.einsum("brm,br->m", d_gamma, share).cpu()
+                    )
             codes = solved.status.cpu().numpy().ravel()
             return of_rows, of_gamma, scores, np.bincount(codes, minlength=len(SetStatus))
 
@@ -274,8 +284,8 @@ def _of_scores(
     return by_row, by_gamma, score, status
 
 
-def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> FittedBatch:
-    """Some replicates and some models of one γ."""
+def _part(models: FittedBatch, items: slice, used: Tensor, kernel: int) -> FittedBatch:
+    """Some replicates and some models of one value of γ, given by its number."""
 
     def taken(values: Tensor | None) -> Tensor | None:
         return None if values is None else values[items][:, used.to(values.device)]
@@ -283,16 +293,13 @@ def _part(models: FittedBatch, items: slice, used: Tensor, gamma: float) -> Fitt
     intercept = taken(models.intercept)
     assert intercept is not None
     certificate = {name: taken(each) for name, each in vars(models.certificate).items()}
-    kernel = models.kernel
-    if kernel.gamma is not None:
-        kernel = kernel.with_gamma(kernel.gamma.new_tensor([gamma]))
     return replace(
         models,
         intercept=intercept,
         coef=taken(models.coef),
         dual_coef=taken(models.dual_coef),
         scale=models.scale if models.scale.ndim == 1 else models.scale[items],
-        kernel=kernel,
+        kernel=models.kernel.take(slice(kernel, kernel + 1)),
         certificate=Certificate(**certificate),  # type: ignore[arg-type]
         replicates=items,
     )

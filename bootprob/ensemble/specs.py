@@ -38,7 +38,7 @@ class _OfParameters:
 class PreparationSpec(_OfParameters):
     """How a table becomes what machines see."""
 
-    kernel: Kernel
+    kernel: Kernel | Literal["auto"]
     C: float | ArrayLike | None
     gamma: str | float | ArrayLike
     degree: int

@@ -18,21 +18,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration import CALIBRATORS
+from bootprob.ensemble.kernels import kernel_of
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
-from bootprob.preparation.grids import grid_of
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.function import KernelFunction
-from bootprob_gpu.kernels.named import kernel_function
 
 __all__ = [
     "FEATURE_MAPS",
+    "VIEWS",
     "Attribute",
     "State",
     "TwoClassState",
     "declared",
-    "described",
     "state_of",
     "two_class_state",
 ]
@@ -45,8 +44,9 @@ class Attribute:
     One of `form`, `parts` and `kind` says what it is. Letters of shapes are: n training rows,
     p columns, D columns that the models know (those of a feature map, else p), B replicates,
     R models, K classes, k rows kept for pictures, g parts of the kernel's posterior, l landmarks of
-    it, L landmarks and 1, N rows of a table that a pair of classes shares its draws with; m and q
-    are steps of a calibrator.
+    it, L columns of it (landmarks and 1), s columns with scores, c and e directions, v knots and t
+    thresholds of views of a column, N rows of a table that a pair of classes shares its draws with;
+    m and q are steps of a calibrator.
 
     Attributes
     ----------
@@ -121,20 +121,22 @@ _KERNEL_POSTERIOR = {
     "weight": _part("g", "a share"),
     "coefficients": _part("gL"),
     "quadratic": _part("gLL"),
+    # Of the composite posterior alone:
+    "family": _part("g", "not negative", kinds="i"),
+    "view": _part("g", "not negative", kinds="i"),
+    "deviation": _part("g3", "not negative"),
+    "tails": _part("g2"),
+    "scored": _part("s", "not negative", kinds="i"),
+    "column_directions": _part("pc"),
+    "score_directions": _part("se"),
 }
+VIEWS = {"knots": _part("pv"), "scores": _part("pv"), "thresholds": _part("pt")}
 _CALIBRATORS = {name: form for each in CALIBRATORS.values() for name, form in each.stored.items()}
 _SHARED_DRAWS = {
     "classes": _part("N", "not negative", kinds="i"),
     "weight": _part("N", "positive or 0"),
     "rows": _part("n", "not negative", kinds="i"),
 }
-
-
-def described(kernel: KernelFunction) -> dict[str, Any] | None:
-    """What `kernel_` says of a kernel."""
-    if kernel.name in ("linear", "rbf"):
-        return None
-    return {"kernel": kernel.name, **kernel.others}
 
 
 class State:
@@ -173,8 +175,13 @@ class State:
         ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
     kernel_: dict[str, Any] | None = _declare(
         """Of kernels other than the linear and RBF, which `gamma_` tells apart, the name
-        ("kernel"), and "degree" and "coef0" where it has them.""", kind=dict, absent="None",
+        ("kernel"), and "degree" and "coef0" where it has them. Of "auto" the "families" and "views"
+        of the kernels that were chosen, in the order of `gamma_`.""", kind=dict, absent="None",
         of_pair="same", shown="dict or None")
+    views_: dict[str, Floats] | None = _declare(
+        """With ``kernel="auto"`` what its views of the columns are made of:
+        `bootprob_gpu.kernels.views.ColumnViews`; else None.""", parts=VIEWS, absent="None",
+        of_pair="same")
     X_fit_: Floats | None = _array(
         "nD", """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
         with a feature map mapped to its D columns, else D is p; of a precomputed kernel the matrix
@@ -235,9 +242,7 @@ class State:
     @cached_property
     def kernel(self) -> KernelFunction:
         """The kernel of rows that are standardised, before a feature map."""
-        gamma = None if self.gamma_ is None else grid_of(self.gamma_)
-        by_default = {"kernel": "linear" if gamma is None else "rbf"}
-        return kernel_function(gamma=gamma, **(self.kernel_ or by_default))
+        return kernel_of(self.gamma_, self.kernel_, self.views_)
 
     @property
     def n_replicates(self) -> int:
@@ -287,6 +292,13 @@ class TwoClassState(State):
     oob_kernel_logits_: Floats | None = _array(
         "ng2", """Mean and standard deviation of each training row's true logit under the g parts of
         `kernel_posterior_`, its own label left out.""", absent="None")
+    posterior_slope_: float | None = _declare(
+        """With ``kernel="auto"`` what a unit of the posterior's own logit adds to every replicate's
+        score; None where the posterior has no share in it.""", kind=float, absent="None",
+        shown="float or None")
+    posterior_share_: float | None = _declare(
+        """Weight of the posterior's own logit beside the machines'; None as above.""", kind=float,
+        absent="None", shown="float or None")
     oob_model_scores_: Floats = _array(
         "nR", """Mean raw score of each training row under each model over the replicates that did
         not see it, neither weighted nor scaled; 0 where there are none.""")
@@ -304,8 +316,9 @@ class TwoClassState(State):
         "4", """What the interval "corrected" is made of:
         `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.""")
     kernel_posterior_: dict[str, NDArray[Any]] = _declare(
-        """What the RBF kernel and the labels say of true logits, for the interval "corrected":
-        `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`. Empty for the linear
+        """What the kernel and the labels say of true logits, for the interval "corrected":
+        `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`, or with ``kernel="auto"``
+        `bootprob.ensemble.uncertainty.composite_posterior.CompositePosterior`. Empty for the linear
         kernel, and without calibration.""", parts=_KERNEL_POSTERIOR, absent="empty")
     counts_gram_: Floats = _array(
         "BB", """Inner products of the centred bootstrap counts, for the infinitesimal

@@ -8,7 +8,6 @@ from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from bootprob import intervals
@@ -19,7 +18,6 @@ from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.rows import Rows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.ensemble.uncertainty.probability_intervals import (
     NEEDS_REPLICATES,
     OF_PROBABILITIES,
@@ -29,8 +27,6 @@ from bootprob.ensemble.uncertainty.probability_intervals import (
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu import resolve_device
 
 __all__ = ["TwoClasses"]
 
@@ -150,6 +146,10 @@ class TwoClasses:
         state = self.state
         raw = [np.einsum("mrb,r->mb", s, state.weights_) for s in self.scores.of_models(X)]
         scores = np.concatenate(raw) / state.score_scale_ + state.score_offset_
+        if state.posterior_slope_ is not None:
+            known = self.scores.kernel_logits(X)
+            assert known is not None
+            scores += self.scores.spread_over_replicates(known)
         slope, intercept = state.sigmoid_replicates_.T
         return slope * (scores + state.score_threshold_) + intercept
 
@@ -185,24 +185,6 @@ class TwoClasses:
             accelerations,
         )
 
-    def kernel_logits(self, X: Rows) -> Floats | None:
-        """Moments of the kernel's posterior, shape (m, g, 2); None for the linear kernel."""
-        state = self.state
-        if not state.kernel_posterior_:
-            return None
-        posterior = KernelPosterior(**state.kernel_posterior_)
-        kernel = state.kernel
-        new = self.scores.unmapped(X)
-        device = resolve_device(self.spec.device)
-        scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
-        found = np.empty((len(new.X), len(posterior.gamma), 2))
-        for block in row_blocks(*new.X.shape):
-            seen = new.standardized(block)
-            if kernel.has_features:
-                seen = seen / torch.as_tensor(scale, device=seen.device)
-            found[block] = posterior.moments(seen, kernel, device)
-        return found
-
     def _votes(self, X: Rows) -> Floats | None:
         """Shares for the second class, where the calibrator needs them."""
         return self.vote_proba(X)[:, 1] if self.calibrated.calibrator.needs_votes else None
@@ -219,10 +201,20 @@ class TwoClasses:
         probability without a method.
         """
         made, votes = self.probability_intervals, self._votes(X)
-        kernel_logits = self.kernel_logits(X) if method == "corrected" else None
+        corrected = method == "corrected"
+        known_logits = None
+        if corrected or self.state.posterior_slope_ is not None:
+            known_logits = self.scores.kernel_logits(X)
+        kernel_logits = known_logits if corrected else None
         none, done = np.zeros((0, 2)), 0
-        of_each = of_scores or method in NEEDS_REPLICATES
-        for part in self.scores.of_replicates(X) if of_each else self.scores.moments(X):
+        parts: Iterator[Floats | ScoreMoments]
+        if of_scores or method in NEEDS_REPLICATES:
+            parts = self.scores.of_replicates(X, known_logits)
+        elif kernel_logits is not None:  # all that the interval needs besides
+            parts = iter([ScoreMoments.of_means(self.scores.mean(X, known_logits))])
+        else:
+            parts = self.scores.moments(X, known_logits)
+        for part in parts:
             mean = part.mean if isinstance(part, ScoreMoments) else part.mean(axis=1)
             rows = slice(done, done + len(mean))
             done = rows.stop

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from bootprob.calibration.logistic import fit_each
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["accuracy_weights", "log_loss_weights"]
+__all__ = ["accuracy_weights", "log_loss_weights", "log_losses", "tempered_weights"]
+
+_TEMPERED = 0.25  # of the excess loss, where kernels compete
 
 
 def accuracy_weights(accuracy: Floats, tolerance: float) -> Floats:
@@ -54,10 +56,42 @@ def log_loss_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats
     weights : ndarray, shape (R,)
         Sum 1.
     """
+    return _by_excess(log_losses(scores, positive, weight))
+
+
+def tempered_weights(total_loss: Floats) -> Floats:
+    """Weights of models that differ in more than C: ``ω_r ∝ exp(−(loss_r − min loss) / 4)``.
+
+    Losses of one table's rows tell models apart less than independent ones would: of kernels that
+    are about as good the best of many is the luckiest. A quarter of the evidence (P. Grünwald, T.
+    van Ommen, Bayesian Anal. 12 (2017) 1069–1103, on tempering) keeps all that are close.
+
+    Parameters
+    ----------
+    total_loss : ndarray, shape (R,)
+        From `log_losses`.
+
+    Returns
+    -------
+    weights : ndarray, shape (R,)
+        Sum 1.
+    """
+    return _by_excess(total_loss * _TEMPERED)
+
+
+def log_losses(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
+    """Log-loss, summed over the rows, of a sigmoid fitted to each column of scores; shape (R,).
+
+    Parameters are those of `log_loss_weights`.
+    """
     total_loss = np.empty(scores.shape[1])
     fits = fit_each(scores.T, positive.astype(np.float64), weight)
     for r, (column, slope, intercept) in enumerate(zip(scores.T, *fits, strict=True)):
         logit = slope * column + intercept
         total_loss[r] = weight @ np.logaddexp(0.0, np.where(positive, -logit, logit))
-    likelihood = np.exp(-(total_loss - total_loss.min()))
+    return total_loss
+
+
+def _by_excess(loss: Floats) -> Floats:
+    likelihood = np.exp(-(loss - loss.min()))
     return likelihood / likelihood.sum()

@@ -39,17 +39,16 @@ _WHAT = {
     "truth is out of the kernel's reach",
 }
 _BEND = (
-    "or columns that bend (squares, products, splines). If several rows are of one subject, fit "
+    "columns that bend (squares, products, splines). If several rows are of one subject, fit "
     "one row of each instead: a kernel that bends makes that worse."
 )
 _ADVICE = {
     "repeated": "Fit one row of each subject; a kernel that bends makes it worse.",
     "unreliable": "Fewer columns, chosen without these labels, more rows, or more than 100 "
     "bootstrap samples help.",
-    "bends": "Give kernel='rbf', gamma='grid' (kernel='laplacian' where it jumps), " + _BEND,
-    "link": "Look for wrong labels; kernel='rbf', gamma='grid' can follow another link, with wider "
-    "intervals.",
-    "neighbours": "Give kernel='rbf', gamma='grid' " + _BEND,
+    "bends": "Give kernel='auto', or " + _BEND,
+    "link": "Look for wrong labels; kernel='auto' can follow other links.",
+    "neighbours": "Give kernel='auto', or where that was chosen already " + _BEND,
 }
 
 

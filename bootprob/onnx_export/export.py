@@ -92,7 +92,9 @@ def export_onnx(
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
     ensemble = two_classes_of(svc, "ONNX graphs")
     if ensemble.state.kernel_ is not None:
-        raise DataError(f"kernel={svc.kernel!r} is not exported; 'linear' and 'rbf' are.")
+        raise DataError(
+            f"kernel={svc.kernel!r} is not exported; fit a model with kernel='linear' or 'rbf'."
+        )
     calibrated = ensemble.calibrated
     votes = svc.calibration is None or calibrated.calibrator.needs_votes
     score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,19 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
+from bootprob.ensemble.kernels import kernel_of
+from bootprob.ensemble.state import VIEWS
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.curves import FAMILIES
+from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
+from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.metrics.lack_of_fit import SHARES
-from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
-from bootprob.preparation.grids import grid_of
+from bootprob.persistence.layout import SEVERAL_CLASSES, Layout
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
 from bootprob_gpu.kernels.function import KernelFunction
-from bootprob_gpu.kernels.named import KERNELS, kernel_function
+from bootprob_gpu.kernels.named import KERNELS
+from bootprob_gpu.kernels.views import ViewKernels
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -50,6 +57,8 @@ _RATE: dict[str, type | tuple[type, ...]] = {
     "out_of_bag": float,
 }
 _LACK_OF_FIT = ("p_value", "statistic", "n_rows")
+_PARAMETERS = {name: set(each.parameters) - {"gamma"} for name, each in KERNELS.items()}
+_PARAMETERS[ViewKernels.name] = {"families", "views"}
 _OF_COLUMNS = ("column", "other_column")
 _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 
@@ -86,7 +95,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
         raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
     _check_two_classes(arrays, values)
-    _check_kernel_posterior(arrays, parts["kernel_posterior_"])
+    _check_kernel_posterior(arrays, values, parts["kernel_posterior_"])
 
 
 def _check_classes(arrays: Arrays) -> None:
@@ -162,7 +171,7 @@ def _check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
 def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any]) -> None:
     """Check the parameters of an estimator beside its state; errors as for `check_state`."""
     kernel = _kernel(arrays, values)
-    if svc.kernel != kernel.name:
+    if kernel.name not in (svc.kernel, "linear" if svc.kernel == "auto" else None):
         raise ValueError("the kernel does not fit gamma_ and kernel_")
     if svc.calibration is not None and values.get("lack_of_fit_") is None:
         raise ValueError("the calibration does not fit lack_of_fit_")
@@ -174,14 +183,19 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
     gamma = arrays.get("kernel_posterior_.gamma")
     if gamma is not None:
         landmarks = arrays.get("kernel_posterior_.landmarks")
-        other = (gamma == 0) != (kernel.gamma is None)
-        if other.any() or kernel.has_features == (landmarks is None):
+        composite = "kernel_posterior_.family" in arrays
+        other = not composite and ((gamma == 0) != (kernel.gamma is None)).any()
+        if (
+            other
+            or composite != isinstance(kernel, ViewKernels)
+            or kernel.has_features == (landmarks is None)
+        ):
             raise ValueError("the kernel does not fit kernel_posterior_")
         if "kernel_posterior_.unit" in arrays and landmarks is not None:
             farthest = min(_FARTHEST, LARGEST ** (0.5 / kernel.power))
             of_landmarks = np.abs(landmarks).max()
             product = farthest / arrays["bootstrap_scale_"].min() * of_landmarks
-            largest = _largest_value(kernel.with_gamma(torch.from_numpy(gamma)), product)
+            largest = kernel.with_gamma(torch.from_numpy(gamma)).largest(product)
             if not largest <= LARGEST * arrays["kernel_posterior_.unit"].min():
                 raise ValueError("kernel_posterior_ has a kernel whose values overflow")
     if svc.dtype == "float32" and "intercept_" in arrays:
@@ -195,23 +209,16 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
 
 def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
     """The kernel that a state is of."""
-    given, stored = arrays.get("gamma_"), values.get("kernel_")
-    gamma = None if given is None else grid_of(given)
-    if stored is None:
-        return kernel_function("linear" if gamma is None else "rbf", gamma)
-    name = stored.get("kernel")
-    if name not in KERNELS or name in ("linear", "rbf"):
-        raise ValueError("kernel_ is of no kernel that has parameters")
-    if stored.keys() - {"kernel"} != set(KERNELS[name].parameters) - {"gamma"}:
-        raise TypeError("kernel_ lacks parameters, or has unknown ones")
+    stored = values.get("kernel_")
+    if stored is not None:
+        name = stored.get("kernel")
+        if name in ("linear", "rbf") or name not in _PARAMETERS:
+            raise ValueError("kernel_ is of no kernel that has parameters")
+        if stored.keys() - {"kernel"} != _PARAMETERS[name]:
+            raise TypeError("kernel_ lacks parameters, or has unknown ones")
+    views = {part: arrays[f"views_.{part}"] for part in VIEWS if f"views_.{part}" in arrays}
     # Its own errors say of numbers what is wrong with them.
-    return kernel_function(gamma=gamma, **stored)
-
-
-def _largest_value(kernel: KernelFunction, product: float) -> float:
-    """The kernel of two rows with this inner product, or 1."""
-    rows = torch.tensor([[product], [1.0]], dtype=torch.float64)
-    return max(kernel.gram(rows[:1], rows[1:]).max().item(), 1.0)
+    return kernel_of(arrays.get("gamma_"), stored, views)
 
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
@@ -229,7 +236,7 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
             if kernel.is_linear:
                 largest *= row / scale**2
             elif kernel.has_features and not kernel.has_unit_diagonal:
-                largest *= _largest_value(kernel, (row / arrays["bootstrap_scale_"].min()) ** 2)
+                largest *= kernel.largest((row / arrays["bootstrap_scale_"].min()) ** 2)
         if not largest <= LARGEST * least:
             raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
     sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]
@@ -238,6 +245,13 @@ def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
     slope, intercept = sigmoid
     if not (0 <= slope <= STEEPEST and abs(intercept) <= STEEPEST):
         raise ValueError("sigmoid_ has numbers that are none of a sigmoid")
+    added, share = values.get("posterior_slope_"), values.get("posterior_share_")
+    if (added is None) != (share is None):
+        raise TypeError("posterior_slope_ and posterior_share_ belong together")
+    if added is not None and share is not None:
+        composite = "kernel_posterior_.family" in arrays
+        if not (0 < added <= STEEPEST and 0 < share < 1 and composite):
+            raise ValueError("posterior_slope_ and posterior_share_ are none of a posterior's")
     if not abs(threshold) <= STEEPEST:
         raise ValueError("score_threshold_ is too large")
     if not np.abs(arrays["sigmoid_replicates_"]).max() <= STEEPEST:
@@ -262,19 +276,22 @@ def _check_information(information: NDArray[np.float64]) -> None:
         raise ValueError("sigmoid_information_ is no information on a sigmoid")
 
 
-def _check_kernel_posterior(arrays: Arrays, parts: set[str]) -> None:
+def _check_kernel_posterior(arrays: Arrays, values: Mapping[str, Any], parts: set[str]) -> None:
     """Check what intervals of curved kernels are made of, if it is there."""
     if not parts and "oob_kernel_logits_" not in arrays:
         return
+    made: Any = CompositePosterior if "family" in parts else KernelPosterior
+    known = {each.name: each.default is MISSING for each in fields(made)}
     if not (
-        TWO_CLASSES.parts["kernel_posterior_"].keys() - parts <= {"landmarks", "support", "unit"}
+        {name for name, needed in known.items() if needed} <= parts <= known.keys()
         and ("landmarks" in parts) != ("support" in parts)
         and "oob_kernel_logits_" in arrays
     ):
         raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
     of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
-    landmarks = of["landmarks"] if "landmarks" in of else of["support"]
-    if of["coefficients"].shape[1] != len(landmarks) + 1:
+    if made is CompositePosterior:
+        _check_composite(of, _kernel(arrays, values))
+    elif of["coefficients"].shape[1] != 1 + len(of.get("landmarks", of.get("support", ()))):
         raise ValueError("kernel_posterior_.coefficients has another length than its landmarks")
     if "support" in of and not of["support"].max() < len(arrays["y_"]):
         raise ValueError("kernel_posterior_.support has rows that are none of the training rows")
@@ -282,6 +299,26 @@ def _check_kernel_posterior(arrays: Arrays, parts: set[str]) -> None:
         raise ValueError("kernel_posterior_.weight does not sum to 1")
     if not (arrays["oob_kernel_logits_"][..., 1] > 0).all():
         raise ValueError("oob_kernel_logits_ has standard deviations that are not positive")
+
+
+def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
+    """Check what a composite posterior has besides, and that it says something of a row."""
+    if not isinstance(kernel, ViewKernels):
+        raise ValueError("kernel_posterior_ is of views, and the kernel has none")
+    for name, names in (("family", FAMILIES), ("view", SEEN)):
+        if not of[name].max() < len(names):
+            raise ValueError(f"kernel_posterior_.{name} has numbers that name nothing")
+    if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
+        raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
+    if len(of["scored"]) and not of["scored"].max() < of["landmarks"].shape[1]:
+        raise ValueError("kernel_posterior_.scored has numbers that are of no columns")
+    try:
+        posterior = CompositePosterior(**of)
+        found = posterior.moments(of["landmarks"][:1], kernel, torch.device("cpu"))
+    except (RuntimeError, IndexError) as error:
+        raise ValueError("kernel_posterior_ has arrays that do not fit together") from error
+    if not np.isfinite(found).all():
+        raise ValueError("kernel_posterior_ gives logits that are no numbers")
 
 
 def _check_draws(arrays: Arrays, n: int) -> None:

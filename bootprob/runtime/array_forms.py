@@ -15,7 +15,7 @@ LARGEST = 1e100
 """Numbers beyond it have squares that overflow."""
 
 _DTYPES = {"f": np.dtype(np.float64), "i": np.dtype(np.int64)}
-_MAY_BE_EMPTY = "km"
+_MAY_BE_EMPTY = "kms"
 _RANGES = {
     "finite": (-LARGEST, LARGEST),
     "positive": (1 / LARGEST, LARGEST),
@@ -34,7 +34,7 @@ class ArrayForm:
         numpy's letters of the types that it may have; "f" and "i" alone stand for 64 bits.
     shapes : tuple of str
         Alternatives; words with a letter for each axis, or a digit, which is its length. A letter
-        stands for the same number in all arrays, which only for k and m may be 0.
+        stands for the same number in all arrays, which only for k, m and s may be 0.
     numbers : str
         "finite", "positive", "not negative" or "a share", and "or NaN" or "or 0" after it; or
         "any".

@@ -172,7 +172,7 @@ def selection_stability(
     ...     SelectKBest(k=3),
     ...     X[:150],
     ...     y[:150],
-    ...     model=BootstrapSVC(n_bootstraps=20, C=1.0),
+    ...     model=BootstrapSVC(kernel="linear", n_bootstraps=20, C=1.0),
     ...     n_bootstraps=5,
     ...     random_state=0,
     ... )

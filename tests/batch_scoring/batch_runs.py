@@ -17,7 +17,9 @@ from mixed_tables import credit_table
 
 def saved_model(folder: Path) -> Path:
     """Save a small model as ``m.model``; returns the folder."""
-    model = TableModel.fit(credit_table(80), "risk", "bad", n_bootstraps=20, random_state=0)
+    model = TableModel.fit(
+        credit_table(80), "risk", "bad", kernel="linear", n_bootstraps=20, random_state=0
+    )
     save(model, folder / "m.model")
     return folder
 

@@ -39,7 +39,9 @@ SCORES = ["score", "score_lower", "score_upper"]
 
 @pytest.fixture(scope="module")
 def model() -> TableModel:
-    return TableModel.fit(credit_table(80), "risk", "bad", n_bootstraps=20, random_state=0)
+    return TableModel.fit(
+        credit_table(80), "risk", "bad", kernel="linear", n_bootstraps=20, random_state=0
+    )
 
 
 def _batch(frame: pd.DataFrame) -> pa.RecordBatch:
@@ -201,7 +203,9 @@ def test_batches_keep_columns(model: TableModel, rng: np.random.Generator) -> No
 
 def test_several_classes(rng: np.random.Generator) -> None:
     table = credit_table(90)
-    several = TableModel.fit(table, "purpose", all_classes=True, n_bootstraps=10, random_state=0)
+    several = TableModel.fit(
+        table, "purpose", kernel="linear", all_classes=True, n_bootstraps=10, random_state=0
+    )
     frame = credit_table(20, seed=int(rng.integers(2**31)))
     frame.loc[3, "amount"] = np.inf
     found = _scored(several, _batch(frame), bad_rows="null")
@@ -234,7 +238,7 @@ def test_models_of_other_makes(rng: np.random.Generator, calibration: str | None
 def test_labels_have_the_type_that_predict_gives(labels: tuple[object, object]) -> None:
     table = credit_table(60)
     table["risk"] = np.array(labels)[(table["risk"] == "bad").to_numpy().astype(int)]
-    made = TableModel.fit(table, "risk", n_bootstraps=10, random_state=0)
+    made = TableModel.fit(table, "risk", kernel="linear", n_bootstraps=10, random_state=0)
     found = _scored(made, _batch(table))
     pd.testing.assert_series_equal(found["label"], made.predict(table)["label"])
 

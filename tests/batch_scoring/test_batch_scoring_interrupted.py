@@ -128,7 +128,9 @@ def test_only_the_same_run_is_resumed(
     other = ScoringOptions(level=0.5)
     assert score_dataset(folder / "m.model", source, output, other).n_resumed == 0
     interrupt(source, output)
-    another = TableModel.fit(credit_table(80), "risk", "bad", n_bootstraps=19, random_state=0)
+    another = TableModel.fit(
+        credit_table(80), "risk", "bad", kernel="linear", n_bootstraps=19, random_state=0
+    )
     assert score_dataset(another, source, output).n_resumed == 0
     interrupt(source, output)
     # The same rows, cut into other fragments.

@@ -297,7 +297,9 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
         assert sorted(tmp_path.rglob("*")) == before
     with pytest.raises(ModelFileError):
         score_dataset(good, good, tmp_path / "out.csv")
-    arrays = BootstrapSVC(n_bootstraps=5).fit(rng.normal(size=(30, 2)), np.arange(30) % 2)
+    arrays = BootstrapSVC(kernel="linear", n_bootstraps=5).fit(
+        rng.normal(size=(30, 2)), np.arange(30) % 2
+    )
     save(arrays, tmp_path / "arrays.model")
     with pytest.raises(DataError, match="fitted on arrays"):
         score_dataset(tmp_path / "arrays.model", good, tmp_path / "out.csv")

@@ -8,6 +8,7 @@ from bootprob import BootstrapSVC, DataError
 from bootprob.calibration import CALIBRATORS, VennAbers, choose_calibration, vote_logits
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.persistence.save_load import load, save
+from linear_models import linear
 
 QUICK = {"C": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
 
@@ -22,7 +23,7 @@ def data():
 @pytest.fixture(scope="module", params=CALIBRATORS)
 def model(request, data):
     weight = np.random.default_rng(6).integers(0, 3, size=120).astype(float)
-    return BootstrapSVC(calibration=request.param, **QUICK).fit(*data, sample_weight=weight)
+    return linear(calibration=request.param, **QUICK).fit(*data, sample_weight=weight)
 
 
 def _evidence(model):
@@ -80,16 +81,16 @@ def test_venn_abers_interval_is_the_pair_whatever_the_calibration(model, data):
 
 
 def test_auto_is_the_calibration_that_it_names(data):
-    chosen = BootstrapSVC(calibration="auto", **QUICK).fit(*data)
+    chosen = linear(calibration="auto", **QUICK).fit(*data)
     scores, positive, weight, votes = _evidence(chosen)
     assert chosen.calibration_ == choose_calibration(scores, votes, positive, weight)
-    same = BootstrapSVC(calibration=chosen.calibration_, **QUICK).fit(*data)
+    same = linear(calibration=chosen.calibration_, **QUICK).fit(*data)
     np.testing.assert_array_equal(chosen.predict_proba(data[0]), same.predict_proba(data[0]))
 
 
 @pytest.mark.parametrize("kind", sorted({*CALIBRATORS, "auto"}))
 def test_rates_are_controlled_with_the_sigmoid_alone(data, kind):
-    svc = BootstrapSVC(calibration=kind, control="threshold", rates={"tpr": 0.9}, **QUICK)
+    svc = linear(calibration=kind, control="threshold", rates={"tpr": 0.9}, **QUICK)
     if kind not in ("sigmoid", "auto"):
         with pytest.raises(DataError, match=f"calibration is '{kind}', in which several scores"):
             svc.fit(*data)
@@ -98,14 +99,14 @@ def test_rates_are_controlled_with_the_sigmoid_alone(data, kind):
     assert svc.calibration_ == "sigmoid"
     X, threshold = data[0], svc.decision_threshold_
     np.testing.assert_array_equal(svc.predict(X), svc.predict_proba(X)[:, 1] > threshold)
-    free = BootstrapSVC(**QUICK).fit(*data)
+    free = linear(**QUICK).fit(*data)
     np.testing.assert_allclose(svc.predict_proba(X), free.predict_proba(X))
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS)
 def test_rows_that_were_never_out_of_bag_have_no_probability(data, kind):
     X, y = data
-    svc = BootstrapSVC(C=[1.0], n_bootstraps=2, calibration=kind, random_state=0)
+    svc = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=2, calibration=kind, random_state=0)
     svc.fit(X[:40], y[:40])
     never = svc.oob_counts_ == 0
     assert 0 < never.sum() < 40

@@ -16,6 +16,7 @@ from bootprob.ensemble.out_of_bag_proba import (
 )
 from bootprob.exceptions import DataError
 from bootprob.metrics import metric_intervals
+from linear_models import linear
 
 
 def of_rows(rng, n=60, n_positive=20):
@@ -81,7 +82,7 @@ class TestOfModels:
     @pytest.mark.parametrize("calibration", [*CALIBRATORS, "auto"])
     def test_metrics_are_made_of_them(self, rng, calibration):
         X, y, weight = table(rng, 240)  # enough that every tenth matters little
-        model = BootstrapSVC(calibration=calibration, **OPTIONS).fit(X, y, weight)
+        model = linear(calibration=calibration, **OPTIONS).fit(X, y, weight)
         p = cross_fitted_proba(model)
         known = weight > 0
         np.testing.assert_array_equal(np.isnan(p), ~known)
@@ -102,7 +103,7 @@ class TestOfModels:
     @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", "venn-abers", "beta"])
     def test_rows_are_ranked_as_scores_are(self, rng, calibration):
         X, y, weight = table(rng)
-        model = BootstrapSVC(calibration=calibration, **OPTIONS).fit(X, y, weight)
+        model = linear(calibration=calibration, **OPTIONS).fit(X, y, weight)
         ranks, scores = out_of_bag_ranks(model), model.oob_decision_function_
         np.testing.assert_array_equal(np.argsort(ranks), np.argsort(scores))
 
@@ -114,8 +115,8 @@ class TestOfModels:
 
     def test_control_moves_decisions_and_not_probabilities(self, rng):
         X, y, weight = table(rng)
-        plain = BootstrapSVC(**OPTIONS).fit(X, y, weight)
-        model = BootstrapSVC(control="threshold", rates={"tpr": 0.95}, **OPTIONS).fit(X, y, weight)
+        plain = linear(**OPTIONS).fit(X, y, weight)
+        model = linear(control="threshold", rates={"tpr": 0.95}, **OPTIONS).fit(X, y, weight)
         # Scores are moved and moved back, and the calibrators are fitted anew.
         np.testing.assert_allclose(cross_fitted_proba(model), cross_fitted_proba(plain), rtol=1e-6)
         decided = model.oob_proba_[:, 1] > model.decision_threshold_
@@ -126,19 +127,19 @@ class TestOfModels:
 
     def test_rows_never_out_of_bag_are_counted(self, rng):
         X, y, _ = table(rng)
-        model = BootstrapSVC(C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
         never = int((model.oob_counts_ == 0).sum())
         assert never > 0
         assert {m.n_left_out for m in out_of_bag_intervals(model).values()} == {never}
 
     def test_one_row_out_of_bag_is_refused_like_one_class(self, rng):
         X, y, _ = table(rng)
-        model = BootstrapSVC(C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
         for rows, words in (([0], "No row has both"), (y == "no", "all of one class")):
             scores = np.full(80, np.nan)
             scores[rows] = model.oob_decision_function_[rows]
             scores[0] = 0.3
-            changed = BootstrapSVC()
+            changed = BootstrapSVC(kernel="linear")
             changed.__dict__ = {**vars(model), "oob_decision_function_": scores}
             with pytest.raises(DataError, match=words):
                 out_of_bag_intervals(changed)
@@ -154,7 +155,11 @@ def test_it_takes_away_what_calibrators_flatter_themselves_with():
         y = (generator.random(4200) < chance).astype(int)
         for calibration, found in optimism.items():
             model = BootstrapSVC(
-                C=[0.1, 1.0], n_bootstraps=40, calibration=calibration, random_state=seed
+                kernel="linear",
+                C=[0.1, 1.0],
+                n_bootstraps=40,
+                calibration=calibration,
+                random_state=seed,
             ).fit(X[:200], y[:200])
             new = log_loss(y[200:], model.predict_proba(X[200:]))
             own = log_loss(y[:200], model.oob_proba_)

@@ -85,7 +85,7 @@ def test_fit_says_what_it_did(folder: Path) -> None:
     assert "Note: Missing values were filled in: " in said
     assert "Brier score" in said
     assert "Out of bag, with 95% intervals" in said
-    assert "loans.model (0." in said
+    assert "loans.model (" in said
 
 
 def test_fit_is_the_library_s_fit(folder: Path) -> None:
@@ -291,7 +291,9 @@ def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
 def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(
+        X, X[:, 0] + rng.normal(size=40) > 0
+    )
     save(model, tmp_path / "m.model")
     result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html")
     assert result.exit_code == 0, result.output

@@ -41,13 +41,13 @@ def loaded(path: Path) -> TableModel:
 def test_a_rate_alone_means_the_threshold(folder: Path) -> None:
     svc = loaded(folder / "loans.model").svc
     assert (svc.control, svc.rates, svc.confidence) == ("threshold", {"tpr": 0.8}, 0.9)
-    assert svc.bound == BootstrapSVC().bound
+    assert svc.bound == BootstrapSVC(kernel="linear").bound
 
 
 def test_what_was_wanted_and_reached_is_shown(folder: Path) -> None:
     said = " ".join((folder / "said.txt").read_text().split())
     [rate] = loaded(folder / "loans.model").svc.controlled_rates_
-    assert "Rates of linear under control (threshold, wanted with confidence 0.9)" in said
+    assert "Rates of auto under control (threshold, wanted with confidence 0.9)" in said
     shown = said.partition("without control")[2]
     assert f"Sensitivity │ ≥ 0.8 │ {rate['required_share']:.3f} │ {rate['out_of_bag']:.3f}" in shown
     assert "│ Specificity │ – │ – │ " in shown
@@ -179,7 +179,9 @@ def test_tables_that_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
 
 def test_a_model_of_arrays_takes_no_table(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    model = BootstrapSVC(n_bootstraps=4, C=1.0).fit(rng.normal(size=(20, 2)), np.arange(20) % 2)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=4, C=1.0).fit(
+        rng.normal(size=(20, 2)), np.arange(20) % 2
+    )
     save(model, tmp_path / "m.model")
     given = ["--held-out", folder / "april.csv", "-o", tmp_path / "r.html"]
     _refused(_run("report", tmp_path / "m.model", *given), "was fitted on arrays")

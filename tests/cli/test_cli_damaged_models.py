@@ -23,7 +23,9 @@ from mixed_tables import credit_table
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     table = credit_table(60)
-    model = TableModel.fit(table, "risk", "bad", n_bootstraps=5, C=1.0, random_state=0)
+    model = TableModel.fit(
+        table, "risk", "bad", kernel="linear", n_bootstraps=5, C=1.0, random_state=0
+    )
     save(model, folder / "good.model")
     write_table(table, folder / "loans.csv")
     write_table(model.predict(table), folder / "scored.csv")

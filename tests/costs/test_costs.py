@@ -52,7 +52,9 @@ def cancer():
 @pytest.fixture(scope="module")
 def svm(cancer):
     X, y = cancer
-    return BootstrapSVC(n_bootstraps=30, C=[0.1, 1.0], random_state=0).fit(X[:300], y[:300])
+    return BootstrapSVC(kernel="linear", n_bootstraps=30, C=[0.1, 1.0], random_state=0).fit(
+        X[:300], y[:300]
+    )
 
 
 # -- the matrix --------------------------------------------------------------------------------
@@ -324,7 +326,11 @@ def test_unusable_rows_are_refused(y, p, level, message):
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
 @parametrize_with_configurations(
     [CostSensitiveClassifier(LogisticRegression())],
-    [CostSensitiveClassifier(BootstrapSVC(n_bootstraps=10, C=1.0, random_state=0))],
+    [
+        CostSensitiveClassifier(
+            BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0, random_state=0)
+        )
+    ],
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -392,7 +398,7 @@ def test_costs_of_rows(cancer, svm, rng):
 def test_out_of_bag_costs(cancer, rng):
     X, y = cancer
     X, y, w = X[:120], y[:120], rng.uniform(0.5, 2, size=120)
-    svm = BootstrapSVC(n_bootstraps=6, C=1.0, random_state=0)
+    svm = BootstrapSVC(kernel="linear", n_bootstraps=6, C=1.0, random_state=0)
     model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [9, 0]]).fit(X, y, sample_weight=w)
     p = model.estimator_.oob_proba_[:, 1]
     assert np.isnan(p).any()  # rows that were never out of bag
@@ -430,7 +436,7 @@ def test_a_data_frame_says_which_cost_is_whose(cancer, svm, order):
 def test_pandas_pipelines_and_searches_keep_intervals_and_out_of_bag_rows(cancer, rng):
     X, y = cancer
     frame = pd.DataFrame(X, columns=list("abcdefgh")).mask(rng.uniform(size=X.shape) < 0.02)
-    svm = BootstrapSVC(n_bootstraps=10, C=1.0, random_state=0)
+    svm = BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0, random_state=0)
     pipeline = make_pipeline(SimpleImputer().set_output(transform="pandas"), svm)
     search = GridSearchCV(pipeline, {"bootstrapsvc__C": [0.1, 1.0]}, cv=2, scoring="neg_log_loss")
     for estimator in (pipeline, search):
@@ -446,8 +452,11 @@ def test_what_is_not_calibrated_is_refused_before_anything_is_trained(cancer):
     X, y = cancer
     for svm, message in (
         (BootstrapSVC.paper(), "Vote shares"),
-        (BootstrapSVC(interval="wald"), "interval='wald' is about vote shares"),
-        (BootstrapSVC(control="threshold", rates={"tpr": 0.9}), "control='threshold' decides so"),
+        (BootstrapSVC(kernel="linear", interval="wald"), "interval='wald' is about vote shares"),
+        (
+            BootstrapSVC(kernel="linear", control="threshold", rates={"tpr": 0.9}),
+            "control='threshold' decides so",
+        ),
     ):
         with pytest.raises(DataError, match=message):
             CostSensitiveClassifier(make_pipeline(SimpleImputer(), svm)).fit(X, y)

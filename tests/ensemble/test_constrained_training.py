@@ -10,13 +10,14 @@ import pytest
 import torch
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from bootprob import BootstrapSVC, UnattainableRateError
+from bootprob import UnattainableRateError
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
 from bootprob.ensemble.training.constrained import iter_fit_constrained
 from bootprob.ensemble.training.proven import prove
 from bootprob.metrics.rates import rate_floors
 from bootprob_gpu import Problem, Status, fit, model_scores
 from bootprob_gpu.kernels.function import KernelFunction
+from linear_models import linear
 
 CPU = torch.device("cpu")
 
@@ -305,7 +306,7 @@ def test_the_estimator(rng, calibration):
     positive = rng.uniform(size=120) < 0.35
     X = rng.normal(size=(120, 3)) + 0.8 * positive[:, None]
     given = {"C": [0.1, 1.0], "n_bootstraps": 12, "random_state": 0, "calibration": calibration}
-    model = BootstrapSVC(control="constrained", rates={"tpr": 0.95}, **given).fit(X, positive)
+    model = linear(control="constrained", rates={"tpr": 0.95}, **given).fit(X, positive)
     counts = model.bootstrap_counts()
     scores = np.concatenate(list(model.bootstrap_scores(X)))  # (n, R, B)
     mass = counts.T[:, None] * positive[:, None, None]
@@ -313,7 +314,7 @@ def test_the_estimator(rng, calibration):
     assert (met >= 0.95 - 1e-9).all()
     assert model.control_gap_.shape == model.bootstrap_intercept_.shape
     assert ((model.control_gap_ >= -1e-6) & (model.control_gap_ < 1)).all()
-    plain = BootstrapSVC(**given).fit(X, positive)
+    plain = linear(**given).fit(X, positive)
     assert (model.oob_vote_proba_[:, 1] > 0.5).sum() > (plain.oob_vote_proba_[:, 1] > 0.5).sum()
     # The machines' own zero decides, in probabilities and in votes.
     mean = ((scores / model.score_scale_).mean(2) * model.weights_).sum(1)
@@ -332,8 +333,8 @@ def test_the_estimator_solves_exactly(rng):
     X = rng.normal(size=(30, 2)) + 0.5 * positive[:, None]
     given = {"C": [1.0], "n_bootstraps": 3, "random_state": 0, "calibration": None}
     asked = {"control": "constrained", "rates": {"tpr": 0.8}}
-    heuristic = BootstrapSVC(**asked, **given).fit(X, positive)
-    exact = BootstrapSVC(control_method="exact", **asked, **given).fit(X, positive)
+    heuristic = linear(**asked, **given).fit(X, positive)
+    exact = linear(control_method="exact", **asked, **given).fit(X, positive)
     assert (exact.control_gap_ <= 1e-4 + 1e-9).all()
     assert (exact.control_gap_ <= heuristic.control_gap_ + 1e-9).all()
     assert heuristic.control_gap_.max() > 1e-4  # there was something to prove

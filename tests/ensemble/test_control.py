@@ -16,6 +16,7 @@ from bootprob.ensemble.control.vote_thresholds import _majority
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.rates import RateFloor, rate_floors
+from linear_models import linear
 
 
 def overlapping(rng, n=160, p=3, share=0.35):
@@ -159,9 +160,9 @@ def test_majority_of_the_votes(rng):
 def test_a_rate_is_kept_out_of_bag(rng, kernel, calibration, rate):
     X, y = overlapping(rng)
     given = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 0, "kernel": kernel}
-    model = BootstrapSVC(
-        control="threshold", rates={rate: 0.9}, calibration=calibration, **given
-    ).fit(X, y)
+    model = linear(control="threshold", rates={rate: 0.9}, calibration=calibration, **given).fit(
+        X, y
+    )
     of_class = y == (1 if rate == "tpr" else 0)
     threshold = model.decision_threshold_
     for decided in (model.oob_proba_[:, 1] > threshold, model.oob_vote_proba_[:, 1] > 0.5):
@@ -173,7 +174,7 @@ def test_a_rate_is_kept_out_of_bag(rng, kernel, calibration, rate):
     [found] = model.controlled_rates_
     assert found["rate"] == rate
     assert found["out_of_bag"] >= found["required_share"] >= 0.9
-    plain = BootstrapSVC(calibration=calibration, **given).fit(X, y)
+    plain = linear(calibration=calibration, **given).fit(X, y)
     if calibration is None:  # votes have moved thresholds of their own
         assert threshold == 0.5
     elif rate == "tpr":
@@ -190,8 +191,8 @@ def test_decisions_and_votes_follow_and_probabilities_stay(rng, calibration):
     X, y = overlapping(rng)
     fresh = overlapping(rng, n=50)[0]
     given = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 0, "calibration": calibration}
-    plain = BootstrapSVC(**given).fit(X, y)
-    model = BootstrapSVC(control="threshold", rates={"tpr": 0.97}, **given).fit(X, y)
+    plain = linear(**given).fit(X, y)
+    model = linear(control="threshold", rates={"tpr": 0.97}, **given).fit(X, y)
     # Votes are counted about the thresholds, with the machines as they were.
     scores = np.concatenate(list(model.bootstrap_scores(fresh)))
     np.testing.assert_allclose(scores, np.concatenate(list(plain.bootstrap_scores(fresh))))
@@ -223,7 +224,12 @@ def test_decisions_and_votes_follow_and_probabilities_stay(rng, calibration):
 def test_what_control_leaves_of_the_numbers_shown(rng, control):
     X, y = overlapping(rng)
     model = BootstrapSVC(
-        C=[1.0], n_bootstraps=20, random_state=0, control=control, rates={"tpr": 0.9}
+        kernel="linear",
+        C=[1.0],
+        n_bootstraps=20,
+        random_state=0,
+        control=control,
+        rates={"tpr": 0.9},
     ).fit(X, y)
     shown = model.metric_intervals()
     known = np.isfinite(model.oob_proba_[:, 1])
@@ -237,9 +243,9 @@ def test_what_control_leaves_of_the_numbers_shown(rng, control):
 def test_confidence_asks_for_more(rng):
     X, y = overlapping(rng, n=300)
     given = {"C": [1.0], "n_bootstraps": 15, "random_state": 0, "control": "threshold"}
-    plain = BootstrapSVC(rates={"tpr": 0.85}, **given).fit(X, y)
-    sure = BootstrapSVC(rates={"tpr": 0.85}, confidence=0.95, **given).fit(X, y)
-    surer = BootstrapSVC(rates={"tpr": 0.85}, confidence=0.95, bound="hoeffding", **given).fit(X, y)
+    plain = linear(rates={"tpr": 0.85}, **given).fit(X, y)
+    sure = linear(rates={"tpr": 0.85}, confidence=0.95, **given).fit(X, y)
+    surer = linear(rates={"tpr": 0.85}, confidence=0.95, bound="hoeffding", **given).fit(X, y)
     shares = [m.controlled_rates_[0]["required_share"] for m in (plain, sure, surer)]
     assert 0.85 <= shares[0] < shares[1] <= shares[2]
     reached = [m.controlled_rates_[0]["out_of_bag"] for m in (plain, sure, surer)]
@@ -250,7 +256,12 @@ def test_weights_count_in_the_rates(rng):
     X, y = overlapping(rng)
     weight = rng.uniform(0.1, 3.0, size=len(y))
     model = BootstrapSVC(
-        C=[1.0], n_bootstraps=20, random_state=0, control="threshold", rates={"tpr": 0.9}
+        kernel="linear",
+        C=[1.0],
+        n_bootstraps=20,
+        random_state=0,
+        control="threshold",
+        rates={"tpr": 0.9},
     ).fit(X, y, sample_weight=weight)
     known = (y == 1) & np.isfinite(model.oob_decision_function_)
     right = model.oob_proba_[known, 1] > model.decision_threshold_
@@ -279,15 +290,15 @@ def test_bad_options_are_refused_before_any_training(rng, monkeypatch, options, 
     X, y = overlapping(rng, n=60)
     monkeypatch.setattr("bootprob.ensemble.fitting.train_ensembles", None)  # nobody gets that far
     with pytest.raises(DataError, match=words):
-        BootstrapSVC(n_bootstraps=5, **options).fit(X, y)
+        linear(n_bootstraps=5, **options).fit(X, y)
 
 
 def test_scores_that_say_nothing_cannot_be_controlled_through_probabilities(rng):
     X, y = np.zeros((40, 2)), np.arange(40) % 2
     given = {"C": [1.0], "n_bootstraps": 10, "random_state": 0, "control": "threshold"}
     with pytest.raises(DataError, match="say nothing"):
-        BootstrapSVC(rates={"tpr": 0.9}, **given).fit(X, y)
-    votes = BootstrapSVC(rates={"tpr": 0.9}, calibration=None, **given).fit(X, y)
+        linear(rates={"tpr": 0.9}, **given).fit(X, y)
+    votes = linear(rates={"tpr": 0.9}, calibration=None, **given).fit(X, y)
     assert votes.controlled_rates_[0]["out_of_bag"] >= 0.9
 
 
@@ -296,7 +307,12 @@ def test_control_is_cloned_saved_and_restored(rng, tmp_path):
 
     X, y = overlapping(rng)
     model = BootstrapSVC(
-        C=[0.1, 1.0], n_bootstraps=10, random_state=0, control="threshold", rates={"tpr": 0.95}
+        kernel="linear",
+        C=[0.1, 1.0],
+        n_bootstraps=10,
+        random_state=0,
+        control="threshold",
+        rates={"tpr": 0.95},
     )
     assert clone(model).get_params()["rates"] == {"tpr": 0.95}
     model.fit(X, y)

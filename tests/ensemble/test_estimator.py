@@ -14,6 +14,7 @@ from bootprob.ensemble.scoring.out_of_bag import _alignment
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals import OF_VOTES
 from bootprob_gpu import Status
+from linear_models import linear
 
 # Labels of the table are flipped, which the test of the link finds; others have too many columns.
 pytestmark = pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
@@ -135,7 +136,9 @@ def test_wald_keeps_its_width_where_all_votes_agree(model, data):
 
 
 def test_shares_of_unanimous_votes_are_exactly_0_or_1(data):
-    model = BootstrapSVC(n_bootstraps=7, C=np.geomspace(0.5, 2, 13), random_state=0).fit(*data)
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=7, C=np.geomspace(0.5, 2, 13), random_state=0
+    ).fit(*data)
     for seed in range(50):  # weights whose sum rounds to more than 1
         weights = np.random.default_rng(seed).uniform(size=13)
         model.weights_ = weights / weights.sum()
@@ -173,11 +176,11 @@ def test_oob_intervals_have_the_rows_own_number_of_replicates(model):
 
 
 def test_same_seed_same_bits_and_chunks_do_not_matter(model, data):
-    again = BootstrapSVC(**{**model.get_params(), "memory_limit": 3_000_000}).fit(*data)
+    again = linear(**{**model.get_params(), "memory_limit": 3_000_000}).fit(*data)
     np.testing.assert_allclose(
         again.predict_proba(data[0]), model.predict_proba(data[0]), atol=1e-9
     )
-    same = BootstrapSVC(**model.get_params()).fit(*data)
+    same = linear(**model.get_params()).fit(*data)
     assert np.array_equal(same.predict_proba(data[0]), model.predict_proba(data[0]))
 
 
@@ -220,7 +223,9 @@ def test_paper_ties_the_objective_to_its_convention(data):
 
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", None])
 def test_predict_agrees_with_predict_proba(data, calibration):
-    model = BootstrapSVC(n_bootstraps=20, calibration=calibration, random_state=0).fit(*data)
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=20, calibration=calibration, random_state=0
+    ).fit(*data)
     p = model.predict_proba(data[0])
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert np.array_equal(model.predict(data[0]), (p[:, 1] > 0.5).astype(int))
@@ -235,7 +240,7 @@ def test_probabilities_are_closer_to_the_truth_than_votes(rng):
     X, new = rng.normal(size=(400, 4)), rng.normal(size=(400, 4))
     slopes = np.array([1.0, -1.0, 0.5, 0.0])
     y = (rng.uniform(size=400) < expit(X @ slopes)).astype(int)
-    model = BootstrapSVC(n_bootstraps=60, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=60, random_state=0).fit(X, y)
 
     def error(p):
         return np.sqrt(np.square(p[:, 1] - expit(new @ slopes)).mean())
@@ -296,7 +301,7 @@ def test_a_descending_gamma_grid_scores_with_its_own_gammas(data):
 def test_more_columns_than_rows_go_through_the_gram_matrix(rng):
     X = rng.normal(size=(30, 200))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
-    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(X, y)
     assert model.bootstrap_coef_ is None
     assert model.bootstrap_dual_coef_.shape == (10, 11, 30)
     assert (model.certificates_["gap"] <= 1e-7).all()
@@ -304,7 +309,7 @@ def test_more_columns_than_rows_go_through_the_gram_matrix(rng):
 
 
 def test_float32_scores_agree(model, data):
-    single = BootstrapSVC(**{**model.get_params(), "dtype": "float32"}).fit(*data)
+    single = linear(**{**model.get_params(), "dtype": "float32"}).fit(*data)
     np.testing.assert_allclose(
         single.predict_proba(data[0]), model.predict_proba(data[0]), atol=2e-3
     )
@@ -312,7 +317,7 @@ def test_float32_scores_agree(model, data):
 
 def test_two_rows_a_class():
     X = np.array([[0.0, 1], [1, 0], [5, 6], [6, 5]])
-    model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X, [0, 0, 1, 1])
+    model = BootstrapSVC(kernel="linear", n_bootstraps=50, random_state=0).fit(X, [0, 0, 1, 1])
     assert model.n_redrawn_ > 0
     assert (model.predict(X) == [0, 0, 1, 1]).all()
     assert np.isfinite(model.proba_interval(X)).all()
@@ -320,7 +325,7 @@ def test_two_rows_a_class():
 
 def test_a_row_that_was_never_out_of_bag_is_nan():
     X, y = make_classification(30, 3, n_informative=3, n_redundant=0, random_state=0)
-    model = BootstrapSVC(n_bootstraps=2, random_state=1).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=2, random_state=1).fit(X, y)
     never = model.oob_counts_ == 0
     assert never.any()
     assert np.isnan(model.oob_proba_[never]).all()
@@ -331,10 +336,10 @@ def test_a_row_that_was_never_out_of_bag_is_nan():
 def test_pure_noise_and_constant_columns_give_the_base_rate(rng):
     X = np.hstack([rng.normal(size=(200, 2)), np.ones((200, 1))])
     y = (rng.uniform(size=200) < 0.3).astype(int)
-    model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=50, random_state=0).fit(X, y)
     assert abs(model.predict_proba(X)[:, 1].mean() - y.mean()) < 0.08
     assert np.isfinite(model.proba_interval(X)).all()
-    constant = BootstrapSVC(n_bootstraps=10, random_state=0).fit(
+    constant = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(
         np.ones((40, 2)), y[:40] | (np.arange(40) < 5)
     )
     assert np.ptp(constant.predict_proba(np.ones((3, 2)))[:, 1]) == 0
@@ -351,8 +356,10 @@ def test_unsolved_models_are_named(data):
 
 def test_dict_class_weights_act_as_row_weights(data):
     X, y = data
-    weighed = BootstrapSVC(n_bootstraps=10, class_weight={0: 1, 1: 4}, random_state=0).fit(X, y)
-    rows = BootstrapSVC(n_bootstraps=10, class_weight=None, random_state=0)
+    weighed = BootstrapSVC(
+        kernel="linear", n_bootstraps=10, class_weight={0: 1, 1: 4}, random_state=0
+    ).fit(X, y)
+    rows = BootstrapSVC(kernel="linear", n_bootstraps=10, class_weight=None, random_state=0)
     rows.fit(X, y, sample_weight=np.where(y == 1, 4.0, 1.0))
     assert np.array_equal(weighed.predict_proba(X), rows.predict_proba(X))
 
@@ -374,20 +381,22 @@ def test_dict_class_weights_act_as_row_weights(data):
 )
 def test_impossible_parameters_are_refused_before_work(data, parameters, message):
     with pytest.raises(ValueError, match=message):
-        BootstrapSVC(**parameters).fit(*data)
+        linear(**parameters).fit(*data)
 
 
 def test_impossible_data_are_refused(data):
     X, y = data
     with pytest.raises(DataError, match=r"binary classification.*control='threshold'.*3 classes"):
-        BootstrapSVC(control="threshold", rates={"tpr": 0.9}).fit(X, np.arange(90) % 3)
+        BootstrapSVC(kernel="linear", control="threshold", rates={"tpr": 0.9}).fit(
+            X, np.arange(90) % 3
+        )
     with pytest.raises(ValueError, match="1 class"):
-        BootstrapSVC().fit(X, np.zeros(90))
+        BootstrapSVC(kernel="linear").fit(X, np.zeros(90))
     with pytest.raises(DataError, match="no row with a positive sample_weight"):
-        BootstrapSVC().fit(X, y, sample_weight=(y == 0).astype(float))
+        BootstrapSVC(kernel="linear").fit(X, y, sample_weight=(y == 0).astype(float))
     with pytest.raises(ValueError, match="Negative values"):
-        BootstrapSVC().fit(X, y, sample_weight=-np.ones(90))
-    fitted = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
+        BootstrapSVC(kernel="linear").fit(X, y, sample_weight=-np.ones(90))
+    fitted = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     with pytest.raises(DataError, match="method is 'exact'"):
         fitted.proba_interval(X, method="exact")
     with pytest.raises(DataError, match="method is 'wald'"):
@@ -404,7 +413,9 @@ def test_unbalanced_replicates_without_class_weights_do_not_lose_the_rows(rng):
     for _ in range(8):
         X, new = rng.normal(size=(500, 4)), rng.normal(size=(2000, 4))
         y, truth = rng.uniform(size=500) < expit(X @ slopes - 3), expit(new @ slopes - 3)
-        model = BootstrapSVC(n_bootstraps=40, class_weight=None, random_state=0).fit(X, y)
+        model = BootstrapSVC(
+            kernel="linear", n_bootstraps=40, class_weight=None, random_state=0
+        ).fit(X, y)
         error = np.square(model.predict_proba(new)[:, 1] - truth).mean()
         relative_errors.append(error / np.square(y.mean() - truth).mean())
     assert np.mean(relative_errors) < 0.6
@@ -413,8 +424,10 @@ def test_unbalanced_replicates_without_class_weights_do_not_lose_the_rows(rng):
 def test_balanced_weights_balance_the_weights_of_rows(data):
     X, y = data
     weight = np.where(y == 1, 5.0, 1.0)
-    weighted = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y, sample_weight=weight)
-    plain = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+    weighted = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0).fit(
+        X, y, sample_weight=weight
+    )
+    plain = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0).fit(X, y)
     # The balance is struck by weight, so the machines are about the same in both.
     ours, theirs = (next(m.bootstrap_scores(X)).mean() for m in (weighted, plain))
     assert abs(ours - theirs) < 0.15
@@ -423,21 +436,21 @@ def test_balanced_weights_balance_the_weights_of_rows(data):
 
 def test_weights_have_no_unit(data):
     X, y = data
-    model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", C=[0.1, 1.0], n_bootstraps=20, random_state=0).fit(X, y)
     # C is in units of the weights, calibration is not.
-    rescaled = BootstrapSVC(C=[100.0, 1000.0], n_bootstraps=20, random_state=0)
+    rescaled = BootstrapSVC(kernel="linear", C=[100.0, 1000.0], n_bootstraps=20, random_state=0)
     rescaled.fit(X, y, sample_weight=np.full(90, 1e-3))
     np.testing.assert_allclose(rescaled.predict_proba(X), model.predict_proba(X), atol=1e-5)
 
 
 def test_a_failed_refit_leaves_the_model_as_it_was(data):
     X, y = data
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="positive"):
         model.set_params(C=[1.0, 0.0]).fit(X * 3 + 1, y)
     assert np.array_equal(model.predict_proba(X), before)
-    fresh = BootstrapSVC(C=[1.0, 0.0])
+    fresh = BootstrapSVC(kernel="linear", C=[1.0, 0.0])
     with pytest.raises(ValueError, match="positive"):
         fresh.fit(X, y)
     with pytest.raises(NotFittedError):
@@ -471,11 +484,11 @@ def test_summary_is_all_the_rest_in_one(model, data):
 
 def test_absurd_rows_are_refused(data):
     X, y = data
-    model = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     with pytest.raises(DataError, match=r"Row 0, column 2 .* such a number is an error"):
         model.predict(np.array([[0, 0, 1e150, 0, 0]]))
     with pytest.raises(DataError, match="squares overflow"):
-        BootstrapSVC().fit(X * 1e160, y)
+        BootstrapSVC(kernel="linear").fit(X * 1e160, y)
 
 
 def test_constant_machines_are_not_magnified(rng):

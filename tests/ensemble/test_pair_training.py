@@ -19,6 +19,7 @@ from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
 from bootprob.ensemble.several_classes import SeveralClasses, lack_of_fit_of_pairs
 from bootprob.metrics import class_metrics
+from linear_models import linear
 
 QUICK = {"n_bootstraps": 20, "C": [0.1, 1.0], "random_state": 0}
 KINDS = {
@@ -46,7 +47,7 @@ def fitted(rng: np.random.Generator, kind: str, **more: object):
     X, y, _ = draw(rng, p=120 if kind == "more columns than rows" else 3)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The feature map's kernel is off")
-        return X, y, BootstrapSVC(**QUICK | KINDS[kind] | more).fit(X, y)
+        return X, y, linear(**QUICK | KINDS[kind] | more).fit(X, y)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -54,7 +55,7 @@ def test_machines_of_a_pair_are_scikit_learn_s(rng, kernel):
     """Each on the pair's rows of the shared sample, with weights of all classes."""
     X, y, _ = draw(rng)
     weight = rng.uniform(0.5, 2, len(y))
-    model = BootstrapSVC(**QUICK | {"kernel": kernel, "gamma": 0.2, "tol": 1e-9})
+    model = linear(**QUICK | {"kernel": kernel, "gamma": 0.2, "tol": 1e-9})
     model.fit(X, y, sample_weight=weight)
     # Weighted class sizes, as scikit-learn's are without sample weights.
     balance = weight.sum() / (3 * np.bincount(y, weights=weight))
@@ -130,11 +131,11 @@ def test_predictions_of_several_classes(rng, kind):
 def test_labels_keep_their_order(rng):
     X, y, _ = draw(rng, K=4)
     names = np.array(["pear", "apple", "quince", "fig"])
-    model = BootstrapSVC(**QUICK).fit(X, names[y])
+    model = linear(**QUICK).fit(X, names[y])
     assert model.classes_.tolist() == ["apple", "fig", "pear", "quince"]
     assert (model.classes_[model.y_] == names[y]).all()
     assert len(model.pair_ensembles_) == 6
-    fit_on_numbers = BootstrapSVC(**QUICK).fit(X, np.argsort(np.argsort(names))[y])
+    fit_on_numbers = linear(**QUICK).fit(X, np.argsort(np.argsort(names))[y])
     np.testing.assert_array_equal(fit_on_numbers.predict_proba(X), model.predict_proba(X))
     assert (model.predict(X) == names[y]).mean() > 0.35
 
@@ -146,7 +147,7 @@ def test_a_pair_draws_its_samples_again(rng):
     y[:2] = 2
     weight = np.ones(len(y))
     weight[[5, 11]] = 0.0
-    model = BootstrapSVC(**QUICK | {"kernel": "rbf"}).fit(X, y, sample_weight=weight)
+    model = linear(**QUICK | {"kernel": "rbf"}).fit(X, y, sample_weight=weight)
     assert model.n_redrawn_ > 0
     whole = model.bootstrap_counts()
     assert (whole[:, :2].sum(axis=1) > 0).all()
@@ -202,7 +203,7 @@ def test_control_of_several_classes_is_refused_before_any_work(rng, monkeypatch)
     monkeypatch.setattr("bootprob.ensemble.fitting.prepare", None)  # nobody gets that far
     X, y, _ = draw(rng)
     for control in ("threshold", "constrained"):
-        model = BootstrapSVC(control=control, rates={"tpr": 0.9})
+        model = BootstrapSVC(kernel="linear", control=control, rates={"tpr": 0.9})
         with pytest.raises(DataError, match="target is multiclass, with 3 classes; leave"):
             model.fit(X, y)
 
@@ -210,33 +211,33 @@ def test_control_of_several_classes_is_refused_before_any_work(rng, monkeypatch)
 def test_classes_that_hardly_a_sample_holds_are_refused(rng):
     X = rng.normal(size=(90, 2))
     with pytest.raises(DataError, match=r"40 classes, of which the smallest has 2 of 90 rows"):
-        BootstrapSVC(**QUICK).fit(X, np.minimum(np.arange(90) // 2, 39))
+        linear(**QUICK).fit(X, np.minimum(np.arange(90) // 2, 39))
 
 
 def test_two_rows_a_class_are_enough_and_one_is_not(rng):
     X, y = rng.normal(size=(60, 2)), np.minimum(np.arange(60) // 2, 3)
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     assert model.n_redrawn_ > 0
     assert np.isfinite(model.predict_proba(X)).all()
     assert np.isfinite(model.proba_interval(X, method="normal")).all()
     weight = np.ones(60)
     weight[3] = 0.0
     with pytest.raises(DataError, match=r"Class 1 has a single row; of several classes each needs"):
-        BootstrapSVC(**QUICK).fit(X, y, sample_weight=weight)
+        linear(**QUICK).fit(X, y, sample_weight=weight)
 
 
 def test_every_class_needs_weight(rng):
     X, y, _ = draw(rng)
     with pytest.raises(DataError, match=r"Class 1 has no row .* every class needs some"):
-        BootstrapSVC(**QUICK).fit(X, y, sample_weight=(y != 1).astype(float))
+        linear(**QUICK).fit(X, y, sample_weight=(y != 1).astype(float))
     with pytest.raises(DataError, match="all must be positive"):
-        BootstrapSVC(**QUICK, class_weight={0: 1.0, 1: 0.0}).fit(X, y)
+        linear(**QUICK, class_weight={0: 1.0, 1: 0.0}).fit(X, y)
 
 
 def test_a_refit_leaves_nothing_behind(rng):
     X, y, _ = draw(rng)
-    two = BootstrapSVC(**QUICK).fit(X, y == 1)
-    three = BootstrapSVC(**QUICK).fit(X, y)
+    two = linear(**QUICK).fit(X, y == 1)
+    three = linear(**QUICK).fit(X, y)
     attributes = {name: set(vars(model)) for name, model in (("two", two), ("three", three))}
     again, other = clone(two).fit(X, y == 1).fit(X, y), clone(two).fit(X, y).fit(X, y == 1)
     assert set(vars(again)) == attributes["three"]
@@ -258,7 +259,7 @@ def test_pairs_follow_the_parameters(rng):
     np.testing.assert_allclose(model.proba_interval(X), wide, atol=0.2)
     assert {pair.memory_limit for pair in model.pair_ensembles_} == {2**28}
     with pytest.raises(ValueError, match="'coupling' parameter"):
-        BootstrapSVC(coupling="voting").fit(X, y)
+        BootstrapSVC(kernel="linear", coupling="voting").fit(X, y)
 
 
 def test_one_progress_bar(rng, capsys):
@@ -270,12 +271,12 @@ def test_lack_of_fit_is_warned_of_once(rng):
     """Rings around one another are out of a linear kernel's reach."""
     X = rng.normal(size=(400, 2))
     y = np.searchsorted([0.8, 1.6], np.hypot(*X.T) + 0.1 * rng.normal(size=400))
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     assert model.lack_of_fit_["p_value"] < 0.005
     with pytest.warns(LackOfFitWarning) as caught:
         model.proba_interval(X[:5])
     assert len(caught) == 1
-    curved = BootstrapSVC(**QUICK | {"kernel": "rbf", "C": [1.0, 8.0]}).fit(X, y)
+    curved = linear(**QUICK | {"kernel": "rbf", "C": [1.0, 8.0]}).fit(X, y)
     assert (curved.predict(X) == y).mean() > 0.75
 
 
@@ -294,7 +295,7 @@ def test_intervals_contain_a_softmax_truth(rng):
         X, new = rng.normal(size=(300, 2)), rng.normal(size=(200, 2))
         chances = softmax(X @ coef.T, axis=1)
         y = (rng.random((300, 1)) > chances.cumsum(axis=1)).sum(axis=1).clip(0, 2)
-        model = BootstrapSVC(n_bootstraps=40, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=40, random_state=0).fit(X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LackOfFitWarning)
             lower, upper = np.moveaxis(model.proba_interval(new), 2, 0)
@@ -310,7 +311,7 @@ def test_metrics_of_classes(rng):
     from sklearn.metrics import log_loss
 
     X, y = load_iris(return_X_y=True)
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     found = out_of_bag_of_classes(model)
     known = np.isfinite(model.oob_proba_).all(axis=1)
     p = model.oob_proba_[known]
@@ -332,7 +333,7 @@ def test_metrics_of_classes(rng):
 
 
 def test_no_row_was_out_of_bag(rng):
-    model = BootstrapSVC(**QUICK).fit(*draw(rng)[:2])
+    model = linear(**QUICK).fit(*draw(rng)[:2])
     model.oob_proba_ = np.full_like(model.oob_proba_, np.nan)
     with pytest.raises(DataError, match="No row was ever out of bag"):
         out_of_bag_of_classes(model)

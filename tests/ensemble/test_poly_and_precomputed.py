@@ -15,6 +15,7 @@ from sklearn.svm import SVC
 from bootprob import BootstrapSVC, DataError, load, save
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.metrics.residual_neighbours import residual_neighbours
+from linear_models import linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 FEW = {"n_bootstraps": 30, "random_state": 0, "C": [0.5, 2.0]}
@@ -56,10 +57,10 @@ def test_a_precomputed_rbf_kernel_is_the_rbf_kernel(circle, weighted):
 def test_a_polynomial_of_degree_one_is_linear(circle, standardize):
     X, y, new = circle
     settings = FEW | {"tol": 1e-9, "standardize": standardize}
-    linear = BootstrapSVC(**settings).fit(X, y)
+    straight = linear(**settings).fit(X, y)
     poly = BootstrapSVC(kernel="poly", degree=1, gamma=1.0, **settings).fit(X, y)
     # "corrected" is another method for linear kernels.
-    same(linear, poly, new, new, among_methods=METHODS[1:], rtol=1e-4)
+    same(straight, poly, new, new, among_methods=METHODS[1:], rtol=1e-4)
 
 
 def test_a_precomputed_polynomial_is_the_polynomial(circle):
@@ -99,8 +100,8 @@ def test_machines_are_those_of_scikit_learn(circle):
 def test_a_curved_truth_is_within_reach(circle):
     X, y, new = circle
     poly = BootstrapSVC(kernel="poly", degree=2, coef0=1.0, **FEW).fit(X, y)
-    linear = BootstrapSVC(**FEW).fit(X, y)
-    assert poly.metric_intervals()["auc"].value > linear.metric_intervals()["auc"].value + 0.1
+    straight = linear(**FEW).fit(X, y)
+    assert poly.metric_intervals()["auc"].value > straight.metric_intervals()["auc"].value + 0.1
     lower, upper = poly.proba_interval(new)[:, 1].T
     assert (lower < poly.predict_proba(new)[:, 1]).all()
     assert (poly.predict_proba(new)[:, 1] < upper).all()
@@ -181,7 +182,7 @@ def test_machines_under_constraints_are_those_of_the_kernel_that_they_equal(
     X, y, new = circle
     settings = FEW | {"n_bootstraps": 4, "tol": 1e-9, "calibration": None}
     settings |= {"control": "constrained", "rates": rates}
-    known = BootstrapSVC(**one, **settings).fit(X, y)
+    known = linear(**one, **settings).fit(X, y)
     model = BootstrapSVC(kernel=other, degree=1, gamma=1.0, **settings)
     given, asked = X, new
     if other == "precomputed":

@@ -17,6 +17,7 @@ from bootprob.ensemble.conformal import (
 )
 from bootprob.exceptions import DataError
 from bootprob.runtime.row_blocks import row_blocks
+from linear_models import linear
 
 
 class Replicates:
@@ -84,7 +85,7 @@ class TestDefinition:
         X, y = table
         weight = rng.choice([0.0, 1.0, 2.5], 40, p=[0.2, 0.5, 0.3])
         weight[:4] = 1.0
-        model = BootstrapSVC(
+        model = linear(
             C=[0.1, 1.0], n_bootstraps=n_bootstraps, random_state=int(rng.integers(99)), **kernel
         ).fit(X, y, weight)
         new = rng.normal(size=(15, 3))
@@ -101,8 +102,10 @@ class TestDefinition:
 
     def test_weights_of_ones_own(self, table, rng, class_conditional):
         X, y = table
-        model = BootstrapSVC(C=[0.1, 1.0, 10.0], n_bootstraps=20, random_state=0).fit(X, y)
-        alone = BootstrapSVC(C=10.0, n_bootstraps=20, random_state=0).fit(X, y)
+        model = BootstrapSVC(
+            kernel="linear", C=[0.1, 1.0, 10.0], n_bootstraps=20, random_state=0
+        ).fit(X, y)
+        alone = BootstrapSVC(kernel="linear", C=10.0, n_bootstraps=20, random_state=0).fit(X, y)
         new = rng.normal(size=(9, 3))
         given = {"class_conditional": class_conditional}
         of_one = conformal_p_values(model, new, weights=[0, 0, 3], **given)
@@ -115,8 +118,8 @@ class TestDefinition:
     )
     def test_the_ensembles_weights(self, table, rng, parameters, class_conditional):
         X, y = table
-        model = BootstrapSVC(n_bootstraps=25, random_state=1, **parameters).fit(X, y)
-        plain = BootstrapSVC(n_bootstraps=25, random_state=1).fit(X, y)
+        model = linear(n_bootstraps=25, random_state=1, **parameters).fit(X, y)
+        plain = BootstrapSVC(kernel="linear", n_bootstraps=25, random_state=1).fit(X, y)
         new = rng.normal(size=(9, 3))
         p = conformal_p_values(model, new, weights="ensemble", class_conditional=class_conditional)
         judge = plain if "control" in parameters else model
@@ -254,7 +257,7 @@ class TestGuarantee:
 class TestSets:
     def test_a_higher_level_gives_larger_sets(self, table, rng):
         X, y = table
-        model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0).fit(X, y)
         new = rng.normal(size=(50, 3))
         sets = [prediction_sets(model, new, level) for level in (0.5, 0.8, 0.9, 0.99)]
         for smaller, larger in pairwise(sets):
@@ -266,14 +269,14 @@ class TestSets:
         y = np.zeros(60, int)
         X[:5] -= 8
         y[:5] = 1
-        model = BootstrapSVC(n_bootstraps=40, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=40, random_state=0).fit(X, y)
         new = np.full((3, 2), 4.0)
         sets = prediction_sets(model, new, 0.9, class_conditional=True)
         assert sets[:, 1].all()
 
     def test_non_empty_sets_get_the_better_label_and_no_more(self, table, rng):
         X, y = table
-        model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0).fit(X, y)
         new = rng.normal(size=(200, 3))
         sets = prediction_sets(model, new, 0.3)
         filled = prediction_sets(model, new, 0.3, allow_empty=False)
@@ -288,7 +291,7 @@ class TestSets:
     def test_far_apart_classes_are_told_apart(self, rng):
         y = np.repeat([0, 1], 30)
         X = rng.normal(size=(60, 2)) + 20 * y[:, None]
-        model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0).fit(X, y)
         # Columns of rows at the centres: they fit better than any training row.
         sets = prediction_sets(model, [[-1.0, -1.0], [21.0, 21.0]], 0.9)
         np.testing.assert_array_equal(sets, [[True, False], [False, True]])
@@ -299,7 +302,7 @@ class TestSets:
         new = rng.normal(size=(20, 3))
         p = []
         for by in (1.0, scale):
-            model = BootstrapSVC(n_bootstraps=20, random_state=0).fit(X * by, y)
+            model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X * by, y)
             p.append(conformal_p_values(model, new * by))
         np.testing.assert_allclose(*p, atol=1.5 / 41)  # of solving to tolerance
 
@@ -310,7 +313,7 @@ class TestSets:
     )
     def test_ugly_rows(self, X, rng):
         y = rng.permutation(np.repeat([0, 1], 10))
-        model = BootstrapSVC(n_bootstraps=15, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=15, random_state=0).fit(X, y)
         for weights in ("equal", "ensemble"):
             p = conformal_p_values(model, X, weights=weights)
             assert ((p >= 1 / 21) & (p <= 1)).all()
@@ -322,13 +325,13 @@ class TestSets:
         X = rng.normal(size=(12, 2))
         y = np.zeros(12, int)
         y[:2] = 1
-        model = BootstrapSVC(n_bootstraps=15, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=15, random_state=0).fit(X, y)
         p = conformal_p_values(model, X, class_conditional=True)
         assert set((p[:, 1] * 3).round(9)) <= {1.0, 2.0, 3.0}
 
     def test_rows_in_blocks(self, table, rng, monkeypatch):
         X, y = table
-        model = BootstrapSVC(n_bootstraps=20, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
         new = rng.normal(size=(30, 3))
         both = {"class_conditional": False}, {"class_conditional": True}
         expected = [conformal_p_values(model, new, **given) for given in both]
@@ -353,7 +356,7 @@ class TestSets:
 class TestBadInput:
     @pytest.fixture
     def model(self, table):
-        return BootstrapSVC(n_bootstraps=10, random_state=0).fit(*table)
+        return BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(*table)
 
     @pytest.mark.parametrize(
         ("given", "words"),
@@ -379,4 +382,4 @@ class TestBadInput:
 
     def test_not_fitted(self):
         with pytest.raises(NotFittedError):
-            prediction_sets(BootstrapSVC(), [[0.0]])
+            prediction_sets(BootstrapSVC(kernel="linear"), [[0.0]])

@@ -7,6 +7,7 @@ from bootprob import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring.moments import ScoreMoments, average_models
 from bootprob.ensemble.scoring.rows import model_scores
+from linear_models import linear
 
 OPTIONS = {
     "linear": {},
@@ -31,7 +32,7 @@ def table(rng):
 @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 @pytest.mark.parametrize("name", OPTIONS)
 def test_moments_are_those_of_the_replicate_scores(rng, table, name):
-    model = BootstrapSVC(**{"C": [0.1, 1.0], "n_bootstraps": 35, "random_state": 0} | OPTIONS[name])
+    model = linear(**{"C": [0.1, 1.0], "n_bootstraps": 35, "random_state": 0} | OPTIONS[name])
     model.fit(*table)
     new = table[0] * rng.uniform(0.5, 1.5, size=(120, 1))
     scores = np.concatenate(list(ensemble_of(model).scores.of_replicates(new)))
@@ -55,7 +56,7 @@ def test_moments_are_those_of_the_replicate_scores(rng, table, name):
 @pytest.mark.parametrize("name", ["linear", "rbf, shared scale", "map"])
 def test_average_models_say_the_mean_of_each_model(rng, table, name):
     options = OPTIONS.get(name, {"kernel": "rbf", "gamma": [0.1, 1.0], "standardize": "global"})
-    model = BootstrapSVC(**{"C": [0.1, 1.0], "n_bootstraps": 9, "random_state": 0} | options)
+    model = linear(**{"C": [0.1, 1.0], "n_bootstraps": 9, "random_state": 0} | options)
     model.fit(*table)
     scale = rng.uniform(0.5, 2, size=9)
     averaged = average_models(ensemble_of(model).scores.models, scale)
@@ -73,7 +74,9 @@ def test_kernels_with_own_scales_have_no_average(table):
 
 @pytest.mark.parametrize("n_bootstraps", [2, 3, 5, 6])  # fewer and more than p + 1
 def test_few_replicates(table, n_bootstraps):
-    model = BootstrapSVC(C=[1.0], n_bootstraps=n_bootstraps, random_state=3).fit(*table)
+    model = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=n_bootstraps, random_state=3).fit(
+        *table
+    )
     scores = np.concatenate(list(ensemble_of(model).scores.of_replicates(table[0])))
     expected = ScoreMoments.of(scores, model.counts_gram_)
     spread = np.concatenate([part.spread for part in ensemble_of(model).scores.moments(table[0])])

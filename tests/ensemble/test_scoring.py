@@ -14,6 +14,7 @@ from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring import rows as scoring
 from bootprob.ensemble.scoring.rows import NewRows, WeighedScores, model_scores, vote_shares
 from bootprob.exceptions import DataError
+from linear_models import linear
 
 ENSEMBLES = {
     "linear": {},
@@ -33,9 +34,7 @@ ENSEMBLES = {
 def model(request, rng) -> BootstrapSVC:
     X = rng.normal(size=(60, 3)) * [1, 20, 0.1] + [0, 7, -3]
     y = X[:, 0] + rng.normal(size=60) > 0
-    return BootstrapSVC(C=[0.1, 1], n_bootstraps=9, random_state=0, **ENSEMBLES[request.param]).fit(
-        X, y
-    )
+    return linear(C=[0.1, 1], n_bootstraps=9, random_state=0, **ENSEMBLES[request.param]).fit(X, y)
 
 
 @pytest.fixture

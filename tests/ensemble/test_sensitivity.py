@@ -12,6 +12,7 @@ from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob_gpu import Problem, fit
 from bootprob_gpu.derivatives.active_sets import SetStatus
 from bootprob_gpu.derivatives.kkt import solve_exactly
+from linear_models import linear
 
 STEP = 1e-6
 SETTINGS = {
@@ -36,7 +37,7 @@ def fitted(rng, setting, **changes):
     options = {"C": [0.1, 1.0], "n_bootstraps": 4, "random_state": 0, **SETTINGS[setting]}
     if "class_weight" in options:
         options["class_weight"] = dict(zip(("sick", "well"), (1.0, 3.0), strict=True))
-    model = BootstrapSVC(**options, **changes).fit(X, y, weight)
+    model = linear(**options, **changes).fit(X, y, weight)
     return model, X, drawn(rng, n=5)[0]
 
 
@@ -147,7 +148,7 @@ def test_feature_maps_are_linear_machines_on_their_columns(rng):
 def test_more_columns_than_rows_and_duplicates(rng):
     X = np.repeat(rng.normal(size=(15, 40)), 2, axis=0)
     y = np.repeat(rng.permutation(np.arange(15) % 2), 2)
-    model = BootstrapSVC(C=[0.01, 1.0], n_bootstraps=5, random_state=0)
+    model = BootstrapSVC(kernel="linear", C=[0.01, 1.0], n_bootstraps=5, random_state=0)
     with pytest.warns(CopiedRowsWarning, match="30 of 30 rows"):
         model.fit(X, y)
     found = probability_sensitivity(model, X[:4])
@@ -159,7 +160,7 @@ def test_rows_without_weight_have_no_say(rng):
     X, y = drawn(rng)
     weight = np.ones(len(y))
     weight[:5] = 0
-    model = BootstrapSVC(C=1.0, n_bootstraps=4, random_state=0).fit(X, y, weight)
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y, weight)
     assert (probability_sensitivity(model, X[:3], X).row_weight[:, :5] == 0).all()
 
 
@@ -176,7 +177,12 @@ def test_what_cannot_be_differentiated_is_refused(rng):
         probability_sensitivity(votes, new, X)
     X, y = drawn(rng)
     constrained = BootstrapSVC(
-        C=1.0, n_bootstraps=3, control="constrained", rates={"tpr": 0.9}, random_state=0
+        kernel="linear",
+        C=1.0,
+        n_bootstraps=3,
+        control="constrained",
+        rates={"tpr": 0.9},
+        random_state=0,
     ).fit(X, y)
     with pytest.raises(DataError, match="under constraints"):
         probability_sensitivity(constrained, new, X)
@@ -185,7 +191,7 @@ def test_what_cannot_be_differentiated_is_refused(rng):
 def test_rows_in_another_order_are_noticed(rng):
     """Means and spreads agree, but the machines are others."""
     X, y = drawn(rng)
-    model = BootstrapSVC(C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="scores up to .* in the same order"):
         probability_sensitivity(model, X[:5], X[::-1])
 

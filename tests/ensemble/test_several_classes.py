@@ -125,7 +125,7 @@ def iris() -> tuple[np.ndarray, np.ndarray, list[BootstrapSVC]]:
     y, fitted = data.target, []
     for i, j in class_pairs(3):
         rows = np.isin(y, (i, j))
-        svc = BootstrapSVC(n_bootstraps=20, C=[0.1, 1.0], random_state=0)
+        svc = BootstrapSVC(kernel="linear", n_bootstraps=20, C=[0.1, 1.0], random_state=0)
         fitted.append(svc.fit(data.data[rows], y[rows]))
     return data.data, y, fitted
 
@@ -134,7 +134,9 @@ def iris() -> tuple[np.ndarray, np.ndarray, list[BootstrapSVC]]:
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 def test_of_two_classes_intervals_are_the_pairs_own(rng, method, calibration):
     X, _, y = draw(rng, 2, 120, rng.normal(size=(2, 3)))
-    svc = BootstrapSVC(n_bootstraps=30, C=[0.1, 1.0], calibration=calibration, random_state=1)
+    svc = BootstrapSVC(
+        kernel="linear", n_bootstraps=30, C=[0.1, 1.0], calibration=calibration, random_state=1
+    )
     svc.fit(X, np.array(["no", "yes"])[y])
     model = SeveralClasses(svc.classes_, [ensemble_of(svc)])
     np.testing.assert_allclose(model.predict_proba(X), svc.predict_proba(X), rtol=1e-12)

@@ -13,6 +13,7 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.ensemble.training.train import train_shards
 from bootprob.persistence.save_load import load, save
 from bootprob_gpu import Problem, iter_fit
+from linear_models import linear
 
 CPU = torch.device("cpu")
 
@@ -82,7 +83,7 @@ def case(rng, kind, n=61):
         X = X @ X.T
     weight = rng.uniform(0.5, 2, n)
     weight[::9] = 0
-    return X, y, weight, lambda **more: BootstrapSVC(**(params | more))
+    return X, y, weight, lambda **more: linear(**(params | more))
 
 
 @pytest.fixture
@@ -268,7 +269,9 @@ def test_what_a_shard_raises_is_raised_at_once(rng, monkeypatch):
     train = shard_jobs._train_alone
     monkeypatch.setattr(shard_jobs, "_train_alone", lambda *given: calls.append(1) or train(*given))
     rates = {"tpr": 0.99, "tnr": 0.99}
-    model = BootstrapSVC(control="constrained", rates=rates, C=[1.0], n_bootstraps=23)
+    model = BootstrapSVC(
+        kernel="linear", control="constrained", rates=rates, C=[1.0], n_bootstraps=23
+    )
     with joblib.parallel_config("threading", n_jobs=2), pytest.raises(UnattainableRateError):
         model.fit(X, y)
     assert 1 <= len(calls) <= 3

@@ -12,9 +12,10 @@ import pytest
 from safetensors.numpy import save as to_bytes
 from test_shards import assert_same_bits, case
 
-from bootprob import BootstrapSVC, DataError
+from bootprob import DataError
 from bootprob.ensemble.training import checkpoints
 from bootprob.ensemble.training import schedule as shard_jobs
+from linear_models import linear
 
 
 @pytest.fixture
@@ -255,11 +256,11 @@ def test_a_killed_process(rng, tmp_path, trained):
     kept = len(list(folder.glob("shard-*")))
     assert 2 <= kept < 20
     params = {"kernel": "rbf", "gamma": [0.1, 0.3, 1.0], "n_bootstraps": 200, "device": "cpu"}
-    resumed = BootstrapSVC(**params, checkpoint=str(folder)).fit(X, y)
+    resumed = linear(**params, checkpoint=str(folder)).fit(X, y)
     assert trained == list(range(kept, 20))
     assert not list(folder.glob(".*"))
     seed = json.loads((folder / "checkpoint.json").read_text())["seed"]
-    whole = BootstrapSVC(**params, random_state=np.random.RandomState(seed)).fit(X, y)
+    whole = linear(**params, random_state=np.random.RandomState(seed)).fit(X, y)
     assert_same_bits(whole, resumed)
 
 

@@ -38,11 +38,17 @@ NOISE = dict.fromkeys(
 
 @pytest.mark.filterwarnings(f"ignore::{SkipTestWarning.__module__}.{SkipTestWarning.__name__}")
 @parametrize_with_configurations(
-    [BootstrapSVC(n_bootstraps=10, C=1.0)],
+    [BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0)],
     [
+        BootstrapSVC(n_bootstraps=3, C=1.0),
         BootstrapSVC(kernel="rbf", n_bootstraps=5, C=1.0),
         BootstrapSVC(
-            n_bootstraps=10, C=1.0, control="threshold", rates={"tpr": 0.6}, random_state=0
+            kernel="linear",
+            n_bootstraps=10,
+            C=1.0,
+            control="threshold",
+            rates={"tpr": 0.6},
+            random_state=0,
         ),
     ],
     expected_failed_checks=lambda estimator: EXPECTED | (NOISE if estimator.control else {}),
@@ -58,7 +64,7 @@ def test_weights_and_repetitions_agree_on_average():
     new = X[:40] + 0.1
     differences = []
     for seed in range(8):
-        model = BootstrapSVC(n_bootstraps=60, C=1.0, random_state=seed)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=60, C=1.0, random_state=seed)
         weighted = model.fit(X, y, sample_weight=weight).decision_function(new)
         repeated = clone(model).set_params(random_state=seed + 100)
         repeated = repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
@@ -74,7 +80,7 @@ def test_weight_zero_removes_a_row_from_everything_but_the_draw():
     weight[::5] = 0
     poisoned = X.copy()
     poisoned[::5] *= 1e3
-    model = BootstrapSVC(n_bootstraps=20, random_state=0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
     kept = model.fit(X, y, sample_weight=weight).predict_proba(X[1:5])
     # Only the shared centre and scale saw the poisoned rows, and those cancel.
     assert clone(model).fit(poisoned, y, sample_weight=weight).predict_proba(X[1:5]) == (
@@ -85,7 +91,7 @@ def test_weight_zero_removes_a_row_from_everything_but_the_draw():
 def test_works_in_pipelines_grids_and_clones():
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     X, y = X.iloc[:200, :6], y[:200]
-    model = BootstrapSVC(n_bootstraps=10, C=[0.1, 1.0], random_state=0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=10, C=[0.1, 1.0], random_state=0)
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), model)
     search = GridSearchCV(
         pipeline, {"bootstrapsvc__kernel": ["linear", "rbf"]}, scoring="neg_log_loss", cv=3
@@ -102,9 +108,11 @@ def test_metadata_routing_passes_weights():
 
     X, y = make_classification(60, 3, n_informative=3, n_redundant=0, random_state=0)
     weight = np.random.default_rng(0).uniform(0.5, 2, 60)
-    direct = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, y, sample_weight=weight)
+    direct = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(
+        X, y, sample_weight=weight
+    )
     with sklearn.config_context(enable_metadata_routing=True):
-        model = BootstrapSVC(n_bootstraps=10, random_state=0)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0)
         routed = make_pipeline(model.set_fit_request(sample_weight=True))
         routed.fit(X, y, sample_weight=weight)
     assert np.array_equal(routed.predict_proba(X), direct.predict_proba(X))
@@ -114,7 +122,7 @@ def test_metadata_routing_passes_weights():
 def test_labels_of_any_kind(labels):
     X, y = make_classification(60, 3, n_informative=3, n_redundant=0, random_state=0)
     named = np.array(labels)[y]
-    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, named)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(X, named)
     assert list(model.classes_) == list(labels)
     assert set(model.predict(X)) <= set(labels)
     assert (model.predict(X) == np.array(labels)[model.predict_proba(X).argmax(axis=1)]).all()

@@ -79,7 +79,9 @@ def test_no_interval_has_width_0(rng, kind):
     X = np.column_stack([np.round(rng.normal(size=40)), np.ones(40)])
     y = X[:, 0] > 0
     y[:2] = False, True
-    model = BootstrapSVC(C=[1.0], n_bootstraps=20, calibration=kind, random_state=0).fit(X, y)
+    model = BootstrapSVC(
+        kernel="linear", C=[1.0], n_bootstraps=20, calibration=kind, random_state=0
+    ).fit(X, y)
     asked = np.vstack([X, [[1e6, 1.0], [-1e6, 1.0], [0.0, 5.0]]])
     for method in OF_PROBABILITIES:
         lower, upper = model.proba_interval(asked, method=method)[:, 1].T
@@ -92,7 +94,7 @@ def test_no_interval_has_width_0(rng, kind):
 
 def test_columns_that_say_nothing_give_the_base_rate_with_an_interval():
     X, y = np.ones((30, 2)), np.arange(30) < 10
-    model = BootstrapSVC(C=[1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=20, random_state=0).fit(X, y)
     for method in set(OF_PROBABILITIES) - {"venn-abers"}:  # which says little but the rate itself
         lower, upper = model.proba_interval(X[:1], method=method)[0, 1]
         assert 0 < lower < 1 / 3 < upper < 1, method
@@ -103,7 +105,7 @@ def test_a_class_that_was_never_out_of_bag():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     seen = set()
     for seed in range(40):
-        model = BootstrapSVC(C=[1.0], n_bootstraps=2, random_state=seed)
+        model = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=2, random_state=seed)
         try:
             model.fit(X, y)
         except DataError as error:
@@ -119,12 +121,12 @@ def test_a_class_that_was_never_out_of_bag():
 def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):
     X = rng.normal(size=(400, 2))
     y = rng.uniform(size=400) < expit(4 * np.cos(2 * X[:, 0]))
-    linear = BootstrapSVC(C=[1.0], n_bootstraps=30, random_state=0).fit(X, y)
+    linear = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=30, random_state=0).fit(X, y)
     assert linear.lack_of_fit_["p_value"] == 0.0001
     with pytest.warns(LackOfFitWarning, match=r"bends in X\[:, 0\]: the truth is out of the ker"):
         linear.proba_interval(X)
     table = pd.DataFrame(X, columns=["age", "sex"])
-    named = BootstrapSVC(C=[1.0], n_bootstraps=30, random_state=0)
+    named = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=30, random_state=0)
     with pytest.warns(LackOfFitWarning, match="bends in 'age'"):
         named.fit(table, y).proba_interval(table)
     linear.proba_interval(X, method="wald")  # which claims nothing

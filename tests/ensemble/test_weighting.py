@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from bootprob import BootstrapSVC, DataError
+from bootprob import DataError
 from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
 from bootprob.persistence.save_load import save
+from linear_models import linear
 
 
 def test_accuracy_weights_are_formula_3_3():
@@ -45,12 +46,10 @@ def test_weights_whose_products_vanish_are_none(rng, tmp_path):
     y, weight = X[:, 0] + rng.normal(size=40) > 0, np.ones(40)
     y[:4], weight[8:14] = [True, True, False, False], 10.0 ** -np.arange(97, 103)
     given = {"n_bootstraps": 5, "C": 1.0, "random_state": 0}
-    found = BootstrapSVC(**given).fit(X, y, weight)
+    found = linear(**given).fit(X, y, weight)
     save(found, tmp_path / "m.model")
     cut = np.where(weight < 1e-100, 0, weight)
     assert (cut == 0).sum() == 2
-    assert np.array_equal(
-        found.predict_proba(X), BootstrapSVC(**given).fit(X, y, cut).predict_proba(X)
-    )
+    assert np.array_equal(found.predict_proba(X), linear(**given).fit(X, y, cut).predict_proba(X))
     with pytest.raises(DataError, match="multiply all"):
-        BootstrapSVC(**given).fit(X, y, np.full(40, 1e-90))
+        linear(**given).fit(X, y, np.full(40, 1e-90))

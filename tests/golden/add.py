@@ -20,6 +20,7 @@ import pandas as pd
 from bootprob import BootstrapSVC
 from bootprob.persistence.save_load import PROTOCOL, save
 from bootprob.tables.model import TableModel
+from linear_models import linear
 
 HERE = Path(__file__).parent
 
@@ -43,9 +44,12 @@ def models() -> dict[str, tuple[BootstrapSVC | TableModel, Any]]:
     quick: dict[str, Any] = {"n_bootstraps": 6, "C": [0.25, 1.0], "random_state": 0}
     rbf = BootstrapSVC(**quick, kernel="rbf", gamma=[0.1, 0.5], calibration="isotonic")
     return {
-        "table": (TableModel.fit(table(40), "risk", "b", **quick), table(6).drop(columns="risk")),
+        "table": (
+            TableModel.fit(table(40), "risk", "b", kernel="linear", **quick),
+            table(6).drop(columns="risk"),
+        ),
         "rbf": (rbf.fit(X, y), X[:6]),
-        "three-classes": (BootstrapSVC(**quick).fit(X, three), X[:6]),
+        "three-classes": (linear(**quick).fit(X, three), X[:6]),
     }
 
 

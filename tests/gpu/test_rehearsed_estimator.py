@@ -27,7 +27,7 @@ from bootprob_gpu.hardware.triton_choice import triton_kernels
 from mixed_tables import credit_table
 
 CLOSE = 1e-6  # probabilities of two devices in float64, as `make gpu-check` has it
-TIGHT = {"linear": 1e-10, "rbf": 1e-9}
+TIGHT = {"linear": 1e-10, "rbf": 1e-9, "auto": 1e-6}
 METHODS = (
     "corrected", "normal", "jackknife", "percentile", "basic", "bca", "wald", "wilson",
     "venn-abers",
@@ -60,8 +60,11 @@ class Job:
     def fitted(self, device: str, **changes: Any) -> BootstrapSVC:
         X, y = table(self.classes)
         weight = np.linspace(0.5, 2.0, len(X)) if self.weighted else None
+        usual = {
+            "kernel": "linear", "n_bootstraps": 10, "C": (0.5, 4.0), "random_state": 0,
+            "device": device,
+        }  # fmt: skip
         kernel = "linear" if "feature_map" in self.parameters else self.parameters.get("kernel")
-        usual = {"n_bootstraps": 10, "C": (0.5, 4.0), "random_state": 0, "device": device}
         if self.parameters.get("dtype") != "float32":
             usual["tol"] = TIGHT[kernel or "linear"]
         with warnings.catch_warnings():
@@ -111,6 +114,7 @@ JOBS = {
     "random features": Job(
         {"kernel": "rbf", "feature_map": "random-features", "n_components": 8, "gamma": 0.5}
     ),
+    "auto": Job({"kernel": "auto", "n_bootstraps": 4, "C": (2.0,)}, close=ROUGH),
     "rbf": Job(RBF, methods=METHODS),
     "rbf, one scale": Job(RBF | FEW | {"standardize": "global"}, close=ROUGH),
     "rbf, several classes": Job(RBF | FEW, classes=3, close=ROUGH),
@@ -227,7 +231,18 @@ def test_files_are_scored(pretended_gpu, tmp_path):
     table.to_csv(tmp_path / "train.csv", index=False)
     table.drop(columns="risk").to_csv(tmp_path / "new.csv", index=False)
     run = CliRunner()
-    fit = ["fit", "train.csv", "--target", "risk", "--positive", "bad", "--n-bootstraps", "8"]
+    fit = [
+        "fit",
+        "train.csv",
+        "--target",
+        "risk",
+        "--positive",
+        "bad",
+        "--kernel",
+        "linear",
+        "--n-bootstraps",
+        "8",
+    ]
     paths = {name: str(tmp_path / name) for name in ("train.csv", "new.csv", "m.model")}
 
     def done(*words: str) -> str:

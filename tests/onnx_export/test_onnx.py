@@ -23,6 +23,7 @@ from bootprob.onnx_export.export import export_onnx
 from bootprob.persistence.save_load import save
 from bootprob.tables.columns import level_text
 from bootprob.tables.model import TableModel
+from linear_models import linear
 from mixed_tables import credit_table
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -82,7 +83,7 @@ def _agrees(model: BootstrapSVC, path: Path, X: np.ndarray, rng: np.random.Gener
 @pytest.mark.filterwarnings("ignore:The feature map's kernel")
 def test_kernels(params: dict[str, Any], tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng)
-    _agrees(BootstrapSVC(**QUICK | params).fit(X, y), tmp_path / "m.onnx", X, rng)
+    _agrees(linear(**QUICK | params).fit(X, y), tmp_path / "m.onnx", X, rng)
 
 
 @pytest.mark.parametrize("name", CALIBRATORS)
@@ -102,7 +103,7 @@ def test_votes_of_kernels_with_one_scale(tmp_path: Path, rng: np.random.Generato
 @pytest.mark.parametrize("calibration", ["sigmoid", "sigmoid-votes"])
 def test_more_columns_than_rows(calibration: str, tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng, 20, 60)
-    model = BootstrapSVC(**QUICK, calibration=calibration).fit(X, y)
+    model = linear(**QUICK, calibration=calibration).fit(X, y)
     assert model.bootstrap_dual_coef_ is not None
     _agrees(model, tmp_path / "m.onnx", X, rng)
 
@@ -122,13 +123,13 @@ def test_more_columns_than_rows(calibration: str, tmp_path: Path, rng: np.random
 def test_one_column(params: dict[str, Any], tmp_path: Path, rng: np.random.Generator) -> None:
     # onnxruntime takes scales of one entry into products of matrices, as float32.
     X, y = _data(rng, 60, 1)
-    _agrees(BootstrapSVC(**QUICK | params).fit(X, y), tmp_path / "m.onnx", X, rng)
+    _agrees(linear(**QUICK | params).fit(X, y), tmp_path / "m.onnx", X, rng)
 
 
 @pytest.mark.parametrize("classes", [["no", "ÿes"], [3, 7], [-1.0, 2.0], [False, True]], ids=str)
 def test_labels(classes: list[Any], tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng)
-    model = BootstrapSVC(**QUICK).fit(X, np.array(classes)[y])
+    model = linear(**QUICK).fit(X, np.array(classes)[y])
     export_onnx(model, tmp_path / "m.onnx")
     _, label = _run(tmp_path / "m.onnx", {"X": X})
     assert label.tolist() == model.predict(X).tolist()
@@ -138,13 +139,16 @@ def test_labels(classes: list[Any], tmp_path: Path, rng: np.random.Generator) ->
 
 def test_a_linear_ensemble_is_one_vector(tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng, 200, 5)
-    export_onnx(BootstrapSVC(n_bootstraps=100, random_state=0).fit(X, y), tmp_path / "m.onnx")
+    export_onnx(
+        BootstrapSVC(kernel="linear", n_bootstraps=100, random_state=0).fit(X, y),
+        tmp_path / "m.onnx",
+    )
     assert (tmp_path / "m.onnx").stat().st_size < 4000
 
 
 def test_no_rows_and_missing_numbers(tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng)
-    export_onnx(BootstrapSVC(**QUICK).fit(X, y), tmp_path / "m.onnx")
+    export_onnx(linear(**QUICK).fit(X, y), tmp_path / "m.onnx")
     probability, label = _run(tmp_path / "m.onnx", {"X": X[:0]})
     assert probability.shape == (0, 2)
     assert label.shape == (0,)
@@ -185,16 +189,16 @@ def test_what_is_not_exported(
 ) -> None:
     X, y = _data(rng)
     path = tmp_path / "m.onnx"
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     with pytest.raises(TypeError, match="is exported, not dict"):
         export_onnx({}, path)  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
-        export_onnx(BootstrapSVC(), path)
+        export_onnx(BootstrapSVC(kernel="linear"), path)
     with pytest.raises(DataError, match="dtype is 'float16'"):
         export_onnx(model, path, dtype="float16")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="does not exist"):
         export_onnx(model, tmp_path / "none" / "m.onnx")
-    three = BootstrapSVC(**QUICK).fit(X, np.arange(len(y)) % 3)
+    three = linear(**QUICK).fit(X, np.arange(len(y)) % 3)
     with pytest.raises(DataError, match="has 3 classes, and coupling"):
         export_onnx(three, path)
     with monkeypatch.context() as small:
@@ -206,14 +210,14 @@ def test_what_is_not_exported(
         export_onnx(model, path)
     table = credit_table(60).rename(columns={"months": "label"})
     with pytest.raises(DataError, match="column 'label' is called"):
-        export_onnx(TableModel.fit(table, "risk", "bad", **QUICK), path)
+        export_onnx(TableModel.fit(table, "risk", "bad", kernel="linear", **QUICK), path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_the_package(
     tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = BootstrapSVC(**QUICK).fit(*_data(rng))
+    model = linear(**QUICK).fit(*_data(rng))
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(DataError, match=r"pip install 'bootprob\[onnx\]'"):
         export_onnx(model, tmp_path / "m.onnx")
@@ -223,7 +227,7 @@ def test_the_command(tmp_path: Path, rng: np.random.Generator) -> None:
     app = typer.Typer(cls=Commands, pretty_exceptions_enable=False)
     app.command()(export)
     app.command("other")(lambda: None)  # a single command would have no name
-    model = TableModel.fit(credit_table(60), "risk", "bad", **QUICK)
+    model = TableModel.fit(credit_table(60), "risk", "bad", kernel="linear", **QUICK)
     save(model, tmp_path / "m.model")
     given = ["export", str(tmp_path / "m.model"), "-o", str(tmp_path / "m.onnx"), "--float32"]
     result = CliRunner().invoke(app, given)

@@ -33,6 +33,7 @@ from bootprob.runtime.bounded_json import CONTAINERS, DEPTH, DIGITS, ENTRIES, pa
 from bootprob.tables.columns import Kind
 from bootprob.tables.model import TableModel
 from fuzz_model_files import EXTRA_BYTES, SECONDS, WATCH, examine, fuzz, parts_of, signed
+from linear_models import linear
 from model_answers import ask
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.model"))
@@ -43,7 +44,7 @@ EXTRA = 2**27  # bytes beyond twice the file, for the JSON of the largest header
 @pytest.fixture(scope="module")
 def fitted() -> tuple[BootstrapSVC, np.ndarray]:
     X = np.random.default_rng(5).normal(size=(30, 3))
-    return BootstrapSVC(**QUICK).fit(X, X[:, 0] > 0.2 * X[:, 1]), X
+    return linear(**QUICK).fit(X, X[:, 0] > 0.2 * X[:, 1]), X
 
 
 @pytest.fixture(scope="module")
@@ -358,9 +359,9 @@ def test_signed_nonsense(
 def test_products_of_rows_divided_by_next_to_nothing(rng, tmp_path: Path) -> None:
     """A linear model of more columns than rows, as the fuzzer had it: its scores overflowed."""
     X = rng.normal(size=(10, 15))
-    model = BootstrapSVC(C=1.0, n_bootstraps=5, standardize="bootstrap", random_state=0).fit(
-        X, np.arange(10) % 2
-    )
+    model = BootstrapSVC(
+        kernel="linear", C=1.0, n_bootstraps=5, standardize="bootstrap", random_state=0
+    ).fit(X, np.arange(10) % 2)
     assert model.bootstrap_dual_coef_ is not None
     save(model, tmp_path / "m.model")
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
@@ -392,7 +393,7 @@ def test_numbers_that_a_kernel_cannot_have(
     X /= np.linalg.norm(X, axis=1)[:, None]  # a diagonal of 1, so that there is a posterior
     given: dict[str, Any] = {"kernel": kernel, "C": 1.0, "n_bootstraps": 5, "random_state": 0}
     save(
-        BootstrapSVC(**given).fit(X @ X.T if kernel == "precomputed" else X, np.arange(20) % 2),
+        linear(**given).fit(X @ X.T if kernel == "precomputed" else X, np.arange(20) % 2),
         tmp_path / "m.model",
     )
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
@@ -404,7 +405,7 @@ def test_numbers_that_a_kernel_cannot_have(
 @pytest.mark.parametrize("name", ["coef_", "intercept_", "score_offset_"])
 def test_numbers_beyond_float32(name: str, rng, tmp_path: Path) -> None:
     X = rng.normal(size=(30, 3))
-    model = BootstrapSVC(**QUICK, dtype="float32").fit(X, X[:, 0] + rng.normal(size=30) > 0)
+    model = linear(**QUICK, dtype="float32").fit(X, X[:, 0] + rng.normal(size=30) > 0)
     save(model, tmp_path / "m.model")
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
     arrays[name].reshape(-1)[-1] = -1e99
@@ -429,7 +430,7 @@ def test_scores_beyond_float32_are_an_error(
     given = QUICK | {"kernel": "rbf", "gamma": 0.1, "dtype": "float32"} | params
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few columns of a map
-        model = BootstrapSVC(**given).fit(X, np.arange(12) % 2)
+        model = linear(**given).fit(X, np.arange(12) % 2)
     save(model, tmp_path / "m.model")
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
     arrays[name].reshape(-1)[-1] = number
@@ -466,7 +467,7 @@ def test_signed_nonsense_of_a_table(
     from mixed_tables import credit_table
 
     path = tmp_path / "m.model"
-    save(TableModel.fit(credit_table(60), "risk", "bad", **QUICK), path)
+    save(TableModel.fit(credit_table(60), "risk", "bad", kernel="linear", **QUICK), path)
     content, arrays = parts_of(path.read_bytes())
     change(content["table"])
     path.write_bytes(signed(content, arrays))
@@ -517,7 +518,7 @@ def test_arrays_of_several_classes_are_gone_through_once(
             return super().keys()
 
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 5
-    svc = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     arrays, values = split_state(svc)
     again = join_state(svc.get_params(deep=False), Counted(arrays), values)
     np.testing.assert_array_equal(again.predict_proba(X), svc.predict_proba(X))

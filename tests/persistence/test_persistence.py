@@ -26,6 +26,7 @@ from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence.save_load import load, save
 from bootprob.persistence.values import decode, encode
 from bootprob.tables.model import TableModel
+from linear_models import linear
 from mixed_tables import credit_table
 
 QUICK = {"n_bootstraps": 12, "C": [0.25, 1.0], "random_state": 0}
@@ -39,7 +40,7 @@ def _rows(n: int = 60, p: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 @pytest.fixture(scope="module")
 def table_model() -> TableModel:
-    return TableModel.fit(credit_table(80), "risk", "bad", **QUICK)
+    return TableModel.fit(credit_table(80), "risk", "bad", kernel="linear", **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def _answers(model: BootstrapSVC, X: Any) -> list[np.ndarray]:
 )
 def test_round_trip(tmp_path: Path, params: dict[str, Any]) -> None:
     X, y = _rows()
-    model = BootstrapSVC(**QUICK | params).fit(X, y)
+    model = linear(**QUICK | params).fit(X, y)
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
     assert isinstance(loaded, BootstrapSVC)
@@ -112,7 +113,7 @@ def _three_classes(n: int = 90, p: int = 3) -> tuple[np.ndarray, np.ndarray]:
 def test_round_trip_of_several_classes(tmp_path: Path, params: dict[str, Any]) -> None:
     X, y = _three_classes()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = BootstrapSVC(**QUICK | params).fit(frame, y)
+    model = linear(**QUICK | params).fit(frame, y)
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
     assert isinstance(loaded, BootstrapSVC)
@@ -137,7 +138,7 @@ def test_round_trip_of_several_classes(tmp_path: Path, params: dict[str, Any]) -
 @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 def test_what_pairs_share_is_stored_once(tmp_path: Path) -> None:
     X, y = _three_classes(60, 300)
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     save(model, tmp_path / "m.model")
     arrays = tensors_of((tmp_path / "m.model").read_bytes())
     assert sum(array.shape == (60, 300) for array in arrays.values()) == 1
@@ -192,7 +193,7 @@ def test_pairs_that_are_no_whole_model(
     change: Callable[[dict[str, Any], dict[str, np.ndarray]], None],
     message: str,
 ) -> None:
-    model = BootstrapSVC(**QUICK).fit(*_three_classes())
+    model = linear(**QUICK).fit(*_three_classes())
     path = tmp_path / "m.model"
     save(model, path)
     _rewrite(path.read_bytes(), path, change)
@@ -201,7 +202,7 @@ def test_pairs_that_are_no_whole_model(
 
 def test_files_of_two_classes_from_before_there_were_several(tmp_path: Path) -> None:
     X, y = _rows()
-    model = BootstrapSVC(**QUICK).fit(X, y)
+    model = linear(**QUICK).fit(X, y)
     path = tmp_path / "m.model"
     save(model, path)
 
@@ -219,7 +220,7 @@ def test_files_of_two_classes_from_before_there_were_several(tmp_path: Path) -> 
 @pytest.mark.parametrize("classes", [["no", "yes"], [3, 7], [-1.0, 2.0], [False, True]], ids=str)
 def test_class_labels_keep_their_types(tmp_path: Path, classes: list[Any]) -> None:
     X, y = _rows()
-    model = BootstrapSVC(**QUICK).fit(X, np.array(classes)[y])
+    model = linear(**QUICK).fit(X, np.array(classes)[y])
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -231,7 +232,7 @@ def test_names_of_columns_and_a_generator(tmp_path: Path) -> None:
     X, y = _rows()
     frame = pd.DataFrame(X, columns=["a", "β", "c", "d"])
     state = np.random.RandomState(3)
-    model = BootstrapSVC(**QUICK | {"random_state": state}).fit(frame, y)
+    model = linear(**QUICK | {"random_state": state}).fit(frame, y)
     save(model, tmp_path / "m.model")
     loaded = load(tmp_path / "m.model")
     assert loaded.feature_names_in_.tolist() == ["a", "β", "c", "d"]
@@ -294,7 +295,7 @@ def test_sets_of_a_table_model(table_model: TableModel) -> None:
 
 def test_a_table_model_of_several_classes(tmp_path: Path) -> None:
     table, new = credit_table(80), credit_table(40, seed=1).drop(columns="purpose")
-    model = TableModel.fit(table, "purpose", all_classes=True, **QUICK)
+    model = TableModel.fit(table, "purpose", kernel="linear", all_classes=True, **QUICK)
     assert model.target.labels == ("car", "other", "radio", "school")
     assert str(model.target).startswith("purpose: 4 classes, car (")
     predicted = model.predict(new, level=0.8)
@@ -368,12 +369,12 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="A BootstrapSVC or TableModel can be saved, not dict"):
         save({}, tmp_path / "m.model")  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
-        save(BootstrapSVC(), tmp_path / "m.model")
+        save(BootstrapSVC(kernel="linear"), tmp_path / "m.model")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_attribute_that_would_be_lost(tmp_path: Path) -> None:
-    model = BootstrapSVC(**QUICK).fit(*_rows())
+    model = linear(**QUICK).fit(*_rows())
     model.medians_ = np.zeros(4)
     with pytest.raises(TypeError, match="attributes are missing or unknown: medians_"):
         save(model, tmp_path / "m.model")

@@ -130,7 +130,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(rng):
 def test_fit_warns_once_and_points_at_its_caller(rng, n_classes):
     X, y = some_table(rng, 60)
     y = y + (X[:, 1] > 0) * (n_classes - 2)
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0)
     with pytest.warns(CopiedRowsWarning, match="120 of 120 rows equal another") as caught:
         model.fit(np.r_[X, X], np.r_[y, y])
     assert [each.filename for each in caught] == [__file__]
@@ -140,11 +140,11 @@ def test_fit_warns_once_and_points_at_its_caller(rng, n_classes):
 def test_what_the_warning_says_is_so():
     """Out of bag, copies of noise look learnt; on new rows nothing is."""
     X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
-    model = BootstrapSVC(n_bootstraps=30, C=1.0, random_state=0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=30, C=1.0, random_state=0)
     with pytest.warns(CopiedRowsWarning):
         copied = model.fit(np.repeat(X, 5, axis=0), np.repeat(y, 5))
     copied_accuracy = np.mean((copied.oob_proba_[:, 1] > 0.5) == (copied.y_ == 1))
-    once = BootstrapSVC(n_bootstraps=30, C=1.0, random_state=0).fit(X, y)
+    once = BootstrapSVC(kernel="linear", n_bootstraps=30, C=1.0, random_state=0).fit(X, y)
     accuracy = np.mean((once.oob_proba_[:, 1] > 0.5) == (once.y_ == 1))
     assert copied_accuracy > accuracy + 0.15
 

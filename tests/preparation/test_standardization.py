@@ -97,7 +97,7 @@ def test_columns_whose_squares_vanish_are_named(rng, tiny):
 @pytest.mark.parametrize("factor", [1e-99, 1e99])
 def test_models_of_any_unit_that_is_taken_can_be_saved(rng, factor, tmp_path):
     X = rng.normal(size=(40, 2)) * [factor, 1]
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, X[:, 0] > 0)
     assert model.score(X, X[:, 0] > 0) > 0.9
     save(model, tmp_path / "m.model")
     assert np.array_equal(load(tmp_path / "m.model").predict_proba(X), model.predict_proba(X))
@@ -107,15 +107,17 @@ def test_estimators_name_such_columns(rng, tmp_path):
     X = pd.DataFrame(rng.normal(size=(40, 2)) * [1e-200, 1], columns=["charge", "mass"])
     y = X["mass"] > 0
     with pytest.warns(ConstantColumnWarning, match=r"Columns \['charge'\] hold"):
-        model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
     save(model, tmp_path / "m.model")
     with pytest.warns(ConstantColumnWarning):  # its squares do not vanish, and it is alone to know
-        model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(
+        model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(
             [[x * 1e-120, z] for x, z in X.to_numpy() * [1e200, 1]], X["charge"] > 0
         )
     assert np.abs(model.coef_[0, 0]) <= 1e-100
     save(model, tmp_path / "m.model")
-    table = TableModel.fit(X.assign(y=y), "y", n_bootstraps=5, C=1.0, random_state=0)
+    table = TableModel.fit(
+        X.assign(y=y), "y", kernel="linear", n_bootstraps=5, C=1.0, random_state=0
+    )
     assert list(table.preprocessor.kinds_) == ["mass"]
     [note] = table.preprocessor.notes_
     assert note.startswith("Column 'charge' is left out: its numbers differ by ")

@@ -19,6 +19,7 @@ def test_the_stated_rate_holds(truth, calibration, record):
         generator = np.random.default_rng([2028, trial])
         X, y = truth.draw(generator)
         model = BootstrapSVC(
+            kernel="linear",
             C=GRID,
             n_bootstraps=BOOTSTRAPS,
             random_state=trial,

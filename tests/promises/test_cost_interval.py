@@ -26,7 +26,7 @@ def test_cost_interval(truth, record):
         generator = np.random.default_rng([2027, trial])
         X, y = truth.draw(generator)
         new = truth.rows(generator, NEW_ROWS)
-        svm = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial)
+        svm = BootstrapSVC(kernel="linear", n_bootstraps=BOOTSTRAPS, random_state=trial)
         model = CostSensitiveClassifier(svm).fit(X, y)
         p, q = truth.probability(new), model.predict_proba(new)[:, 1]
         some = new[:200]

@@ -31,8 +31,8 @@ NYSTROEM = {"gamma": 0.5, "feature_map": "nystroem", "n_components": 60}
 @pytest.mark.parametrize("n", [2000, 500, 200])  # the longest first, or a worker waits at the end
 def test_coverage(truth, n, record):
     truth = replace(truth, n=n)
-    options = {"C": C} | truth.options
-    rbf = options.get("kernel") == "rbf"
+    options = {"kernel": "linear", "C": C} | truth.options
+    rbf = options["kernel"] == "rbf"
     bootstraps = BOOTSTRAPS
     if n == 2000 and rbf:
         if isinstance(options["gamma"], list):
@@ -76,7 +76,7 @@ def test_coverage(truth, n, record):
         {
             "truth": truth.name,
             "within reach": truth.within_reach,
-            "kernel": "rbf" if rbf else "linear",
+            "kernel": options["kernel"],
             "feature map": options.get("feature_map"),
             "n": n,
             "training sets": len(trues),
@@ -127,7 +127,7 @@ def _bounds(model, new):
     ensemble = ensemble_of(model)
     scores = np.concatenate(list(ensemble.scores.of_replicates(new)))
     made, votes = ensemble.probability_intervals, model.vote_proba(new)[:, 1]
-    kernel_logits = ensemble.kernel_logits(new)
+    kernel_logits = ensemble.scores.kernel_logits(new)
     p = model.predict_proba(new)[:, 1]
     found = {}
     for level in LEVELS:

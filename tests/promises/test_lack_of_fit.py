@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bootprob import BootstrapSVC
 from bootprob.metrics.lack_of_fit_reasons import reason_of
 from docs.studies.coverage.known_truths import BANK
+from linear_models import linear
 
 pytestmark = pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
 SETS = {200: 40, 500: 60, 2000: 20}
@@ -32,7 +32,7 @@ def _measure(truth, n_sets, **options):
         if min(y.sum(), len(y) - y.sum()) < 2:
             continue
         new, p = truth.sample(generator, NEW_ROWS)
-        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial, C=C, **options)
+        model = linear(n_bootstraps=BOOTSTRAPS, random_state=trial, C=C, **options)
         lower, upper = model.fit(X, y).proba_interval(new, LEVEL)[:, 1].T
         covered.append(((lower <= p) & (p <= upper)).mean())
         reason = reason_of(model.lack_of_fit_)

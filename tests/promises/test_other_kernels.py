@@ -50,7 +50,7 @@ def test_corrected_intervals_cover(case, n, record):
         generator = np.random.default_rng([2026, n, trial])
         X, new = generator.normal(size=(n, 3)), generator.normal(size=(NEW_ROWS, 3))
         y = (generator.uniform(size=n) < expit(truth(X))).astype(int)
-        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial, C=C)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=BOOTSTRAPS, random_state=trial, C=C)
         if degree is None:
             model.set_params(kernel="precomputed").fit(laplacian_kernel(X, gamma=0.1), y)
             new_rows = laplacian_kernel(new, X, gamma=0.1)

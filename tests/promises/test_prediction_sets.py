@@ -8,6 +8,7 @@ import pytest
 from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import prediction_sets
 from docs.studies.coverage.known_truths import TRUTHS
+from linear_models import linear
 
 TRIALS, BOOTSTRAPS, NEW_ROWS, LEVEL = 120, 100, 400, 0.9
 CASES = (
@@ -34,7 +35,7 @@ def test_sets_cover(truth, parameters, record):
         new = truth.rows(generator, NEW_ROWS)
         # Labels are averaged out: each new row is of either class with its true probability.
         p = np.stack([1 - truth.probability(new), truth.probability(new)], axis=1)
-        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial, **parameters).fit(X, y)
+        model = linear(n_bootstraps=BOOTSTRAPS, random_state=trial, **parameters).fit(X, y)
         for weights in ("equal", "ensemble"):
             for class_conditional in (False, True):
                 sets = prediction_sets(
@@ -106,7 +107,7 @@ def test_sets_of_three_classes_cover(record):
         X, new = generator.normal(size=(n, 3)), generator.normal(size=(NEW_ROWS, 3))
         y = (generator.uniform(size=(n, 1)) > _softmax_truth(X).cumsum(axis=1)).sum(axis=1)
         p = _softmax_truth(new)
-        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
+        model = BootstrapSVC(kernel="linear", n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
         for kind in ("marginal", "class-conditional"):
             sets = model.prediction_sets(new, LEVEL, class_conditional=kind != "marginal")
             of_classes = (p * sets).sum(axis=0) / p.sum(axis=0)

@@ -23,7 +23,7 @@ def test_ten_folds(record):
     )
     models = {
         "paper": BootstrapSVC.paper(random_state=0),
-        "default, linear": BootstrapSVC(random_state=0),
+        "default, linear": BootstrapSVC(kernel="linear", random_state=0),
         "default, rbf": BootstrapSVC(kernel="rbf", random_state=0),
         "CalibratedClassifierCV, pooled": CalibratedClassifierCV(tuned, ensemble=False),
         "CalibratedClassifierCV, ensemble": CalibratedClassifierCV(tuned, ensemble=True),

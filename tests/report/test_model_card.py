@@ -16,6 +16,7 @@ from bootprob.persistence.save_load import load, save
 from bootprob.report import card_of, model_card, write_report
 from bootprob.tables.held_out import HeldOut
 from bootprob.tables.model import TableModel
+from linear_models import linear
 from mixed_tables import credit_table
 
 pytest.importorskip("skops.card")
@@ -24,7 +25,13 @@ pytest.importorskip("skops.card")
 @pytest.fixture(scope="module")
 def model():
     return TableModel.fit(
-        credit_table(120), "risk", "bad", n_bootstraps=20, C=[0.1, 1.0], random_state=0
+        credit_table(120),
+        "risk",
+        "bad",
+        kernel="linear",
+        n_bootstraps=20,
+        C=[0.1, 1.0],
+        random_state=0,
     )
 
 
@@ -90,13 +97,13 @@ def test_limits_say_what_was_found(rng):
     X = rng.uniform(-3, 3, size=(300, 1))
     y = (np.abs(X[:, 0]) > 1.5) ^ (rng.random(300) < 0.05)
     options = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 1}
-    straight = BootstrapSVC(**options).fit(X, y)
+    straight = linear(**options).fit(X, y)
     assert "the logit bends in" in sections(model_card(straight))["Limits"]
     votes = BootstrapSVC.paper(**options).fit(X, y)
     limits = sections(model_card(votes))["Limits"]
     assert "measure the noise of a finite number of bootstrap samples" in limits
     assert "lack of fit" not in limits
-    asked = BootstrapSVC(control="threshold", rates={"tpr": 0.9}, **options)
+    asked = linear(control="threshold", rates={"tpr": 0.9}, **options)
     careful = asked.fit(X, X[:, 0] + rng.normal(size=300) > 1)
     assert careful.decision_threshold_ < 0.5
     found = sections(model_card(careful))
@@ -113,7 +120,7 @@ def test_hostile_names_stay_text(rng):
     hostile = "<script>alert(1)</script>|`x`*y*\n# z"
     labels = np.array(["a/b", hostile], dtype=object)
     y = labels[(X[:, 0] + rng.normal(size=60) > 0).astype(int)]
-    svc = BootstrapSVC(n_bootstraps=20, C=1.0, random_state=0).fit(X, y)
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=20, C=1.0, random_state=0).fit(X, y)
     card = model_card(svc, title="In/Out " + hostile)
     text = card.render()
     assert "<script" not in text

@@ -20,6 +20,7 @@ from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.report import write_report
 from bootprob.report.wording import day, number, percent, probability, scientific, short
+from linear_models import linear
 from report_pages import check_tables_of_figures
 
 HOSTILE = '</svg></style></title><script>alert("1")</script>'
@@ -64,7 +65,9 @@ def table():
 @pytest.fixture(scope="module")
 def models(table):
     fits = {
-        "linear": BootstrapSVC(C=[0.01, 0.1, 1.0], n_bootstraps=60, random_state=1),
+        "linear": BootstrapSVC(
+            kernel="linear", C=[0.01, 0.1, 1.0], n_bootstraps=60, random_state=1
+        ),
         "rbf": BootstrapSVC(kernel="rbf", C=[0.1, 1.0], n_bootstraps=60, random_state=1),
     }
     return {label: model.fit(*table) for label, model in fits.items()}
@@ -302,13 +305,15 @@ class TestContents:
         assert "test of lack of fit, p =" not in written[2].words()
         X = rng.uniform(-3, 3, size=(300, 1))
         y = (np.abs(X[:, 0]) > 1.5) ^ (rng.random(300) < 0.05)
-        model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=20, random_state=1).fit(X, y)
+        model = BootstrapSVC(kernel="linear", C=[0.1, 1.0], n_bootstraps=20, random_state=1).fit(
+            X, y
+        )
         page, numbers = report({"straight": model}, tmp_path)
         assert numbers["models"][0]["lack_of_fit"]["found"]
         summary = page.words().partition("What this report cannot tell")[0]
         assert "Intervals promise too much." in summary
         assert "the logit bends in X[:, 0]: the truth is out of the kernel's reach" in summary
-        assert "Give kernel='rbf'" in summary
+        assert "Give kernel='auto'" in summary
         assert page.words().count("test of lack of fit, p =") == 1
 
 
@@ -317,7 +322,9 @@ class TestUnusualModels:
         X, y = table
         X = X.set_axis([HOSTILE, "$x_1$", "a & b"], axis=1)
         y = np.where(y == "ill", HOSTILE, "良性 $fine_{x$ & 'quoted\"")
-        model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=30, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", C=[0.1, 1.0], n_bootstraps=30, random_state=0).fit(
+            X, y
+        )
         page, numbers = report({HOSTILE: model}, tmp_path, title=HOSTILE, command=HOSTILE)
         assert "script" not in {tag for tag, _ in page.elements}
         heading = page.words().index(HOSTILE)
@@ -327,7 +334,9 @@ class TestUnusualModels:
         assert numbers["data"]["feature_names"] == [HOSTILE, "$x_1$", "a & b"]
 
     def test_unsolved_models_are_announced_with_advice(self, table, tmp_path):
-        model = BootstrapSVC(C=[0.1, 1.0], n_bootstraps=10, tol=1e-16, random_state=0)
+        model = BootstrapSVC(
+            kernel="linear", C=[0.1, 1.0], n_bootstraps=10, tol=1e-16, random_state=0
+        )
         with pytest.warns(ConvergenceWarning):
             model.fit(*table)
         page, numbers = report({"tight": model}, tmp_path)
@@ -343,7 +352,7 @@ class TestUnusualModels:
 
     def test_rows_never_out_of_bag_are_left_out_and_counted(self, table, tmp_path):
         X, y = table
-        model = BootstrapSVC(C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
+        model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
         missing = int(np.isnan(model.oob_proba_[:, 1]).sum())
         assert missing > 0
         page, numbers = report({"small": model}, tmp_path)
@@ -358,9 +367,9 @@ class TestUnusualModels:
         options = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 0}
         expected = {
             "wald": BootstrapSVC.paper(**options),
-            "wilson": BootstrapSVC(interval="wilson", weighting="log_loss", **options),
+            "wilson": linear(interval="wilson", weighting="log_loss", **options),
             # There is no out-of-bag version of "percentile": the default is shown.
-            "corrected": BootstrapSVC(
+            "corrected": linear(
                 interval="percentile", calibration="isotonic", weighting="accuracy", **options
             ),
         }
@@ -427,7 +436,9 @@ class TestUnusualModels:
 class TestRefusals:
     def test_models_of_other_rows(self, models, table, tmp_path):
         X, y = table
-        other = BootstrapSVC(C=1.0, n_bootstraps=5, random_state=0).fit(X[5:], y[5:])
+        other = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0).fit(
+            X[5:], y[5:]
+        )
         with pytest.raises(DataError, match="same rows"):
             write_report({**models, "other": other}, tmp_path / "r.html", title="t")
         assert list(tmp_path.iterdir()) == []
@@ -438,7 +449,7 @@ class TestRefusals:
 
     def test_a_model_that_is_not_fitted(self, tmp_path):
         with pytest.raises(NotFittedError):
-            write_report({"new": BootstrapSVC()}, tmp_path / "r.html", title="t")
+            write_report({"new": BootstrapSVC(kernel="linear")}, tmp_path / "r.html", title="t")
 
     def test_a_name_that_the_numbers_need(self, models, tmp_path):
         with pytest.raises(DataError, match=r"end the name in \.html"):

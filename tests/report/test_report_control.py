@@ -14,6 +14,7 @@ from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
+from linear_models import linear
 from report_pages import check_tables_of_figures
 
 OPTIONS = {"C": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
@@ -37,18 +38,16 @@ def held_out():
 @pytest.fixture(scope="module")
 def models(table):
     fits = {
-        "threshold": BootstrapSVC(
-            control="threshold", rates={"tpr": 0.85}, confidence=0.95, **OPTIONS
-        ),
-        "constrained": BootstrapSVC(control="constrained", rates={"tpr": 0.8}, **OPTIONS),
-        "votes": BootstrapSVC(
+        "threshold": linear(control="threshold", rates={"tpr": 0.85}, confidence=0.95, **OPTIONS),
+        "constrained": linear(control="constrained", rates={"tpr": 0.8}, **OPTIONS),
+        "votes": linear(
             control="threshold",
             rates={"tnr": 0.9},
             calibration=None,
             interval="wilson",
             **OPTIONS,
         ),
-        "plain": BootstrapSVC(**OPTIONS),
+        "plain": linear(**OPTIONS),
     }
     return {name: model.fit(*table) for name, model in fits.items()}
 
@@ -224,7 +223,7 @@ class TestWords:
     def test_both_rates_and_nothing_to_move(self, rng, tmp_path):
         X, y = rows(rng, 90)
         X = X + 4 * (y == "ill")[:, None]
-        model = BootstrapSVC(
+        model = linear(
             control="threshold", rates={"tpr": 0.6, "tnr": 0.6}, **OPTIONS | {"n_bootstraps": 12}
         ).fit(X, y)
         page, numbers = report({"easy": model}, tmp_path)

@@ -29,7 +29,13 @@ from report_pages import check_tables_of_figures
 @pytest.fixture(scope="module")
 def model():
     return TableModel.fit(
-        credit_table(150), "risk", "bad", n_bootstraps=30, C=[0.1, 1.0], random_state=0
+        credit_table(150),
+        "risk",
+        "bad",
+        kernel="linear",
+        n_bootstraps=30,
+        C=[0.1, 1.0],
+        random_state=0,
     )
 
 
@@ -195,7 +201,9 @@ class TestReport:
         with pytest.raises(DataError, match="'worse'; the model knows 'good' and 'bad'"):
             numbers_of(model, new, tmp_path, scored=renamed)
         signs = new.assign(risk=new["risk"].map({"good": "+yes", "bad": "-no"}))
-        steered = TableModel.fit(signs, "risk", "-no", n_bootstraps=5, C=1.0, random_state=0)
+        steered = TableModel.fit(
+            signs, "risk", "-no", kernel="linear", n_bootstraps=5, C=1.0, random_state=0
+        )
         write_table(steered.predict(signs), tmp_path / "safe.csv", csv_safe=True)
         assert scored_content(tmp_path / "safe.csv", model=steered)
         with pytest.raises(DataError, match="There is no file"):
@@ -231,7 +239,7 @@ class TestReport:
 
     def test_models_of_arrays(self, rng, tmp_path):
         X = rng.normal(size=(80, 2))
-        svc = BootstrapSVC(n_bootstraps=20, C=1.0, random_state=0)
+        svc = BootstrapSVC(kernel="linear", n_bootstraps=20, C=1.0, random_state=0)
         svc.fit(X, X[:, 0] + rng.normal(size=80) > 0)
         said = svc.summarize(X)
         scored = pd.DataFrame({"probability": said["probability"], "label": said["label"]})

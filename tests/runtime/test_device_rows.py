@@ -63,7 +63,7 @@ def model(request, table):
     X, latent, _ = table
     several = request.param == "several classes"
     y = np.digitize(latent, [-0.5, 0.5]) if several else (latent > 0).astype(int)
-    svc = BootstrapSVC(n_bootstraps=11, C=[0.1, 1.0], random_state=0)
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=11, C=[0.1, 1.0], random_state=0)
     return svc.set_params(**MODELS[request.param]).fit(X, y)
 
 
@@ -117,7 +117,7 @@ def test_scores_of_all_models_come_in_kind(model, table):
 
 def test_rows_are_read_where_they_lie(table):
     X, latent, new = table
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
     given = torch.from_numpy(new)
     assert checked_rows(model, given).tensor.data_ptr() == given.data_ptr()
     assert checked_rows(model, Foreign(given)).tensor.data_ptr() == given.data_ptr()
@@ -126,7 +126,7 @@ def test_rows_are_read_where_they_lie(table):
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool, torch.float16])
 def test_other_numbers_become_float64(table, dtype):
     X, latent, new = table
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
     given = torch.from_numpy(3 * new).to(dtype)
     assert_same(model.predict_proba(given), model.predict_proba(given.numpy()))
 
@@ -134,7 +134,7 @@ def test_other_numbers_become_float64(table, dtype):
 def test_words_stay_in_numpy(table):
     X, latent, new = table
     labels = np.where(latent > 0, "ill", "well")
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, labels)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, labels)
     found = model.predict(torch.from_numpy(new))
     assert isinstance(found, np.ndarray)
     np.testing.assert_array_equal(found, model.predict(new))
@@ -144,7 +144,7 @@ def test_words_stay_in_numpy(table):
 def test_fitting_takes_them_too(table, wrap):
     X, latent, new = table
     y, weight = (latent > 0).astype(int), np.linspace(1, 2, len(X))
-    svc = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0)
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0)
     expected = svc.fit(X, y, weight).predict_proba(new)
     accuracy = svc.score(X, y, weight)
     svc.fit(wrap(X), wrap(y), wrap(weight))
@@ -156,7 +156,7 @@ def test_fitting_takes_them_too(table, wrap):
 def test_what_is_made_of_predictions_takes_them(table):
     X, latent, new = table
     y, given = latent > 0, torch.from_numpy(new)
-    model = BootstrapSVC(n_bootstraps=9, C=1.0, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=9, C=1.0, random_state=0).fit(X, y)
     ours, numpys = (probability_sensitivity(model, r, X_train=X) for r in (given, new))
     np.testing.assert_array_equal(ours.row_weight, numpys.row_weight)
     costs = CostMatrix(false_positive=1.0, false_negative=3.0)
@@ -181,7 +181,7 @@ def test_what_is_made_of_predictions_takes_them(table):
 )
 def test_bad_rows_are_named(table, spoil, message):
     X, latent, new = table
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
     spoilt = spoil(torch.from_numpy(new.copy()))
     for ask in (model.predict_proba, lambda X: next(model.bootstrap_scores(X))):
         with pytest.raises((DataError, ValueError), match=message):
@@ -197,7 +197,7 @@ def test_a_library_that_does_not_answer_is_named(table):
             raise BufferError("read-only memory")
 
     X, latent, new = table
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, latent > 0)
     with pytest.raises(DataError, match=r"library \S+ has no from_dlpack. Give torch.from_dlpack"):
         model.predict_proba(Mute(torch.from_numpy(new)))
     with pytest.raises(DataError, match=r"DLPack \(read-only memory\)"):
@@ -239,5 +239,5 @@ def test_scikit_learns_dispatch_sees_arrays_of_one_kind():
 def test_metrics_without_dispatch_take_our_answers(table):
     X, latent, _ = table
     y = latent > 0
-    model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0).fit(X, y)
     assert accuracy_score(y, model.predict(torch.from_numpy(X))) == model.score(X, y)

@@ -81,7 +81,7 @@ def test_a_column_that_tells_the_classes_apart_is_always_chosen(rng):
     X, y = noise(rng, 50, 4)
     X[:, 1] = y + 0.1 * rng.normal(size=50)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    svc = BootstrapSVC(n_bootstraps=5, C=[1.0])
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=5, C=[1.0])
     found = selection_stability(
         KernelAlignmentSelector(1), frame, y, model=svc, n_bootstraps=4, random_state=0
     )

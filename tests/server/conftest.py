@@ -27,14 +27,14 @@ def array_model() -> BootstrapSVC:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(80, 3))
     y = np.where(X[:, 0] + rng.normal(size=80) > 0, 7, 2)
-    return BootstrapSVC(n_bootstraps=15, random_state=0).fit(X, y)
+    return BootstrapSVC(kernel="linear", n_bootstraps=15, random_state=0).fit(X, y)
 
 
 @pytest.fixture(scope="session")
 def iris_model() -> BootstrapSVC:
     """Three classes, named columns."""
     X, y = load_iris(return_X_y=True, as_frame=True)
-    return BootstrapSVC(n_bootstraps=10, C=[0.1, 1], random_state=0).fit(X, y)
+    return BootstrapSVC(kernel="linear", n_bootstraps=10, C=[0.1, 1], random_state=0).fit(X, y)
 
 
 @pytest.fixture

@@ -44,7 +44,9 @@ def main() -> None:
     from bootprob.persistence.save_load import save
     from bootprob.tables.model import TableModel
 
-    model = TableModel.fit(credit_table(120), "risk", n_bootstraps=20, random_state=0)
+    model = TableModel.fit(
+        credit_table(120), "risk", kernel="linear", n_bootstraps=20, random_state=0
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "credit.bootprob"
         save(model, path)

@@ -42,7 +42,7 @@ def model(n_bootstraps: int = 15) -> BootstrapSVC:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, COLUMNS))
     y = X[:, 0] + rng.normal(size=200) > 0
-    return BootstrapSVC(n_bootstraps=n_bootstraps, random_state=0).fit(X, y)
+    return BootstrapSVC(kernel="linear", n_bootstraps=n_bootstraps, random_state=0).fit(X, y)
 
 
 def table_model(n_bootstraps: int = 15) -> TableModel:
@@ -59,7 +59,9 @@ def table_model(n_bootstraps: int = 15) -> TableModel:
         | {f"x{k}": rng.choice(["a", "b"], 200) for k in range(half, COLUMNS)}
     )
     table["y"] = np.where(table["x0"] + rng.normal(size=200) > 0, "yes", "no")
-    return TableModel.fit(table, "y", "yes", n_bootstraps=n_bootstraps, random_state=0)
+    return TableModel.fit(
+        table, "y", "yes", kernel="linear", n_bootstraps=n_bootstraps, random_state=0
+    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test_split
 from sklearn.svm import SVC
 
-from bootprob import BootstrapSVC
 from bootprob.calibration import VennAbers
 from docs.studies.calibration import comparison, document
 from docs.studies.calibration import methods as calibration_methods
@@ -27,6 +26,7 @@ from docs.studies.calibration.methods import (
 )
 from docs.studies.calibration.store import Store
 from gpu.benchmarks.common import datasets
+from linear_models import linear
 
 GIVEN = {"bootstraps": 12, "rows": 1000, "seed": 4}
 
@@ -47,7 +47,7 @@ def test_one_training_gives_what_a_training_for_each_calibration_gives(rng, kern
     found, chosen = OutOfBag.of_ensemble(X, positive, new, **options).probabilities()
     assert set(found) == set(OURS)
     for calibration in OURS:
-        model = BootstrapSVC(calibration=calibration, **options).fit(X, positive)
+        model = linear(calibration=calibration, **options).fit(X, positive)
         np.testing.assert_allclose(
             found[calibration], model.predict_proba(new)[:, 1], rtol=0, atol=1e-7
         )
@@ -57,10 +57,12 @@ def test_one_training_gives_what_a_training_for_each_calibration_gives(rng, kern
 
 def test_rows_never_out_of_bag_teach_nothing(rng):
     X, positive = two_clouds(rng, n=40)
-    options = {"n_bootstraps": 2, "random_state": 1, "calibration": "isotonic"}
+    options = {
+        "kernel": "linear", "n_bootstraps": 2, "random_state": 1, "calibration": "isotonic",
+    }  # fmt: skip
     found = OutOfBag.of_ensemble(X, positive, X[:5], **options)
     assert np.isnan(found.scores).any()
-    model = BootstrapSVC(**options).fit(X, positive)
+    model = linear(**options).fit(X, positive)
     np.testing.assert_allclose(
         found.probabilities()[0]["isotonic"], model.predict_proba(X[:5])[:, 1]
     )
@@ -293,7 +295,7 @@ def test_losses_are_those_of_the_estimators(calls, tmp_path, capsys):
         ("beta", {"calibration": "beta"}),
         ("accuracy weights: auto", {"calibration": "auto", "weighting": "accuracy"}),
     ):
-        model = BootstrapSVC(n_bootstraps=12, random_state=GIVEN["seed"], **options)
+        model = linear(n_bootstraps=12, random_state=GIVEN["seed"], **options)
         p = model.fit(X[training], positive[training]).predict_proba(X[held_out])[:, 1]
         means = {loss: found[loss]["means"][method][1] for loss in LOSSES}
         assert means["Brier score"] == pytest.approx(brier_score_loss(positive[held_out], p))

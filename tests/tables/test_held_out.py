@@ -47,7 +47,9 @@ def test_labels_that_cannot_be_used(frame, words):
 
 
 def test_a_table_as_the_model_takes_it(tmp_path):
-    model = TableModel.fit(credit_table(60), "risk", "bad", n_bootstraps=5, C=[1.0], random_state=0)
+    model = TableModel.fit(
+        credit_table(60), "risk", "bad", kernel="linear", n_bootstraps=5, C=[1.0], random_state=0
+    )
     new = credit_table(30, seed=1)
     new.to_csv(tmp_path / "new.csv", index=False)
     frame = read_table(tmp_path / "new.csv", text_columns=text_columns(model))
@@ -70,6 +72,6 @@ def test_a_table_as_the_model_takes_it(tmp_path):
 )
 def test_arrays_need_both_classes_and_no_other(rng, y, words):
     X = rng.normal(size=(20, 2))
-    model = BootstrapSVC(n_bootstraps=4, C=1.0).fit(X, np.repeat(["a", "b"], 10))
+    model = BootstrapSVC(kernel="linear", n_bootstraps=4, C=1.0).fit(X, np.repeat(["a", "b"], 10))
     with pytest.raises(DataError, match=words):
         HeldOut(X, y).positive_rows(model)

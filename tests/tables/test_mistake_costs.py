@@ -32,7 +32,7 @@ QUICK = {"n_bootstraps": 20, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def model() -> TableModel:
-    return TableModel.fit(credit_table(120), "risk", "bad", **QUICK)
+    return TableModel.fit(credit_table(120), "risk", "bad", kernel="linear", **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +115,18 @@ def test_what_is_no_cost(cost: float | str) -> None:
 def test_models_that_costs_cannot_decide(new: pd.DataFrame) -> None:
     table = credit_table(120)
     costs = MistakeCosts(1, 5)
-    votes = TableModel.fit(table, "risk", "bad", calibration=None, interval="wilson", **QUICK)
-    rates = TableModel.fit(table, "risk", "bad", control="threshold", rates={"tpr": 0.8}, **QUICK)
+    votes = TableModel.fit(
+        table, "risk", "bad", kernel="linear", calibration=None, interval="wilson", **QUICK
+    )
+    rates = TableModel.fit(
+        table, "risk", "bad", kernel="linear", control="threshold", rates={"tpr": 0.8}, **QUICK
+    )
     several = TableModel.fit(
-        table.assign(risk=np.resize(["a", "b", "c"], len(table))), "risk", all_classes=True, **QUICK
+        table.assign(risk=np.resize(["a", "b", "c"], len(table))),
+        "risk",
+        kernel="linear",
+        all_classes=True,
+        **QUICK,
     )
     for model, words in ((votes, "no calibration"), (rates, "rate holds"), (several, "3 classes")):
         with pytest.raises(DataError, match=words):
@@ -210,9 +218,15 @@ class TestCommands:
 
 
 def test_a_controlled_table_says_where_it_decides(new: pd.DataFrame, tmp_path: Path) -> None:
-    plain = TableModel.fit(credit_table(120), "risk", "bad", **QUICK)
+    plain = TableModel.fit(credit_table(120), "risk", "bad", kernel="linear", **QUICK)
     model = TableModel.fit(
-        credit_table(120), "risk", "bad", control="threshold", rates={"tpr": 0.9}, **QUICK
+        credit_table(120),
+        "risk",
+        "bad",
+        kernel="linear",
+        control="threshold",
+        rates={"tpr": 0.9},
+        **QUICK,
     )
     found, before = model.predict(new), plain.predict(new)
     threshold = model.svc.decision_threshold_

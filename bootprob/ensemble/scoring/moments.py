@@ -40,6 +40,12 @@ class ScoreMoments:
     jackknife: Floats
 
     @classmethod
+    def of_means(cls, mean: Floats) -> ScoreMoments:
+        """Means alone, for what asks for no more; the variances are not known."""
+        unknown = np.full(len(mean), np.nan)
+        return cls(mean, unknown, unknown)
+
+    @classmethod
     def of(cls, scores: Floats, gram: Floats) -> ScoreMoments:
         """Take them from the scores themselves.
 

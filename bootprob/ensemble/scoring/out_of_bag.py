@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring.rows import WeighedScores
@@ -16,7 +17,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagScores", "WeighedMachines", "score_out_of_bag"]
+__all__ = ["OutOfBagScores", "WeighedMachines", "quantiles", "score_out_of_bag"]
 
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
@@ -82,6 +83,55 @@ class OutOfBagScores:
     sampled_rows: NDArray[np.intp]
     sampled_scores: Floats
 
+    def mixed_with(
+        self,
+        logits: Floats,
+        deviation: Floats,
+        share: float,
+        positive: NDArray[np.bool_],
+        weight: Floats,
+    ) -> tuple[Self, float]:
+        """Give logits that come from elsewhere a share in every replicate's score.
+
+        On the logit the score becomes ``(1 − share) (a f + c) + share · logit``, with a and c of
+        the sigmoid, and the sigmoid is fitted again. What is not known of the logits is spread over
+        the replicates, each of which has them at a quantile of its own (`quantiles`).
+
+        Parameters
+        ----------
+        logits, deviation : ndarray, shape (n,)
+            Of the training rows, each from what did not see its label; their standard deviations.
+        share : float
+            From 0 to less than 1.
+        positive, weight : ndarray, shape (n,)
+            As for `score_out_of_bag`.
+
+        Returns
+        -------
+        scores : OutOfBagScores
+        slope : float
+            What one unit of a logit adds to a score.
+        """
+        slope = share / self.sigmoid.slope
+        mean = (1 - share) * self.mean + slope * logits
+        usable = np.isfinite(mean) & (weight > 0)
+        known = mean[usable], positive[usable], weight[usable]
+        sigmoid, shift = _sigmoid(*known, centered=True)
+        shown, doubt = self.sampled_rows, np.square(slope * deviation)
+        moved = logits[shown, None] + deviation[shown, None] * quantiles(len(self.scale))
+        sampled = (1 - share) * self.sampled_scores + slope * moved
+        mixed = replace(
+            self,
+            scale=self.scale / (1 - share),
+            offset=(1 - share) * self.offset + shift,
+            mean=mean + shift,
+            variance=(1 - share) ** 2 * self.variance + doubt,
+            jackknife=(1 - share) ** 2 * self.jackknife,  # which knows of machines alone
+            sigmoid=sigmoid,
+            sampled_scores=sampled + shift,
+        )
+        return mixed, slope
+
     def moved_down(self, by: float) -> Self:
         """Return the same scores less a number; the calibrators stay where they are."""
         return replace(
@@ -90,6 +140,13 @@ class OutOfBagScores:
             mean=self.mean - by,
             sampled_scores=self.sampled_scores - by,
         )
+
+
+def quantiles(n: int) -> Floats:
+    """Normal quantiles of mean 0 and variance 1, one for each of n replicates, in no order."""
+    found = ndtri((np.random.default_rng(0).permutation(n) + 0.5) / n)
+    found -= found.mean()
+    return found / found.std(ddof=1)
 
 
 def score_out_of_bag(
@@ -125,12 +182,8 @@ def score_out_of_bag(
     parts = [_moments(scores / scale + offset, outside, gram) for scores, outside, _ in chunks()]
     mean, variance, jackknife = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)
-    sigmoid = Sigmoid.fit(mean[usable], positive[usable], weight[usable])
-    if align and sigmoid.slope > 0:
-        # Score 0 becomes where both classes are equally likely, as a decision function's should.
-        shift = sigmoid.intercept / sigmoid.slope
-        offset, mean = offset + shift, mean + shift
-        sigmoid = sigmoid.centered(mean[usable], weight[usable])
+    sigmoid, shift = _sigmoid(mean[usable], positive[usable], weight[usable], centered=align)
+    offset, mean = offset + shift, mean + shift
     order = np.flatnonzero(usable)[np.argsort(mean[usable], kind="stable")]
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
     sampled = order[picked]
@@ -149,6 +202,20 @@ def score_out_of_bag(
         sampled_rows=sampled,
         sampled_scores=np.where(counts[:, sampled].T == 0, scores / scale + offset, np.nan),
     )
+
+
+def _sigmoid(
+    mean: Floats, positive: NDArray[np.bool_], weight: Floats, *, centered: bool
+) -> tuple[Sigmoid, float]:
+    """The sigmoid of mean scores, and how far they are to be moved before, which is 0 if not asked.
+
+    Score 0 becomes where both classes are equally likely, as a decision function's should.
+    """
+    sigmoid = Sigmoid.fit(mean, positive, weight)
+    if not centered or sigmoid.slope <= 0:
+        return sigmoid, 0.0
+    shift = sigmoid.intercept / sigmoid.slope
+    return sigmoid.centered(mean + shift, weight), shift
 
 
 def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,20 +15,27 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from bootprob.ensemble.kernels import arrays_of, described
 from bootprob.ensemble.specs import PreparationSpec
-from bootprob.ensemble.state import described
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
-from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
+from bootprob.preparation.feature_map import (
+    EXACT_ROWS,
+    FeatureMap,
+    check_exact_rows,
+    fit_feature_map,
+)
 from bootprob.preparation.grids import c_grid, check_rule, gamma_grid
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.views import MOST_KERNELS, view_kernels
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.version import __version__
 from bootprob_gpu import Problem, resolve_device
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.named import KERNELS, kernel_function
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["Prepared", "prepare"]
 
@@ -48,6 +56,8 @@ class Prepared:
         As `bootstrap_scale_` of `BootstrapSVC`.
     kernel : KernelFunction
         Of the unmapped rows.
+    candidates : KernelFunction
+        The same before a pilot chose among its parts: what intervals of probabilities may say.
     C : ndarray
         Grid of C.
     counts : ndarray of int, shape (B, n)
@@ -66,6 +76,7 @@ class Prepared:
     scale: Floats
     replicate_scale: Floats
     kernel: KernelFunction
+    candidates: KernelFunction
     C: Floats
     counts: NDArray[np.unsignedinteger[Any]]
     redrawn: int
@@ -106,6 +117,7 @@ class Prepared:
             "C_": C,
             "gamma_": None if gamma is None else np.repeat(gamma.numpy(), len(C) // len(gamma)),
             "kernel_": described(self.kernel),
+            "views_": arrays_of(self.kernel),
             "feature_map_": None if self.feature_map is None else dict(self.feature_map.arrays),
             "feature_map_error_": self.feature_map_error,
             "device_": str(self.device),
@@ -142,19 +154,20 @@ def prepare(
         Whose seed is followed by what is drawn without a `random_state`.
     """
     device = resolve_device(spec.device)
-    if not KERNELS[spec.kernel].has_features:
+    if not KERNELS.get(spec.kernel, ViewKernels).has_features:
         center, scale, rows = np.zeros(X.shape[1]), np.ones(X.shape[1]), X
     else:
         center, scale = center_and_scale(X, weight, names)
         rows = (X - center) / scale
-    kernel = _kernel(spec, X, rows, weight, device)
+    kernel = _kernel(spec, X, rows, scale, weight, device)
     if checkpoint is None:
         random_state = check_random_state(spec.random_state)
     else:
         random_state = checkpoint.random_state(spec.random_state)
     entropy = draw_entropy(random_state)
     counts, redrawn = bootstrap_counts(codes, weight, range(spec.n_bootstraps), entropy)
-    if spec.standardize == "bootstrap" and spec.feature_map is None and kernel.has_features:
+    shared = isinstance(kernel, ViewKernels) or spec.feature_map is not None
+    if spec.standardize == "bootstrap" and kernel.has_features and not shared:
         replicate_scale = bootstrap_scale(rows, counts, weight)
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
         replicate_scale = 1 / scale if spec.standardize is None else np.ones_like(scale)
@@ -179,7 +192,8 @@ def prepare(
         scale=scale,
         replicate_scale=replicate_scale,
         kernel=kernel,
-        C=c_grid(spec.C),
+        candidates=kernel,
+        C=c_grid(spec.C, coarse=isinstance(kernel, ViewKernels)),
         counts=counts,
         redrawn=redrawn,
         entropy=entropy,
@@ -190,10 +204,14 @@ def prepare(
 
 
 def _kernel(
-    spec: PreparationSpec, X: Floats, rows: Floats, weight: Floats, device: torch.device
+    spec: PreparationSpec,
+    X: Floats,
+    rows: Floats,
+    scale: Floats,
+    weight: Floats,
+    device: torch.device,
 ) -> KernelFunction:
     """The kernel, whose γ may follow the rows; checks that it can be trained."""
-    known = KERNELS[spec.kernel].parameters
     if spec.feature_map is not None and spec.kernel != "rbf":
         linear = spec.kernel == "linear"
         why = "the linear kernel needs none" if linear else "it approximates RBF kernels"
@@ -201,6 +219,22 @@ def _kernel(
             f"feature_map is {spec.feature_map!r}, but {why}; give kernel='rbf' or leave "
             "feature_map out."
         )
+    if spec.kernel == "auto":
+        _check_unasked(spec)
+        try:
+            check_exact_rows(len(X), MOST_KERNELS, device, spec.memory_limit, spec.kernel)
+        except DataError:
+            warnings.warn(
+                f"kernel='auto' trains linear machines on {len(X):,} rows: matrices of other "
+                f"kernels are made beyond {EXACT_ROWS:,} only with a memory_limit that they fit "
+                "into. Give kernel='linear' for the same without this warning, or kernel='rbf' "
+                "and feature_map='nystroem' for boundaries that bend.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return Linear()
+        return view_kernels(rows * scale if spec.standardize is None else rows, weight)
+    known = KERNELS[spec.kernel].parameters
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:
         check_rule(spec.gamma, spec.kernel)
@@ -212,6 +246,15 @@ def _kernel(
         n_gamma = len(given.get("gamma", [1]))
         check_exact_rows(len(X), n_gamma, device, spec.memory_limit, spec.kernel)
     return kernel_function(spec.kernel, **given)
+
+
+def _check_unasked(spec: PreparationSpec) -> None:
+    """Refuse parameters of a kernel where the kernel is to be chosen."""
+    if not (isinstance(spec.gamma, str) and spec.gamma == "scale"):
+        raise DataError(
+            f"gamma is {spec.gamma!r}, but kernel='auto' chooses its own; leave gamma out, or name "
+            "the kernel that it is for."
+        )
 
 
 def _check_one(gamma: Floats) -> None:

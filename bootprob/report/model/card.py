@@ -68,7 +68,7 @@ def model_card(
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from bootprob import BootstrapSVC
-    >>> svc = BootstrapSVC(n_bootstraps=20, random_state=0)
+    >>> svc = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
     >>> card = model_card(svc.fit(*load_breast_cancer(return_X_y=True)), title="Tumours")
     >>> "# Tumours" in card.render().splitlines()
     True

@@ -97,6 +97,7 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
     found = {
         "label": label,
         "kernel": str(model.kernel),
+        "kernel_weights": model.kernel_weights_,
         "feature_map": _feature_map(model),
         "calibration": model.calibration_,
         "lack_of_fit": _lack_of_fit(model),

@@ -24,7 +24,7 @@ _TITLES = {
     "bootstrap": "bootstrap, `paper()`",
     "best C": "best C",
     "best C, votes": "best C, votes",
-    "default": "`BootstrapSVC()`",
+    "default": '`kernel="linear"`',
     "rbf": '`kernel="rbf"`',
 }
 _PAIRS = (

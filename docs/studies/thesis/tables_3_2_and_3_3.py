@@ -23,6 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from bootprob import BootstrapSVC
 from bootprob.runtime.arrays import Bools, Floats, Indices
+from bootprob_gpu import Kernel
 from docs.studies.thesis.studies_document import main as write_document
 from gpu.benchmarks.common.command_line import docs_options
 from gpu.benchmarks.common.datasets import LOADERS, those_at_hand
@@ -48,8 +49,8 @@ def _paper(given: Settings, **options: Any) -> ClassifierMixin:
     )
 
 
-def _ours(given: Settings, **options: Any) -> ClassifierMixin:
-    return BootstrapSVC(n_bootstraps=given["bootstraps"], random_state=given["seed"], **options)
+def _ours(given: Settings, kernel: Kernel = "linear") -> ClassifierMixin:
+    return BootstrapSVC(kernel=kernel, n_bootstraps=given["bootstraps"], random_state=given["seed"])
 
 
 def _baseline(given: Settings, name: str, **options: Any) -> ClassifierMixin:

@@ -28,7 +28,9 @@ def test_rows_on_a_gpu_are_answered_there(pretended_gpu, name, device):
     X, new = rng.normal(size=(60, 3)), rng.normal(size=(9, 3))
     latent = X[:, 0] + 0.6 * rng.normal(size=60)
     y = np.digitize(latent, [-0.5, 0.5]) if name == "several classes" else (latent > 0).astype(int)
-    model = BootstrapSVC(n_bootstraps=8, C=[0.1, 1.0], random_state=0, device="cpu")
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=8, C=[0.1, 1.0], random_state=0, device="cpu"
+    )
     model.set_params(**MODELS[name]).fit(X, y)
     expected = {asked: getattr(model, asked)(new) for asked in ASKED}
     model.set_params(device=device)
@@ -47,7 +49,9 @@ def test_rows_on_a_gpu_are_answered_there(pretended_gpu, name, device):
 def test_scores_of_all_models_stay_there(pretended_gpu):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(50, 3))
-    model = BootstrapSVC(n_bootstraps=5, C=[0.1, 1.0], random_state=0, device="cpu")
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=5, C=[0.1, 1.0], random_state=0, device="cpu"
+    )
     model.fit(X, X[:, 0] > 0)
     expected = np.concatenate(list(model.bootstrap_scores(X)))
     model.set_params(device="cuda")
@@ -60,7 +64,7 @@ def test_training_rows_come_to_the_host(pretended_gpu):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(50, 3))
     y = (X[:, 0] > 0).astype(int)
-    svc = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0, device="cpu")
+    svc = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0, device="cpu")
     expected = svc.fit(X, y).predict_proba(X)
     svc.fit(torch.from_numpy(X).to("cuda"), torch.from_numpy(y).to("cuda"))
     np.testing.assert_array_equal(svc.predict_proba(X), expected)

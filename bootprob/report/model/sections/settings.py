@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.kernels import spoken_kernels
+from bootprob.ensemble.state import state_of
 from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
@@ -25,6 +28,7 @@ def _content(of: Measured) -> dict[str, Any]:
     grid = {
         "C": model.C_,
         "gamma": model.gamma_,
+        "kernel": _kernels(model),
         "accuracy": np.nanmean(model.accuracy_, axis=0),
         "accuracy_tenth": lower,
         "accuracy_ninetieth": upper,
@@ -32,6 +36,19 @@ def _content(of: Measured) -> dict[str, Any]:
         "weighting": model.weighting,
     }
     return {"grid": grid}
+
+
+def _kernels(model: BootstrapSVC) -> list[str] | None:
+    """The kernel of each model where there are several, told apart by γ where it must be."""
+    kernel = state_of(model).kernel
+    names = spoken_kernels(kernel)
+    if len(set(names)) == 1:
+        return None
+    assert kernel.gamma is not None
+    gammas = number(kernel.gamma.tolist())
+    told = [f"{name}, γ = {gamma}" for name, gamma in zip(names, gammas, strict=True)]
+    each = len(model.C_) // len(told)
+    return [name for name in told for _ in range(each)]
 
 
 def _pictures(of: Drawn) -> dict[str, Picture | None]:
@@ -48,9 +65,11 @@ def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> 
     highest = max(max(other["grid"]["accuracy_ninetieth"]) for other in models)
     heaviest = max(max(other["grid"]["weight"]) for other in models)
     margin = 0.06 * max(highest - lowest, 0.01)
+    if values["kernel"] is not None:
+        return _grid_maps(values, values["kernel"], list(dict.fromkeys(values["kernel"])), name)
     gammas = sorted(set(values["gamma"] or []))
     if len(gammas) > 1:
-        return _grid_maps(values, gammas, name)
+        return _grid_maps(values, number(values["gamma"]), number(gammas), name)
     labels = number(values["C"])
     x = np.arange(len(labels))
     accuracy, weight = np.asarray(values["accuracy"]), np.asarray(values["weight"])
@@ -88,11 +107,12 @@ def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> 
     return draw_picture(draw, 3.3, name, alt, (_table(values),))
 
 
-def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Picture:
-    """Two maps, γ down and C across, every cell with its number."""
+def _grid_maps(values: dict[str, Any], row_of: list[str], rows: list[str], name: str) -> Picture:
+    """Two maps, γ or kernels down and C across, every cell with its number."""
     costs = sorted(set(values["C"]))
-    shape = len(gammas), len(costs)
-    row = np.searchsorted(gammas, values["gamma"])
+    shape = len(rows), len(costs)
+    row = [rows.index(each) for each in row_of]
+    of_gamma = values["kernel"] is None
     column = np.searchsorted(costs, values["C"])
     accuracy, weight = np.full(shape, np.nan), np.full(shape, np.nan)
     accuracy[row, column], weight[row, column] = values["accuracy"], values["weight"]
@@ -100,12 +120,12 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
     step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.48 / len(gammas)})
+        axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.48 / len(rows)})
         titles = ("accuracy out of bag, %", "weight, %")
         for ax, cells, title in zip(axes, (accuracy, weight), titles, strict=True):
             shade = ax.pcolormesh(
                 np.arange(len(costs) + 1) - 0.5,
-                np.arange(len(gammas) + 1) - 0.5,
+                np.arange(len(rows) + 1) - 0.5,
                 cells,
                 cmap="Blues",
                 edgecolors="white",
@@ -118,29 +138,34 @@ def _grid_maps(values: dict[str, Any], gammas: list[float], name: str) -> Pictur
                 text = f"{100 * cell:.0f}" if cell >= _NEGLIGIBLE else "·"
                 ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
             ax.set_title(title, loc="left")
-            ax.set_yticks(range(len(gammas)), number(gammas))
-            ax.set_ylabel("γ")
+            ax.set_yticks(range(len(rows)), rows)
+            ax.set_ylabel("γ" if of_gamma else "")
             ax.spines[:].set_visible(False)
             ax.tick_params(length=0)
         axes[-1].set_xticks(range(0, len(costs), step), labels[::step])
         axes[-1].set_xlabel("C")
 
     listed = "; ".join(
-        f"C = {c}, γ = {g}: accuracy {a:.1%}, weight {w:.1%}"
+        f"C = {c}, {'γ = ' if of_gamma else ''}{g}: accuracy {a:.1%}, weight {w:.1%}"
         for c, g, a, w in zip(
-            *(number(values[name]) for name in ("C", "gamma")),
+            number(values["C"]),
+            row_of,
             values["accuracy"],
             values["weight"],
             strict=True,
         )
     )
-    alt = f"Out-of-bag accuracy and weight for each C and γ. {listed}."
-    return draw_picture(draw, 1.6 + 0.42 * len(gammas), name, alt, (_table(values),))
+    alt = (
+        f"Out-of-bag accuracy and weight for each C and {'γ' if of_gamma else 'kernel'}. {listed}."
+    )
+    return draw_picture(draw, 1.6 + 0.42 * len(rows), name, alt, (_table(values),))
 
 
 def _table(grid: dict[str, Any]) -> FigureTable:
     """Accuracy and weight of each C, or each pair of C and γ."""
     settings = [Column.of("C", grid["C"], number)]
+    if grid["kernel"] is not None:
+        settings.append(Column("Kernel", grid["kernel"]))
     if grid["gamma"] is not None:
         settings.append(Column.of("γ", grid["gamma"], number))
     shares = {

@@ -1,0 +1,93 @@
+"""Kernels as a fitted state holds them: what differs from model to model, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bootprob.preparation.grids import grid_of
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu.inputs import InputError
+from bootprob_gpu.kernels.function import KernelFunction
+from bootprob_gpu.kernels.named import kernel_function, spoken_name
+from bootprob_gpu.kernels.views import ColumnViews, ViewKernels
+
+__all__ = ["arrays_of", "described", "kernel_of", "shares_of_kernels", "spoken_kernels"]
+
+_SEEN = {"columns": "columns", "scores": "normal scores", "levels": "levels"}
+
+
+def described(kernel: KernelFunction) -> dict[str, Any] | None:
+    """What `kernel_` says of a kernel."""
+    if kernel.name in ("linear", "rbf"):
+        return None
+    return {"kernel": kernel.name, **kernel.others}
+
+
+def arrays_of(kernel: KernelFunction) -> dict[str, NDArray[Any]] | None:
+    """What `views_` holds of a kernel; None but for kernels of views."""
+    if not isinstance(kernel, ViewKernels):
+        return None
+    return {name: each.cpu().numpy() for name, each in vars(kernel.of_columns).items()}
+
+
+def kernel_of(
+    gamma: Floats | None, stored: Mapping[str, Any] | None, views: Mapping[str, NDArray[Any]] | None
+) -> KernelFunction:
+    """The kernel that `gamma_`, `kernel_` and `views_` of a fitted state are of.
+
+    Raises
+    ------
+    InputError
+        They make no kernel.
+    """
+    if stored is None:
+        grid = None if gamma is None else grid_of(gamma)
+        return kernel_function("linear" if grid is None else "rbf", grid)
+    if stored.get("kernel") != ViewKernels.name:
+        return kernel_function(gamma=None if gamma is None else grid_of(gamma), **stored)
+    families, seen = stored.get("families", ()), stored.get("views", ())
+    if gamma is None or not views or not families or len(gamma) % len(families):
+        raise InputError("gamma_, kernel_ and views_ do not belong together")
+    of_each = gamma.reshape(len(families), -1)
+    if (of_each != of_each[:, :1]).any():
+        raise InputError("gamma_ is not the same for all models of a kernel")
+    if any((np.diff(views[name]) < 0).any() for name in ("knots", "thresholds")):
+        raise InputError("knots and thresholds of views_ do not ascend")
+    return ViewKernels(
+        gamma=torch.from_numpy(of_each[:, 0].copy()),
+        families=tuple(families),
+        views=tuple(seen),
+        of_columns=ColumnViews(**{name: torch.from_numpy(each) for name, each in views.items()}),
+    )
+
+
+def spoken_kernels(kernel: KernelFunction) -> list[str]:
+    """What each kernel of a grid is called, "RBF on normal scores" or "linear"; length G."""
+    if not isinstance(kernel, ViewKernels):
+        return [spoken_name(kernel.name)] * kernel.n_values
+    of_each = zip(kernel.families, kernel.views, strict=True)
+    return [f"{spoken_name(family)} on {_SEEN[view]}" for family, view in of_each]
+
+
+def shares_of_kernels(
+    kernel: KernelFunction, weights: Floats, posterior: float
+) -> dict[str, float]:
+    """Weight of each kind of kernel over its γ and C, and of the posterior.
+
+    Parameters
+    ----------
+    kernel : KernelFunction
+    weights : ndarray, shape (R,)
+        Of all models, those of one kernel together.
+    posterior : float
+        Its share beside all machines; 0 where it has none.
+    """
+    found = {"posterior": posterior} if posterior else {}
+    for name, own in zip(spoken_kernels(kernel), weights.reshape(kernel.n_values, -1), strict=True):
+        found[name] = found.get(name, 0.0) + (1 - posterior) * float(own.sum())
+    return found

@@ -1,0 +1,126 @@
+"""Which kernels of an adaptive ensemble are worth all of its bootstrap samples."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bootprob.ensemble.specs import ScheduleSpec
+from bootprob.ensemble.training.preparation import Prepared
+from bootprob.ensemble.weighting import log_losses, tempered_weights
+from bootprob.preparation.views import MOST_KERNELS
+from bootprob.runtime.arrays import Floats
+from bootprob_gpu import Problem, iter_fit
+from bootprob_gpu.kernels.views import ViewKernels
+
+__all__ = ["choose_kernels"]
+
+_REPLICATES = 20
+_ROWS = 1000
+_KEPT_WEIGHT = 0.98
+_SLIGHT = 0.01  # weight of a value of C below which it is not needed
+
+
+def choose_kernels(
+    table: Prepared,
+    spec: ScheduleSpec,
+    labels: NDArray[Any],
+    inside: NDArray[np.bool_],
+    weight: Floats,
+    training_weight: Floats,
+) -> Prepared:
+    """Keep the kernels, and values of C, that carry weight in a pilot of few replicates.
+
+    The first 20 bootstrap samples of up to 1,000 rows train every kernel with every C. What counts
+    is the log-loss of the rows left out, as in the ensemble's own weights
+    (`bootprob.ensemble.weighting.tempered_weights`), over all pairs of classes together.
+
+    Parameters
+    ----------
+    table : Prepared
+        With a `ViewKernels` of all that may be chosen; others come back as they are.
+    spec : ScheduleSpec
+    labels : ndarray of int, shape (P, n)
+        −1 or +1 for each pair of classes.
+    inside : ndarray of bool, shape (P, n)
+        Rows of each pair.
+    weight : ndarray, shape (n,)
+        Row weights.
+    training_weight : ndarray, shape (n,)
+        With class weights.
+
+    Returns
+    -------
+    Prepared
+        The same with a kernel of the parts and a grid of C that are kept.
+    """
+    kernel = table.kernel
+    if not isinstance(kernel, ViewKernels):
+        return table
+    rows = _spaced(labels, inside & (weight > 0), _ROWS)
+    total = np.zeros((kernel.n_values, len(table.C)))
+    for own_labels, own in zip(labels[:, rows], inside[:, rows], strict=True):
+        seen = own & (weight[rows] > 0)
+        if min((own_labels[seen] > 0).sum(), (own_labels[seen] < 0).sum()) == 0:
+            continue
+        counts = table.counts[:_REPLICATES, rows] * own
+        taught = weight[rows] * own
+        taught *= np.count_nonzero(taught) / taught.sum()  # weights have no unit
+        for g in range(kernel.n_values):
+            problem = Problem(
+                table.rows[rows],
+                own_labels,
+                counts,
+                table.C,
+                kernel=kernel.take(slice(g, g + 1)),
+                row_weight=training_weight[rows],
+                scale=table.replicate_scale,
+            )
+            scores, known = _out_of_bag(problem, table, spec)
+            known &= taught > 0
+            total[g] += log_losses(scores[known], own_labels[known] > 0, taught[known])
+    weights = tempered_weights(total.ravel()).reshape(total.shape)
+    of_kernel = weights.sum(axis=1)
+    order = np.argsort(-of_kernel, kind="stable")[:MOST_KERNELS]
+    enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), _KEPT_WEIGHT))
+    kept = np.sort(order[:enough])
+    of_C = weights[kept].sum(axis=0)
+    used = np.flatnonzero(of_C >= min(_SLIGHT, of_C.max()))
+    values = table.C[max(used[0] - 1, 0) : used[-1] + 2]
+    return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+
+
+def _spaced(labels: NDArray[Any], used: NDArray[Any], size: int) -> NDArray[np.intp]:
+    """Up to so many rows, evenly spaced in the order of their classes."""
+    order = np.lexsort(labels * used)
+    order = order[np.any(used, axis=0)[order]]
+    if len(order) <= size:
+        return np.sort(order)
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
+
+
+def _out_of_bag(
+    problem: Problem, table: Prepared, spec: ScheduleSpec
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Mean out-of-bag scores (n, R), and the rows that have any."""
+    n = len(problem.X)
+    sums = torch.zeros(problem.n_models, n, dtype=torch.float64)
+    blocks = iter_fit(
+        problem,
+        tol=spec.tol,
+        device=table.device,
+        dtype=getattr(torch, spec.dtype),
+        memory_limit=spec.memory_limit,
+    )
+    outside = problem.counts == 0
+    for block in blocks:
+        assert block.train_scores is not None
+        left_out = torch.from_numpy(outside[block.replicates])
+        scores = block.train_scores.to("cpu", torch.float64)
+        sums += (scores * left_out[:, None]).sum(0)
+    count = outside.sum(axis=0)
+    return (sums.numpy() / np.maximum(count, 1)).T, count > 0

@@ -1,0 +1,220 @@
+"""``kernel="auto"``: what is chosen, and that everything around a model knows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.base import clone
+
+from bootprob import BootstrapSVC, load, save
+from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.sensitivity import probability_sensitivity
+from bootprob.ensemble.state import state_of
+from bootprob.exceptions import DataError
+from bootprob_gpu.kernels.views import ViewKernels
+
+
+def _table(rng, n=150, p=4):
+    X = rng.normal(size=(n, p))
+    X[:, -1] = rng.integers(3, size=n)
+    return X
+
+
+@pytest.fixture(scope="module")
+def interactions():
+    """Two columns of which only the product counts, and two of noise."""
+    rng = np.random.default_rng(20)
+    X = _table(rng, 160)
+    y = (rng.uniform(size=160) < 1 / (1 + np.exp(-3 * X[:, 0] * X[:, 1]))).astype(int)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model(interactions):
+    return BootstrapSVC(kernel="auto", n_bootstraps=20, random_state=0).fit(*interactions)
+
+
+def test_a_product_is_given_to_curved_kernels(model):
+    shares = model.kernel_weights_
+    assert sum(shares.values()) == pytest.approx(1)
+    assert list(shares.values()) == sorted(shares.values(), reverse=True)
+    curved = sum(share for name, share in shares.items() if not name.startswith("linear"))
+    assert curved > 0.9
+    assert len(model.C_) == len(model.gamma_) == len(model.weights_)
+
+
+def test_a_straight_truth_leaves_weight_to_the_linear_kernel():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X @ [1.0, -1.0, 0.5] + rng.logistic(size=400) > 0).astype(int)
+    model = BootstrapSVC(kernel="auto", n_bootstraps=20, random_state=0).fit(X, y)
+    assert any(name.startswith("linear") for name in model.kernel_weights_)
+    new = rng.normal(size=(300, 3))
+    truth = 1 / (1 + np.exp(-new @ [1.0, -1.0, 0.5]))
+    straight = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    ours, theirs = (
+        np.sqrt(np.mean((each.predict_proba(new)[:, 1] - truth) ** 2)) for each in (model, straight)
+    )
+    assert ours < 1.5 * theirs
+
+
+def test_scores_are_those_of_the_machines_on_the_views(interactions, model):
+    X, _ = interactions
+    state = state_of(model)
+    kernel = state.kernel
+    assert isinstance(kernel, ViewKernels)
+    rows = (X[:7] - model.center_) / model.scale_
+    each = []
+    for g in range(kernel.n_values):
+        values = kernel.take(slice(g, g + 1)).matrix(rows, model.X_fit_)
+        models = np.arange(len(model.C_)).reshape(kernel.n_values, -1)[g]
+        each.append(model.bootstrap_dual_coef_[:, models] @ values.T)
+    raw = np.concatenate(each, axis=1) + model.bootstrap_intercept_[..., None]
+    found = np.concatenate(list(model.bootstrap_scores(X[:7])))
+    np.testing.assert_allclose(found, raw.transpose(2, 1, 0), rtol=1e-7, atol=1e-9)
+
+
+def test_out_of_bag_losses_do_not_flatter_the_choice():
+    """Of columns that say nothing the base rate is all that is learned."""
+    rng = np.random.default_rng(5)
+    X, y = _table(rng, 200, 8), rng.uniform(size=200) < 0.5
+    model = BootstrapSVC(kernel="auto", n_bootstraps=30, random_state=0).fit(X, y)
+    p = model.oob_proba_[:, 1]
+    loss = -np.where(y, np.log(p), np.log1p(-p)).mean()
+    assert np.log(2) - loss < 0.02
+
+
+def test_the_same_from_a_file_and_again(interactions, model, tmp_path):
+    X, y = interactions
+    save(model, tmp_path / "model.bootprob")
+    loaded = load(tmp_path / "model.bootprob")
+    again = clone(model).fit(X, y)
+    for other in (loaded, again):
+        assert other.kernel_weights_ == model.kernel_weights_
+        np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+        np.testing.assert_array_equal(other.proba_interval(X[:9]), model.proba_interval(X[:9]))
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"checkpoint": "shards"}])
+def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path, options):
+    X, y = interactions
+    if "checkpoint" in options:
+        options = {"checkpoint": str(tmp_path / "shards")}
+        clone(model).set_params(**options).fit(X, y)
+    other = clone(model).set_params(**options).fit(X, y)
+    np.testing.assert_array_equal(other.weights_, model.weights_)
+    np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"control": "threshold", "rates": {"tpr": 0.9}},
+        {"control": "constrained", "rates": {"tpr": 0.9}},
+        {"weighting": "accuracy", "calibration": None},
+        {"standardize": None},
+        {"calibration": "auto", "class_weight": None},
+        {"dtype": "float32"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_with_other_parameters(interactions, options):
+    X, y = interactions
+    model = BootstrapSVC(kernel="auto", n_bootstraps=6, random_state=0, C=[0.1, 1.0], **options)
+    model.fit(X * [1, 10, 0.1, 1], y)
+    p = model.predict_proba(X * [1, 10, 0.1, 1])[:, 1]
+    assert np.mean((p > 0.5) == y) > 0.65
+
+
+def test_of_several_classes(interactions):
+    X, y = interactions
+    three = y + (X[:, 2] > 0.8)
+    model = BootstrapSVC(kernel="auto", n_bootstraps=10, random_state=0).fit(X, three)
+    assert sum(model.kernel_weights_.values()) == pytest.approx(1)
+    assert np.mean(model.predict(X) == three) > 0.7
+    lower, upper = np.moveaxis(model.proba_interval(X[:5]), -1, 0)
+    assert ((lower < model.predict_proba(X[:5])) & (model.predict_proba(X[:5]) < upper)).all()
+
+
+def test_the_posterior_has_a_share_in_every_score(interactions, model):
+    X, _ = interactions
+    state, scores = state_of(model), ensemble_of(model).scores
+    added = scores.of_posterior(X[:6])
+    logits = added / state.posterior_slope_
+    raw = np.concatenate(list(model.bootstrap_scores(X[:6])))
+    alone = np.einsum("mrb,r->mb", raw, model.weights_) / model.score_scale_ + model.score_offset_
+    together = np.concatenate(list(scores.of_replicates(X[:6])))
+    moments, weight = scores.kernel_logits(X[:6]), model.kernel_posterior_["weight"]
+    np.testing.assert_allclose(together.mean(axis=1), alone.mean(axis=1) + added, rtol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X[:6]), together.mean(axis=1), rtol=1e-9)
+    second = np.square(moments).sum(axis=2) @ weight - np.square(moments[..., 0] @ weight)
+    doubt = state.posterior_slope_ * np.sqrt(second)
+    spread = (together - alone).std(axis=1, ddof=1)
+    np.testing.assert_allclose(spread, doubt, rtol=1e-9)
+    assert model.kernel_weights_["posterior"] == model.posterior_share_ > 0
+    drawn = np.random.default_rng(0).normal(size=(200_000, 1)) * moments[:, None, :, 1]
+    means = expit(moments[:, None, :, 0] + drawn).mean(axis=1) @ weight
+    np.testing.assert_allclose(expit(logits), means, atol=0.005)
+
+
+def test_rows_far_out_are_refused_and_not_nan(interactions, model):
+    X, _ = interactions
+    far = X[:2] * [1e20, 1, 1, 1]
+    assert np.isfinite(model.predict_proba(far)).all()
+    with pytest.raises(DataError, match="standard deviations from the training"):
+        model.proba_interval(X[:2] * [1e80, 1, 1, 1])
+
+
+@pytest.mark.parametrize("options", [{}, {"memory_limit": 10**6}])
+def test_too_many_rows_get_linear_machines_and_a_word_of_it(monkeypatch, interactions, options):
+    monkeypatch.setattr("bootprob.preparation.feature_map.EXACT_ROWS", 100)
+    model = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0, **options)
+    with pytest.warns(UserWarning, match="trains linear machines on 160 rows"):
+        model.fit(*interactions)
+    assert model.kernel_weights_ == {"linear": 1.0}
+    straight = clone(model).set_params(kernel="linear").fit(*interactions)
+    np.testing.assert_array_equal(model.coef_, straight.coef_)
+
+
+def test_sensitivities_of_a_posterior_are_not_made_up(interactions, model):
+    with pytest.raises(DataError, match="a part of its scores is a posterior's"):
+        probability_sensitivity(model, interactions[0][:3])
+
+
+@pytest.mark.parametrize(
+    "ugly",
+    [
+        lambda X, y: (X[:, :1], y),
+        lambda X, y: (np.column_stack([X, np.full(len(X), 3.0), X[:, 0]]), y),
+        lambda X, y: (np.round(X), y),
+        lambda X, y: (X * [1e6, 1e-6, 1, 1], y),
+        lambda X, y: (X, X[:, 0] > 0),
+        lambda X, y: (np.repeat(X[:40], 5, axis=1) ** 3, y[:40]),
+        lambda X, y: (X[:30] > 0, y[:30]),
+        lambda X, y: (X[[*np.flatnonzero(y)[:2], *np.flatnonzero(1 - y)]][:20], [1, 1] + [0] * 18),
+    ],
+    ids=["one", "collinear", "ties", "scales", "separable", "wide", "dummies", "two of a class"],
+)
+@pytest.mark.filterwarnings("ignore:.*copies:UserWarning")
+def test_ugly_tables(interactions, ugly):
+    X, y = ugly(*interactions)
+    model = BootstrapSVC(kernel="auto", n_bootstraps=8, random_state=0).fit(X, y)
+    new = np.vstack([X[:5], 50 * np.asarray(X[:5], dtype=float)])
+    p = model.predict_proba(new)
+    assert np.isfinite(p).all()
+    lower, upper = model.proba_interval(new)[:, 1].T
+    assert ((lower <= p[:, 1]) & (p[:, 1] <= upper)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"gamma": 0.1}, "kernel='auto' chooses its own; leave gamma out"),
+        ({"gamma": "grid"}, "kernel='auto' chooses its own; leave gamma out"),
+        ({"feature_map": "nystroem"}, "give kernel='rbf' or leave feature_map out"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused(interactions, options, told):
+    with pytest.raises(DataError, match=told):
+        BootstrapSVC(kernel="auto", n_bootstraps=2, **options).fit(*interactions)

@@ -1,0 +1,79 @@
+"""Does the default's interval contain the true probability, whatever the shape of the truth?
+
+`BootstrapSVC()` knows nothing of the truths of the bank. Its intervals are a posterior's, which the
+number of bootstrap samples does not move.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from bootprob import BootstrapSVC
+from bootprob.exceptions import LackOfFitWarning
+from docs.studies.coverage.known_truths import BANK
+from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
+
+TRIALS, BOOTSTRAPS, LEVEL, TENTHS = 60, 20, 0.95, 10
+NUMBERED = [(k, n) for n in (2000, 500, 200) for k, each in enumerate(BANK) if n in each.sizes]
+
+
+@pytest.mark.parametrize(("number", "n"), NUMBERED, ids=lambda each: str(each))
+def test_adaptive_coverage(number, n, record):
+    truth = replace(BANK[number], n=n)
+    trues, covered, widths, limits, warned = [], [], [], [], []
+    for trial, X, y, new in islice(training_sets(truth), TRIALS):
+        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LackOfFitWarning)
+            lower, upper = model.proba_interval(new, LEVEL)[:, 1].T
+        p = truth.probability(new)
+        trues.append(p)
+        covered.append((lower <= p) & (p <= upper))
+        widths.append((upper - lower).mean())
+        limits.append(np.diff(truth.limit(X, y, new, LEVEL)).mean())
+        warned.append(any(issubclass(each.category, LackOfFitWarning) for each in caught))
+    trues, covered = np.array(trues), np.array(covered)
+    edges = np.quantile(trues, np.linspace(0, 1, TENTHS + 1))
+    tenth = np.clip(np.searchsorted(edges, trues, side="right") - 1, 0, TENTHS - 1)
+    of_sets = covered.mean(axis=1)
+    coverage, error = float(of_sets.mean()), float(of_sets.std(ddof=1) / np.sqrt(len(of_sets)))
+    ratio = float(np.mean(widths) / np.mean(limits))
+    short = of_sets < 0.9
+    record(
+        f"adaptive_coverage_{number}_{n}",
+        {
+            "truth": truth.name,
+            "family": truth.family,
+            "smooth": truth.smooth,
+            "linear": truth.linear,
+            "n": n,
+            "training sets": len(covered),
+            "new rows of each": NEW_ROWS,
+            "bootstraps": BOOTSTRAPS,
+            "coverage": round(coverage, 4),
+            "standard error of the coverage": round(error, 4),
+            "coverage in tenths of the true probability": [
+                round(float(covered[tenth == k].mean()), 3) if (tenth == k).any() else None
+                for k in range(TENTHS)
+            ],
+            "mean width": round(float(np.mean(widths)), 4),
+            "mean width of the true model's limit": round(float(np.mean(limits)), 4),
+            "width over the limit's": round(ratio, 3),
+            "share of training sets that warned": round(float(np.mean(warned)), 3),
+            "share of sets covered less than 90 % that warned": (
+                round(float(np.mean(np.array(warned)[short])), 3) if short.any() else None
+            ),
+        },
+    )
+    luck = 3 * error
+    if truth.smooth and n >= 500:
+        assert coverage >= 0.93 - luck
+        if truth.linear:
+            assert ratio <= 1.15
+    elif not truth.smooth:
+        assert coverage >= 0.90 - luck or np.mean(np.array(warned)[short]) >= 0.95
