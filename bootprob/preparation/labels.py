@@ -12,7 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["encode_classes", "encode_labels", "usable_weight", "weigh_classes"]
+__all__ = [
+    "encode_classes",
+    "encode_labels",
+    "spaced_over_classes",
+    "usable_weight",
+    "weigh_classes",
+]
 
 
 _LEAST = 1e-100  # weights below are 0: products with them would vanish
@@ -149,3 +155,18 @@ def weigh_classes(
         raise DataError(f"class_weight gives {factors.tolist()}; {every} must be positive.")
     weight = weight * factors[np.searchsorted(classes, y)]
     return weight, weight
+
+
+def spaced_over_classes(labels: NDArray[Any], size: int) -> NDArray[np.intp]:
+    """Up to so many rows, evenly spaced in the order of their labels: with the classes' shares.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (n,) or (P, n)
+        Of each row, or those that it has for each pair of classes.
+    size : int
+    """
+    order = np.lexsort(np.atleast_2d(labels))
+    if len(order) <= size:
+        return np.arange(len(order))
+    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])

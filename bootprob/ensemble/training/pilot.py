@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.weighting import log_losses, tempered_weights
+from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.views import MOST_KERNELS
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import Problem, iter_fit
@@ -61,7 +62,8 @@ def choose_kernels(
     kernel = table.kernel
     if not isinstance(kernel, ViewKernels):
         return table
-    rows = _spaced(labels, inside & (weight > 0), _ROWS)
+    used = np.flatnonzero((inside & (weight > 0)).any(axis=0))
+    rows = used[spaced_over_classes((labels * inside)[:, used], _ROWS)]
     total = np.zeros((kernel.n_values, len(table.C)))
     for own_labels, own in zip(labels[:, rows], inside[:, rows], strict=True):
         seen = own & (weight[rows] > 0)
@@ -89,18 +91,9 @@ def choose_kernels(
     enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), _KEPT_WEIGHT))
     kept = np.sort(order[:enough])
     of_C = weights[kept].sum(axis=0)
-    used = np.flatnonzero(of_C >= min(_SLIGHT, of_C.max()))
-    values = table.C[max(used[0] - 1, 0) : used[-1] + 2]
+    needed = np.flatnonzero(of_C >= min(_SLIGHT, of_C.max()))
+    values = table.C[max(needed[0] - 1, 0) : needed[-1] + 2]
     return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
-
-
-def _spaced(labels: NDArray[Any], used: NDArray[Any], size: int) -> NDArray[np.intp]:
-    """Up to so many rows, evenly spaced in the order of their classes."""
-    order = np.lexsort(labels * used)
-    order = order[np.any(used, axis=0)[order]]
-    if len(order) <= size:
-        return np.sort(order)
-    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
 
 
 def _out_of_bag(

@@ -25,10 +25,12 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
     Approximation,
     Sites,
     attempt,
+    log_mass,
     warn_of_rough_intervals,
 )
-from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows, spaced
+from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent, bent_moments
+from bootprob.preparation.labels import spaced_over_classes
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels
 
@@ -89,7 +91,7 @@ def fit_composite_posterior(
         Factors settle under no setting that counts.
     """
     every = LabelledRows.of(rows, positive, weight, device)
-    stages = [spaced(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
+    stages = [spaced_over_classes(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
     drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
@@ -258,18 +260,8 @@ class _Stage:
         """Logarithm of the integral of factors, but for what depends on them alone, and prior."""
         columns = self._of(setting.kernel)
         which, precision = columns.of(setting)
-        noise = columns.missing(setting)
-        before = sites.without(noise)
-        matrix, vector = torch.diag(precision), torch.zeros_like(precision)
-        for block, part in columns.blocks(which):
-            matrix += part.T @ (part * before.precision[block, None])
-            vector += part.T @ before.shift[block]
-        factor = torch.linalg.cholesky(matrix)
-        white = torch.linalg.solve_triangular(factor, vector[:, None], upper=False)
-        value = precision.log().sum() / 2 - factor.diagonal().log().sum() + white.square().sum() / 2
-        if noise is not None:
-            value += sites.log_mass(noise)
-        return float(value) + self._model.log_prior(setting)
+        found = log_mass(columns.blocks(which), sites, precision, columns.missing(setting))
+        return found + self._model.log_prior(setting)
 
     def _predicted(self, before: _Posterior) -> Sites:
         """Factors as Laplace's method has them, at what fewer rows predict."""

@@ -19,6 +19,7 @@ __all__ = [
     "Sites",
     "approximate",
     "attempt",
+    "log_mass",
     "warn_of_rough_intervals",
 ]
 
@@ -188,12 +189,8 @@ def attempt(
             sites.shift + damping * (found.sites.shift - sites.shift),
         )
         mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
-    log_determinants = precision.log().sum() / 2 - factor.diagonal().log().sum()
-    evidence = found.log_factors + log_determinants + (factor.T @ mean).square().sum() / 2
-    if noise is not None:
-        evidence = evidence + sites.log_mass(noise)
     return Approximation(
-        float(evidence),
+        _log_mass(mean, factor, sites, precision, noise, found.log_factors),
         mean,
         torch.cholesky_inverse(factor),
         found.left_out_mean,
@@ -201,6 +198,28 @@ def attempt(
         sites,
         settled,
     )
+
+
+def log_mass(blocks: Blocks, sites: Sites, precision: Tensor, noise: Tensor | None) -> float:
+    """Logarithm of the integral of given factors over β, but for what depends on them alone.
+
+    Parameters are those of `approximate`.
+    """
+    mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
+    return _log_mass(mean, factor, sites, precision, noise)
+
+
+def _log_mass(
+    mean: Tensor,
+    factor: Tensor,
+    sites: Sites,
+    precision: Tensor,
+    noise: Tensor | None,
+    log_factors: float | Tensor = 0.0,
+) -> float:
+    log_determinants = precision.log().sum() / 2 - factor.diagonal().log().sum()
+    found = log_factors + log_determinants + (factor.T @ mean).square().sum() / 2
+    return float(found if noise is None else found + sites.log_mass(noise))
 
 
 @dataclass(frozen=True)

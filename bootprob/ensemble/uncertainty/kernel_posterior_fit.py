@@ -12,7 +12,8 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites, approximate
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior, landmark_values
-from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows, spaced
+from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
+from bootprob.preparation.labels import spaced_over_classes
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.function import KernelFunction
@@ -66,7 +67,7 @@ def fit_kernel_posterior(
     """
     every = LabelledRows.of(rows, positive, weight, device)
     kernel = kernel.to(device)
-    stages = [spaced(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
+    stages = [spaced_over_classes(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
     drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]

@@ -1,4 +1,4 @@
-"""Rows with labels and weights, and some that stand for all."""
+"""Rows with labels and weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["EXAMINED_ROWS", "LabelledRows", "spaced"]
+__all__ = ["EXAMINED_ROWS", "LabelledRows"]
 
 EXAMINED_ROWS = (1000, 10_000)
 """Numbers of rows that unknown scales are narrowed down on, before all."""
@@ -37,9 +37,3 @@ class LabelledRows:
         """Some of them."""
         index = torch.from_numpy(which).to(self.rows.device)
         return LabelledRows(self.rows[index], self.label[index], self.weight[index])
-
-
-def spaced(positive: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
-    """So many rows, evenly spaced in the order of their class: with the classes' shares."""
-    order = np.argsort(positive, kind="stable")
-    return np.sort(order[np.linspace(0, len(order) - 1, size).astype(np.intp)])
