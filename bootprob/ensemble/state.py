@@ -124,6 +124,7 @@ _KERNEL_POSTERIOR = {
     # Of the composite posterior alone:
     "family": _part("g", "not negative", kinds="i"),
     "view": _part("g", "not negative", kinds="i"),
+    "relevant": _part("gp", "not negative", kinds="i"),
     "deviation": _part("g3", "not negative"),
     "tails": _part("g2"),
     "scored": _part("s", "not negative", kinds="i"),

@@ -310,6 +310,9 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
             raise ValueError(f"kernel_posterior_.{name} has numbers that name nothing")
     if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
+    relevant = of["relevant"]
+    if not (relevant.max() <= 1 and (relevant.any(axis=1) | (of["family"] == 0)).all()):
+        raise ValueError("kernel_posterior_.relevant does not say which columns curves look at")
     if len(of["scored"]) and not of["scored"].max() < of["landmarks"].shape[1]:
         raise ValueError("kernel_posterior_.scored has numbers that are of no columns")
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
+from math import comb
 
 import numpy as np
 import torch
@@ -17,11 +19,12 @@ from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = ["CURVED", "LOGIT", "TAILS", "Columns", "Model", "Setting", "straight_columns"]
 
-_LINEAR = (0.1, 0.4, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
+_LINEAR = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
 CURVED = tuple(2.0**k for k in np.arange(-1.5, 4))  # σ₃, in logits
 _STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
 LOGIT = (0.0, 0.0)
 _LOGIT_SHARE = 0.75
+_ALL_COLUMNS = 2 / 3  # of curves: the rest look at few columns
 TAILS = tuple(pair for a in (-2.5, -0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (a, 0.0), (0.0, a)))
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of σ₃
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
@@ -84,14 +87,22 @@ class Model:
     straight: Straight
     curved: list[Curve]
 
+    @property
+    def plain(self) -> list[Curve]:
+        """One of each family and view, of a γ in the middle."""
+        kinds: dict[tuple[str, str], list[Curve]] = {}
+        for each in sorted(self.curved):
+            if each.family != "both":
+                kinds.setdefault((each.family, each.view), []).append(each)
+        return [of_kind[len(of_kind) // 2] for of_kind in kinds.values()]
+
     def linear(self, kernel: Curve | None) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
         if not len(self.straight.scored):
             return [(s, 0.0) for s in _LINEAR]
-        both = [(s, s) for s in _LINEAR]
-        if kernel is not None:
-            return both
-        return [*both, *((s, 0.0) for s in _LINEAR), *((0.0, s) for s in _LINEAR)]
+        less = (0.0,) if kernel is None else ()
+        every = product((*_LINEAR, *less), repeat=2)
+        return [each for each in every if any(each)]
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
@@ -106,7 +117,17 @@ class Model:
             return float(np.log(probability * _STRAIGHT_SHARE))
         falling = np.exp(_DOUBLING * np.arange(len(CURVED)))
         share = falling[CURVED.index(setting.curve)] / falling.sum()
-        return float(np.log(probability * (1 - _STRAIGHT_SHARE) * share / len(self.curved)))
+        share *= self._share_of_columns(len(setting.kernel.columns)) / len(self.curved)
+        return float(np.log(probability * (1 - _STRAIGHT_SHARE) * share))
+
+    def _share_of_columns(self, size: int) -> float:
+        """Prior probability of the columns of a curve: all, or one set of so many."""
+        p = self.landmarks.rows.shape[1]
+        if p == 1:
+            return 1.0
+        if not size:
+            return _ALL_COLUMNS
+        return (1 - _ALL_COLUMNS) / (p - 1) / comb(p, size)
 
     def parts(self, rows: Tensor) -> tuple[list[Tensor], Tensor]:
         """Columns of 1 and the linear parts, and squares (m, 2) of what these leave out."""
@@ -153,6 +174,8 @@ class Columns:
         """Slices of rows with some columns."""
         if self._held is None:
             return _Again(self._made, which)
+        if len(which) == sum(self.widths):
+            return self._held
         return [(block, columns[:, which]) for block, columns in self._held]
 
     def missing(self, setting: Setting) -> Tensor | None:

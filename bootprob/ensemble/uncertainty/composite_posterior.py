@@ -66,8 +66,8 @@ class CompositePosterior:
 
     With ``a(x)`` = (1, the columns, the scores, the values of k with the landmarks), each part is
     normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + σ₃² k(x, x)``; h moves its
-    95 % interval. Of wide tables
-    the linear parts look at some directions only, and the prior variance of the others is added.
+    95 % interval. Those that differ in σ alone are one part with their moments. Of wide tables the
+    linear parts look at some directions only, and the prior variance of the others is added.
 
     Attributes
     ----------
@@ -76,8 +76,11 @@ class CompositePosterior:
     family, view : ndarray of int, shape (g,)
         Of the kernel, in `FAMILIES` and `VIEWS`.
     gamma : ndarray, shape (g,)
+    relevant : ndarray of int, shape (g, p)
+        1 where the curve looks at the column, else 0.
     deviation : ndarray, shape (g, 3)
-        σ₁, σ₂ and σ₃, in logits; 0 for what a part is without.
+        σ₁, σ₂ and σ₃, in logits, the root of their mean squares where a part stands for several;
+        0 for what it is without.
     tails : ndarray, shape (g, 2)
         Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
         logit.
@@ -98,6 +101,7 @@ class CompositePosterior:
     family: Integers
     view: Integers
     gamma: Floats
+    relevant: Integers
     deviation: Floats
     tails: Floats
     coefficients: Floats
@@ -153,11 +157,12 @@ class _Parts:
         self._landmarks = Landmarks(arrays["landmarks"], self._views)
         self._deviation, self._tails = arrays["deviation"], posterior.tails.tolist()
         self._curves = [
-            Curve(FAMILIES[family], VIEWS[view], gamma) if family else None
-            for family, view, gamma in zip(
+            Curve(FAMILIES[family], VIEWS[view], gamma, _columns(relevant)) if family else None
+            for family, view, gamma, relevant in zip(
                 posterior.family.tolist(),
                 posterior.view.tolist(),
                 posterior.gamma.tolist(),
+                posterior.relevant,
                 strict=True,
             )
         ]
@@ -207,3 +212,8 @@ class _Parts:
             deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt()
             found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
         return torch.stack(found, dim=1)
+
+
+def _columns(relevant: Integers) -> tuple[int, ...]:
+    """As `Curve` has them."""
+    return () if relevant.all() else tuple(np.flatnonzero(relevant).tolist())

@@ -46,6 +46,16 @@ class Curve:
     family: str
     view: View
     gamma: float
+    columns: tuple[int, ...] = ()
+
+    def of(self, view_rows: Tensor) -> Tensor:
+        """The columns that it looks at."""
+        return view_rows[:, list(self.columns)] if self.columns else view_rows
+
+    def among(self, columns: tuple[int, ...], p: int) -> Curve:
+        """The same of some of p columns, whose distances are shorter."""
+        gamma = self.gamma * (p / len(columns) if self.family in ("rbf", "laplacian") else 1.0)
+        return replace(self, columns=columns, gamma=gamma)
 
 
 @dataclass(frozen=True)
@@ -59,10 +69,13 @@ class Landmarks:
     def _seen(self) -> Seen:
         return self.seen(self.rows)
 
-    @property
-    def n_knots(self) -> int:
-        """Of each column; 0 where columns are too many."""
-        found = min(_MOST_KNOTS, len(self.rows) // max(1, self.rows.shape[1]))
+    def few(self, number: int) -> Landmarks:
+        """So many of them, or a few more."""
+        return replace(self, rows=self.rows[:: max(1, len(self.rows) // number)].contiguous())
+
+    def n_knots(self, n_columns: int) -> int:
+        """Of each of so many columns; 0 where they are too many."""
+        found = min(_MOST_KNOTS, len(self.rows) // max(1, n_columns))
         return found if found >= _LEAST_KNOTS else 0
 
     def seen(self, rows: Tensor) -> Seen:
@@ -74,13 +87,13 @@ class Landmarks:
 
         Of an additive kernel, those of single columns with quantiles of the landmarks'.
         """
-        own, known = rows[curve.view], self._seen[curve.view]
+        own, known = (curve.of(seen[curve.view]) for seen in (rows, self._seen))
         if curve.family == "additive":
-            apart = own.unsqueeze(2) - self._knots(curve.view)
+            apart = own.unsqueeze(2) - self._knots(known)
             return (apart.square_() * -curve.gamma).exp_().flatten(1)
         if curve.family == "quadratic":
             enough = known[: own.shape[1] * (own.shape[1] + 1)]  # twice the rank
-            return (own @ (enough.mT / self._size(curve.view))).square_()
+            return (own @ (enough.mT / _size(known))).square_()
         if curve.family == "both":
             return torch.cat([self.values(each, rows) for each in _single(curve)], dim=1)
         gamma = own.new_tensor([curve.gamma])
@@ -92,7 +105,7 @@ class Landmarks:
         if curve.family == "both":
             return 2 * torch.block_diag(*(self.own_values(each) for each in _single(curve)))
         if curve.family == "additive":
-            knots = self._knots(curve.view)
+            knots = self._knots(curve.of(self._seen[curve.view]))
             apart = knots.unsqueeze(2) - knots.unsqueeze(1)
             return len(knots) * torch.block_diag(*(apart.square() * -curve.gamma).exp())
         values = self.values(curve, self._seen)
@@ -100,21 +113,24 @@ class Landmarks:
 
     def diagonal(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows (m, p) and themselves, (m,)."""
-        own = rows[curve.view]
+        own = curve.of(rows[curve.view])
         if curve.family == "quadratic":
-            return (own.square().sum(1) / self._size(curve.view)).square()
+            known = curve.of(self._seen[curve.view])
+            return (own.square().sum(1) / _size(known)).square()
         if curve.family == "both":
             additive, quadratic = (self.diagonal(each, rows) for each in _single(curve))
             return (additive + quadratic) / 2
         return torch.ones_like(own[:, 0])
 
-    def _knots(self, view: View) -> Tensor:
-        """Quantiles of each column of the landmarks, (p, k)."""
-        shares = torch.linspace(0, 1, self.n_knots, dtype=torch.float64, device=self.rows.device)
-        return self._seen[view].quantile(shares, dim=0).mT.contiguous()
+    def _knots(self, known: Tensor) -> Tensor:
+        """Quantiles of each column (l, q) of the landmarks, (q, k)."""
+        number = self.n_knots(known.shape[1])
+        shares = torch.linspace(0, 1, number, dtype=torch.float64, device=known.device)
+        return known.quantile(shares, dim=0).mT.contiguous()
 
-    def _size(self, view: View) -> float:
-        return float(self._seen[view].square().sum(1).square().mean().sqrt()) or 1.0
+
+def _size(known: Tensor) -> float:
+    return float(known.square().sum(1).square().mean().sqrt()) or 1.0
 
 
 def _single(curve: Curve) -> list[Curve]:
@@ -131,7 +147,7 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
         if family in FAMILIES
     ]
     for view in dict.fromkeys(view for view in kernels.views if view != "levels"):
-        if landmarks.n_knots:
+        if landmarks.n_knots(landmarks.rows.shape[1]):
             found += [
                 Curve(family, view, gamma)
                 for family in ("additive", "both")

@@ -1,0 +1,133 @@
+"""Which columns bend a logit: sets of few, for curves that look at no others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.curves import VIEWS, Seen
+from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
+
+__all__ = ["ColumnSet", "relevant_columns", "score_statistics"]
+
+ColumnSet = tuple[int, ...]
+"""Columns, ascending."""
+
+_MOST_PAIRED = 64  # columns whose products are looked at
+_LEFT = 1e-6  # share of its size that a term must have beyond the columns to be one
+_STARTS = 6  # single columns and pairs that a search may begin with
+_MORE = 4  # columns that may be the next
+_MOST_BACKWARDS = 10  # columns of which one after the other is left out
+_RISE = 0.1  # of the logarithm of the evidence that is worth another step
+_NEAR, _MOST_SETS = 3.0, 2  # sets that are kept: how far behind the best, how many
+
+
+def score_statistics(
+    seen: Seen, columns: Tensor, found: Approximation, precision: Tensor
+) -> Tensor:
+    """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
+
+    Of two columns the term is their product, of one its square or its levels; of the views of the
+    columns the larger counts. With factors of precision W and residuals ``r = ν − W m`` of a
+    posterior of linear parts, of columns A and prior precision P, a term φ that is added has the
+    score ``φᵀ r`` of variance ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil.
+    Soc. 44 (1948) 50–57). Of wide tables products of those 64 columns are looked at whose own terms
+    are the largest; others are 0.
+
+    Parameters
+    ----------
+    seen : mapping of str to Tensor, shape (n, p)
+        Views of the rows.
+    columns : Tensor, shape (n, d)
+        A.
+    found : Approximation
+        The posterior of their coefficients.
+    precision : Tensor, shape (d,)
+        The diagonal of P.
+    """
+    tau, nu = found.sites.precision, found.sites.shift
+    residual = nu - tau * (columns @ found.mean)
+    spread = (columns * tau.unsqueeze(1)).T
+    factor = torch.linalg.cholesky(torch.diag(precision) + spread @ columns)
+
+    def statistics(terms: Tensor) -> Tensor:
+        terms = terms - terms.mean(0)
+        size = tau @ terms.square()
+        reached = torch.linalg.solve_triangular(factor, spread @ terms, upper=False)
+        left = size - reached.square().sum(0)
+        return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
+
+    alone = _largest(
+        statistics(seen[view] if view == "levels" else seen[view].square()) for view in VIEWS
+    )
+    every = torch.diag(alone)
+    paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
+    first, second = paired[torch.triu_indices(len(paired), len(paired), 1, device=paired.device)]
+    if len(first):
+        of_pairs = _largest(
+            statistics(seen[view][:, first] * seen[view][:, second])
+            for view in VIEWS
+            if view != "levels"
+        )
+        every[first, second] = every[second, first] = of_pairs
+    return every
+
+
+def _largest(of_views: Iterable[Tensor]) -> Tensor:
+    return torch.stack(list(of_views)).amax(0)
+
+
+def relevant_columns(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> list[ColumnSet]:
+    """Sets of columns that are the most likely to be those that bend the logit.
+
+    A stepwise search of the set with the largest evidence, from the columns and pairs with the
+    largest statistics, and, where columns are few, from all of them.
+
+    Parameters
+    ----------
+    statistics : Tensor, shape (p, p)
+        From `score_statistics`.
+    evidence : callable
+        Logarithm of the evidence, prior of the set included, of curves in a set of columns.
+
+    Returns
+    -------
+    list of tuple of int
+        The best first; up to two, none of which holds all columns.
+    """
+    known, p = statistics.cpu().numpy(), len(statistics)
+    done: dict[ColumnSet, float] = {}
+
+    def tried(columns: Iterable[int]) -> float:
+        which = tuple(sorted(columns))
+        if which not in done:
+            done[which] = evidence(which)
+        return done[which]
+
+    def next_to(columns: ColumnSet) -> list[ColumnSet]:
+        found = [tuple(j for j in columns if j != k) for k in columns if len(columns) > 1]
+        if len(columns) < p - 1:
+            promise = known[:, list(columns)].max(axis=1)
+            promise = [max(promise[j], known[j, j]) for j in range(p)]
+            order = sorted(set(range(p)) - set(columns), key=lambda j: -promise[j])
+            found += [tuple(sorted((*columns, j))) for j in order[:_MORE]]
+        return found
+
+    pairs = sorted(
+        ((known[j, k], tuple(sorted({j, k}))) for j in range(p) for k in range(j + 1)),
+        key=lambda each: -each[0],
+    )
+    begun = [[each for value, each in pairs if value > 0 and len(each) < p][:_STARTS]]
+    if 2 < p <= _MOST_BACKWARDS:
+        begun.append(next_to(tuple(range(p))))
+    for candidates in begun:
+        reached = -torch.inf
+        while candidates:
+            best = max(candidates, key=tried)
+            if tried(best) <= reached + _RISE:
+                break
+            reached, candidates = tried(best), next_to(best)
+    order = sorted(done, key=lambda each: -done[each])
+    return [each for each in order if done[each] > done[order[0]] - _NEAR][:_MOST_SETS]
