@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from bootprob.ensemble.several_classes import SeveralClasses
 from bootprob.ensemble.specs import PredictionSpec
@@ -15,6 +16,8 @@ from bootprob.metrics.lack_of_fit_reasons import reason_of
 
 __all__ = ["ensemble_of", "two_classes_of", "warn_of_doubts"]
 
+_KEPT: WeakKeyDictionary[Any, TwoClasses] = WeakKeyDictionary()
+
 
 def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
     """What answers for a `BootstrapSVC`, by its state and its parameters as they are now.
@@ -23,7 +26,7 @@ def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
     """
     state = state_of(model)
     if isinstance(state, TwoClassState):
-        return TwoClasses(state, PredictionSpec.of(vars(model)))
+        return _kept(model, state)
     parameters = model.get_params(deep=False) | {"verbose": 0}
     pairs = [pair.set_params(**parameters) for pair in state.pair_ensembles_]
     of_pairs = [two_classes_of(pair, "pairs") for pair in pairs]
@@ -39,7 +42,15 @@ def two_classes_of(model: Any, what: str) -> TwoClasses:
     what : str
         What is asked for, in the plural.
     """
-    return TwoClasses(two_class_state(model, what), PredictionSpec.of(vars(model)))
+    return _kept(model, two_class_state(model, what))
+
+
+def _kept(model: Any, state: TwoClassState) -> TwoClasses:
+    """The same object for a model as long as nothing in it is replaced: averages are made once."""
+    spec, known = PredictionSpec.of(vars(model)), _KEPT.get(model)
+    if known is None or known.spec != spec or not known.state.is_of(vars(model)):
+        known = _KEPT[model] = TwoClasses(state, spec)
+    return known
 
 
 def warn_of_doubts(model: Any, method: str) -> None:

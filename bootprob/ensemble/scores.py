@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -125,18 +125,14 @@ class Scores:
         state = self.state
         if not state.kernel_posterior_:
             return None
-        kernel = state.kernel
-        made: Any = CompositePosterior if isinstance(kernel, ViewKernels) else KernelPosterior
-        posterior = made(**state.kernel_posterior_)
         new = self.unmapped(X)
-        device = resolve_device(self.spec.device)
         scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
-        found = np.empty((len(new.X), len(posterior.gamma), 2))
+        found = np.empty((len(new.X), len(state.kernel_posterior_["weight"]), 2))
         for block in row_blocks(*new.X.shape):
             seen = new.standardized(block)
-            if kernel.has_features:
+            if state.kernel.has_features:
                 seen = seen / torch.as_tensor(scale, device=seen.device)
-            found[block] = posterior.moments(seen, kernel, device)
+            found[block] = self._posterior(seen)
         return found
 
     @property
@@ -213,6 +209,15 @@ class Scores:
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
         )
+
+    @cached_property
+    def _posterior(self) -> Callable[[torch.Tensor], Floats]:
+        """Moments of the true logits of standardised rows."""
+        kernel, arrays = self.state.kernel, self.state.kernel_posterior_
+        device = resolve_device(self.spec.device)
+        if isinstance(kernel, ViewKernels):
+            return CompositePosterior(**arrays).on(kernel, device)
+        return partial(KernelPosterior(**arrays).moments, kernel=kernel, device=device)
 
     @cached_property
     def _weighed(self) -> WeighedScores:

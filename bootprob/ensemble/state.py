@@ -240,6 +240,10 @@ class State:
         for name in declared(type(self)):
             setattr(self, name, attributes.get(name))
 
+    def is_of(self, attributes: Mapping[str, Any]) -> bool:
+        """Whether these are the very attributes that it was made of."""
+        return all(getattr(self, name) is attributes.get(name) for name in declared(type(self)))
+
     @cached_property
     def kernel(self) -> KernelFunction:
         """The kernel of rows that are standardised, before a feature map."""

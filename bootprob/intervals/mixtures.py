@@ -11,7 +11,9 @@ from bootprob.runtime.row_blocks import row_blocks
 __all__ = ["deviation_of_mixture", "logit_of_mixture", "of_mixture"]
 
 
-_HALVINGS = 50
+_STEPS = 200  # of Newton, or halvings where these leave what is known or are slow
+_CLOSE = 1e-13  # step, relative to the logit, that is none
+_ROOT = np.sqrt(2 * np.pi)
 _NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(32)
 _WEIGHTS = _WEIGHTS / np.sqrt(np.pi)
 _CLOSEST = 1e-12  # to 0 and 1
@@ -38,11 +40,20 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
     for side, share in enumerate(((1 - level) / 2, (1 + level) / 2)):
         ends = mean + ndtri(share) * deviation
         lower, upper = ends.min(axis=1), ends.max(axis=1)  # it lies between those of the parts
-        for _ in range(_HALVINGS if len(weight) > 1 else 0):
-            middle = (lower + upper) / 2
-            below = ndtr((middle[:, None] - mean) / deviation) @ weight < share
-            lower, upper = np.where(below, middle, lower), np.where(below, upper, middle)
-        found[:, side] = (lower + upper) / 2
+        at, last = ends @ weight, upper - lower
+        for _ in range(_STEPS if len(weight) > 1 else 0):
+            apart = (at[:, None] - mean) / deviation
+            above = ndtr(apart) @ weight - share
+            lower, upper = np.where(above < 0, at, lower), np.where(above < 0, upper, at)
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                density = (np.exp(-np.square(apart) / 2) / deviation) @ weight / _ROOT
+                newton = at - above / density
+            quick = (lower <= newton) & (newton <= upper) & (np.abs(newton - at) <= last / 2)
+            before, at = at, np.where(quick, newton, (lower + upper) / 2)
+            last = np.abs(at - before)
+            if (last <= _CLOSE * (1 + np.abs(at))).all():
+                break
+        found[:, side] = at
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -218,3 +220,21 @@ def test_ugly_tables(interactions, ugly):
 def test_what_does_not_go_with_it_is_refused(interactions, options, told):
     with pytest.raises(DataError, match=told):
         BootstrapSVC(kernel="auto", n_bootstraps=2, **options).fit(*interactions)
+
+
+def test_what_is_prepared_for_rows_is_kept_until_an_attribute_is_replaced(rng):
+    X, y = rng.normal(size=(80, 3)), rng.uniform(size=80) < 0.5
+    model = BootstrapSVC(n_bootstraps=5, random_state=0).fit(X, y)
+    answered = ensemble_of(model)
+    assert ensemble_of(model) is answered
+    assert ensemble_of(copy(model)) is not answered
+    before = model.predict_proba(X)
+    model.sigmoid_ = (2 * model.sigmoid_[0], model.sigmoid_[1])
+    assert ensemble_of(model) is not answered
+    assert np.abs(model.predict_proba(X) - before).max() > 1e-3
+    again = ensemble_of(model)
+    model.set_params(calibration=None)
+    assert ensemble_of(model) is not again
+    np.testing.assert_array_equal(model.predict_proba(X), model.vote_proba(X))
+    model.fit(X, ~y)
+    assert ensemble_of(model).state.is_of(vars(model))

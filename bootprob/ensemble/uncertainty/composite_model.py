@@ -131,7 +131,8 @@ class Model:
 
     def parts(self, rows: Tensor) -> tuple[list[Tensor], Tensor]:
         """Columns of 1 and the linear parts, and squares (m, 2) of what these leave out."""
-        linear, missing = self.straight.of(rows, self.landmarks.views)
+        seen = self.landmarks.seen(rows, ("columns", "scores"))
+        linear, missing = self.straight.of(seen)
         return [torch.ones_like(rows[:, :1]), *linear], missing
 
     def basis(self, kernel: Curve) -> Tensor:

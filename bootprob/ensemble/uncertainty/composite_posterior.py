@@ -11,13 +11,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
+from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, Seen
 from bootprob.ensemble.uncertainty.link_tails import bent_moments
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu.kernels.views import ColumnViews, ViewKernels
+from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["CompositePosterior", "Straight"]
+__all__ = ["CompositePosterior", "Moments", "Straight"]
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 _LEAST_VARIANCE = 1e-12  # where rounding leaves none
@@ -38,9 +38,9 @@ class Straight:
     scored: Tensor
     directions: tuple[Tensor | None, Tensor | None]
 
-    def of(self, rows: Tensor, views: ColumnViews) -> tuple[list[Tensor], Tensor]:
+    def of(self, rows: Seen) -> tuple[list[Tensor], Tensor]:
         """Columns of either part, and the squares (m, 2) of what was not kept."""
-        whole = [rows, views.of("scores", rows)[:, self.scored]]
+        whole = [rows["columns"], rows["scores"][:, self.scored]]
         parts, missing = [], []
         for part, directions in zip(whole, self.directions, strict=True):
             kept = part if directions is None else part @ directions
@@ -131,31 +131,30 @@ class CompositePosterior:
         -------
         ndarray, shape (m, g, 2)
         """
-        parts = _Parts(self, kernel, device)
-        numbers = self.coefficients.shape[1] * (1 + len(self.weight))
-        at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
-        found = [
-            parts.moments(torch.as_tensor(rows[block]).to(device))
-            for block in row_blocks(len(rows), numbers, at_once)
-        ]
-        if not found:
-            return np.zeros((0, len(self.weight), 2))
-        return np.ascontiguousarray(torch.cat(found).cpu().numpy())
+        return self.on(kernel, device)(rows)
+
+    def on(self, kernel: ViewKernels, device: torch.device) -> Moments:
+        """The same `moments` for rows to come, made ready once."""
+        return Moments(self, kernel, device)
 
 
-class _Parts:
-    """A posterior on a device, ready for rows; parts of one kernel share its values."""
+class Moments:
+    """Moments of the logits of rows under a posterior, on a device.
+
+    Parameters are those of `CompositePosterior.moments`.
+    """
 
     def __init__(
         self, posterior: CompositePosterior, kernel: ViewKernels, device: torch.device
     ) -> None:
         arrays = {name: torch.from_numpy(a).to(device) for name, a in posterior.arrays().items()}
-        self._views = kernel.of_columns.to(device)
+        self._device = device
         self._straight = Straight(
             arrays["scored"], (arrays.get("column_directions"), arrays.get("score_directions"))
         )
-        self._landmarks = Landmarks(arrays["landmarks"], self._views)
-        self._deviation, self._tails = arrays["deviation"], posterior.tails.tolist()
+        self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
+        self._variances = arrays["deviation"].square()
+        self._tails = posterior.tails.tolist()
         self._curves = [
             Curve(FAMILIES[family], VIEWS[view], gamma, _columns(relevant)) if family else None
             for family, view, gamma, relevant in zip(
@@ -166,6 +165,9 @@ class _Parts:
                 strict=True,
             )
         ]
+        curves = [each for each in self._curves if each is not None]
+        self._views = dict.fromkeys(("columns", "scores", *(each.view for each in curves)))
+        self._numbers = posterior.coefficients.shape[1] * (2 + len(set(curves)))
         widths = [
             1,
             len(posterior.landmarks.T)
@@ -179,36 +181,44 @@ class _Parts:
         widths[3] = posterior.coefficients.shape[1] - sum(widths)
         ends = np.cumsum([0, *widths])
         every = [torch.arange(a, b, device=device) for a, b in pairwise(ends)]
-        self._used, self._mean, self._form = [], [], []
+        self._used: list[tuple[int, ...]] = []
+        self._mean, self._form = [], []
         for part, deviations in enumerate(posterior.deviation):
-            used = [0, *(1 + block for block in range(3) if deviations[block] > 0)]
+            used = (0, *(1 + block for block in range(3) if deviations[block] > 0))
             at = torch.cat([every[block] for block in used])
             self._used.append(used)
             self._mean.append(arrays["coefficients"][part, at])
             self._form.append(arrays["quadratic"][part][at[:, None], at])
 
-    def moments(self, rows: Tensor) -> Tensor:
-        """Mean and standard deviation of each part, (m, g, 2)."""
-        linear, missing = self._straight.of(rows, self._views)
+    def __call__(self, rows: Floats | Tensor) -> Floats:
+        """Mean and standard deviation of each part, (m, g, 2), of rows (m, p)."""
+        at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
+        found = [
+            self._of(torch.as_tensor(rows[block]).to(self._device))
+            for block in row_blocks(len(rows), self._numbers, at_once)
+        ]
+        if not found:
+            return np.zeros((0, len(self._used), 2))
+        return np.ascontiguousarray(torch.cat(found).cpu().numpy())
+
+    def _of(self, rows: Tensor) -> Tensor:
+        seen = self._landmarks.seen(rows, self._views)
+        linear, missing = self._straight.of(seen)
         first = [torch.ones_like(rows[:, :1]), *linear]
-        seen = self._landmarks.seen(rows)
-        curves = {
-            each: (self._landmarks.values(each, seen), self._landmarks.diagonal(each, seen))
-            for each in self._curves
-            if each is not None
-        }
+        made: dict[tuple[tuple[int, ...], Curve | None], Tensor] = {}
         found = []
-        for part, used in enumerate(self._used):
-            curve, variances = self._curves[part], self._deviation[part].square()
-            prior, blocks = missing @ variances[:2], first
-            if curve is not None:
-                values, diagonal = curves[curve]
-                blocks = [*first, values]
-                prior = prior + variances[2] * diagonal
-            columns = torch.cat([blocks[block] for block in used], dim=1)
+        for part, key in enumerate(zip(self._used, self._curves, strict=True)):
+            used, curve = key
+            if key not in made:
+                blocks = first if curve is None else [*first, self._landmarks.values(curve, seen)]
+                made[key] = torch.cat([blocks[block] for block in used], dim=1)
+            columns, variances = made[key], self._variances[part]
             form, mean = self._form[part], self._mean[part]
             size = columns.shape[1]
-            variance = ((columns @ form[:size, :size]) * columns).sum(1) + prior
+            variance = ((columns @ form[:size, :size]) * columns).sum(1)
+            variance += missing @ variances[:2]
+            if curve is not None:
+                variance += variances[2] * self._landmarks.diagonal(curve, seen)
             deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt()
             found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
         return torch.stack(found, dim=1)

@@ -21,6 +21,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS = 256
+_KEPT_WEIGHT = 0.975
 _NONE = Curve("none", "columns", 0.0)
 
 
@@ -40,7 +41,7 @@ def fit_composite_posterior(
     row's own. No curve has a prior probability of 2 in 3; of curves, all kernels have the same, and
     each doubling of σ₃ has that of ``e^-½``. Two thirds of that are for curves in all columns; of
     the rest each number of columns has as much as any other, and each set of so many
-    (`bootprob.ensemble.uncertainty.relevance` finds them; J. Scott, J. Berger, Ann. Stat. 38 (2010)
+    (`bootprob.ensemble.uncertainty.column_sets` finds them; J. Scott, J. Berger, Ann. Stat. 38 (2010)
     2587–2619, section 3). The logit has 75 % of links. What labels say as Gaussian factors under
     the best setting so far ranks all others, for which one Cholesky factor each is enough; those
     that may count get factors of their own. Of more than 1,000 rows, that many tell which kernels
@@ -92,7 +93,8 @@ def fit_composite_posterior(
 def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn.
 
-    Those of one kernel and link, which differ in σ alone, become one part of their moments.
+    Those of one kernel and link, which differ in σ alone, become one part of their moments. The
+    likeliest parts that have 97.5 % of the weight are kept: each costs whoever asks about rows.
     """
     evidence = np.array([each.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
@@ -100,6 +102,11 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     alike: dict[tuple[Curve | None, tuple[float, float]], list[int]] = {}
     for number, each in enumerate(posteriors):
         alike.setdefault((each.setting.kernel, each.setting.tails), []).append(number)
+    of_parts = {key: weight[members].sum() for key, members in alike.items()}
+    order = sorted(alike, key=lambda key: -of_parts[key])
+    enough = 1 + int(np.searchsorted(np.cumsum([of_parts[key] for key in order]), _KEPT_WEIGHT))
+    alike = {key: alike[key] for key in order[:enough]}
+    share_of = np.array([of_parts[key] for key in alike])
     bases = [each.columns.basis for each in posteriors]
     size = sum(posteriors[0].columns.widths[:3])
     size += max(0 if basis is None else len(basis) for basis in bases)
@@ -127,7 +134,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     landmarks = model.landmarks.rows
     directions = [None if d is None else d.cpu().numpy() for d in model.straight.directions]
     posterior = CompositePosterior(
-        weight=np.array([weight[members].sum() for members in alike.values()]),
+        weight=share_of / share_of.sum(),
         family=np.array([FAMILIES.index(each.family) for each in chosen]),
         view=np.array([VIEWS.index(each.view) for each in chosen]),
         gamma=np.array([each.gamma for each in chosen]),

@@ -26,7 +26,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent
-from bootprob.ensemble.uncertainty.relevance import ColumnSet, relevant_columns, score_statistics
+from bootprob.ensemble.uncertainty.column_sets import ColumnSet, relevant_columns, score_statistics
 
 __all__ = ["Found", "Stage"]
 

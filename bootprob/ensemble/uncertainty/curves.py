@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -59,15 +59,41 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class _Known:
+    """Landmarks as the curves of some columns of a view see them.
+
+    Attributes
+    ----------
+    rows : Tensor, shape (l, q)
+    n_knots : int
+        Of each column.
+    """
+
+    rows: Tensor
+    n_knots: int
+
+    @cached_property
+    def knots(self) -> Tensor:
+        """Quantiles of each column, (q, k)."""
+        device = self.rows.device
+        shares = torch.linspace(0, 1, self.n_knots, dtype=torch.float64, device=device)
+        return self.rows.quantile(shares, dim=0).mT.contiguous()
+
+    @cached_property
+    def size(self) -> float:
+        """Root of the mean of ``‖x‖⁴``."""
+        return float(self.rows.square().sum(1).square().mean().sqrt()) or 1.0
+
+
+@dataclass(frozen=True)
 class Landmarks:
     """Where curves are known: rows (l, p), and of additive ones knots of each column."""
 
     rows: Tensor
     views: ColumnViews
-
-    @cached_property
-    def _seen(self) -> Seen:
-        return self.seen(self.rows)
+    _known: dict[tuple[View, tuple[int, ...]], _Known] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def few(self, number: int) -> Landmarks:
         """So many of them, or a few more."""
@@ -78,59 +104,55 @@ class Landmarks:
         found = min(_MOST_KNOTS, len(self.rows) // max(1, n_columns))
         return found if found >= _LEAST_KNOTS else 0
 
-    def seen(self, rows: Tensor) -> Seen:
-        """All views of rows (m, p)."""
-        return {view: self.views.of(view, rows) for view in VIEWS}
+    def seen(self, rows: Tensor, views: Iterable[View] = VIEWS) -> Seen:
+        """Views of rows (m, p), all by default."""
+        return {view: self.views.of(view, rows) for view in views}
 
     def values(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows and landmarks; (m, l).
 
         Of an additive kernel, those of single columns with quantiles of the landmarks'.
         """
-        own, known = (curve.of(seen[curve.view]) for seen in (rows, self._seen))
-        if curve.family == "additive":
-            apart = own.unsqueeze(2) - self._knots(known)
-            return (apart.square_() * -curve.gamma).exp_().flatten(1)
-        if curve.family == "quadratic":
-            enough = known[: own.shape[1] * (own.shape[1] + 1)]  # twice the rank
-            return (own @ (enough.mT / _size(known))).square_()
         if curve.family == "both":
             return torch.cat([self.values(each, rows) for each in _single(curve)], dim=1)
+        own, known = curve.of(rows[curve.view]), self._of(curve)
+        if curve.family == "additive":
+            apart = own.unsqueeze(2) - known.knots
+            return (apart.square_() * -curve.gamma).exp_().flatten(1)
+        if curve.family == "quadratic":
+            enough = known.rows[: own.shape[1] * (own.shape[1] + 1)]  # twice the rank
+            return (own @ (enough.mT / known.size)).square_()
         gamma = own.new_tensor([curve.gamma])
         kernel = Rbf(gamma) if curve.family == "rbf" else Laplacian(gamma)
-        return kernel.gram(own, known)[0]
+        return kernel.gram(own, known.rows)[0]
 
     def own_values(self, curve: Curve) -> Tensor:
         """What `values` have to be divided by, as a matrix, to be the kernel; (l, l)."""
         if curve.family == "both":
             return 2 * torch.block_diag(*(self.own_values(each) for each in _single(curve)))
         if curve.family == "additive":
-            knots = self._knots(curve.of(self._seen[curve.view]))
+            knots = self._of(curve).knots
             apart = knots.unsqueeze(2) - knots.unsqueeze(1)
             return len(knots) * torch.block_diag(*(apart.square() * -curve.gamma).exp())
-        values = self.values(curve, self._seen)
+        values = self.values(curve, self.seen(self.rows, [curve.view]))
         return values[: values.shape[1]]
 
     def diagonal(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows (m, p) and themselves, (m,)."""
         own = curve.of(rows[curve.view])
         if curve.family == "quadratic":
-            known = curve.of(self._seen[curve.view])
-            return (own.square().sum(1) / _size(known)).square()
+            return (own.square().sum(1) / self._of(curve).size).square()
         if curve.family == "both":
             additive, quadratic = (self.diagonal(each, rows) for each in _single(curve))
             return (additive + quadratic) / 2
         return torch.ones_like(own[:, 0])
 
-    def _knots(self, known: Tensor) -> Tensor:
-        """Quantiles of each column (l, q) of the landmarks, (q, k)."""
-        number = self.n_knots(known.shape[1])
-        shares = torch.linspace(0, 1, number, dtype=torch.float64, device=known.device)
-        return known.quantile(shares, dim=0).mT.contiguous()
-
-
-def _size(known: Tensor) -> float:
-    return float(known.square().sum(1).square().mean().sqrt()) or 1.0
+    def _of(self, curve: Curve) -> _Known:
+        key = curve.view, curve.columns
+        if key not in self._known:
+            rows = curve.of(self.views.of(curve.view, self.rows))
+            self._known[key] = _Known(rows, self.n_knots(rows.shape[1]))
+        return self._known[key]
 
 
 def _single(curve: Curve) -> list[Curve]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -186,11 +187,14 @@ class ViewKernels(KernelFunction):
         }
 
     def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
-        parts = []
-        for family, view, gamma in zip(self.families, self.views, self.gamma, strict=True):
-            of, to = rows[view], others[view]
+        parts, start = [], 0
+        for (family, view), same in groupby(zip(self.families, self.views, strict=True)):
+            end = start + len(list(same))
+            of, to, gamma = rows[view], others[view], self.gamma[start:end]
+            start = end
             if family == "linear":
-                parts.append(gamma.to(of.dtype) * (of @ to.mT).unsqueeze(-3))
+                products = (of @ to.mT).unsqueeze(-3)
+                parts.append(gamma.to(of.dtype)[:, None, None] * products)
             else:
-                parts.append(_FAMILIES[family](gamma[None]).gram(of, to))
+                parts.append(_FAMILIES[family](gamma).gram(of, to))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-3)

@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy.special import expit
 
+from bootprob.ensemble.uncertainty.column_sets import relevant_columns, score_statistics
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
-from bootprob.ensemble.uncertainty.relevance import relevant_columns, score_statistics
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import learn_views, view_kernels
 
