@@ -106,7 +106,12 @@ class Model:
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
-        probability = 1.0 / len(self.linear(setting.kernel))
+        every = self.linear(setting.kernel)
+        alike = len(_LINEAR)  # pairs that are, where there are pairs
+        probability = 1.0 / len(every)
+        if len(every) > alike:
+            first, second = setting.linear
+            probability = 0.5 / (alike if first == second else len(every) - alike)
         if setting.tails == LOGIT:
             probability *= _LOGIT_SHARE
         else:

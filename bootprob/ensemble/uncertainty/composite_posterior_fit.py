@@ -21,7 +21,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS = 256
-_KEPT_WEIGHT = 0.975
+_KEPT_WEIGHT = 0.98
 _NONE = Curve("none", "columns", 0.0)
 
 
@@ -40,12 +40,13 @@ def fit_composite_posterior(
     known on up to 256 landmarks, and the part of its prior variance that they do not reach is a
     row's own. No curve has a prior probability of 2 in 3; of curves, all kernels have the same, and
     each doubling of σ₃ has that of ``e^-½``. Two thirds of that are for curves in all columns; of
-    the rest each number of columns has as much as any other, and each set of so many
-    (`bootprob.ensemble.uncertainty.column_sets` finds them; J. Scott, J. Berger, Ann. Stat. 38 (2010)
-    2587–2619, section 3). The logit has 75 % of links. What labels say as Gaussian factors under
-    the best setting so far ranks all others, for which one Cholesky factor each is enough; those
-    that may count get factors of their own. Of more than 1,000 rows, that many tell which kernels
-    are possible, then 10,000, and all rows which of those count.
+    the rest each number of columns has as much as any other, and so has each set of so many
+    (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619, section 3;
+    `bootprob.ensemble.uncertainty.column_sets` finds them). Half is for linear parts of one scale.
+    The logit has 75 % of links. What labels say as Gaussian factors under the best setting so far
+    ranks all others, for which one Cholesky factor each is enough; those that may count get factors
+    of their own. Of more than 1,000 rows, that many tell which kernels are possible, then 10,000,
+    and all rows which of those count.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     """All of them together, for new rows and for the training rows left out in turn.
 
     Those of one kernel and link, which differ in σ alone, become one part of their moments. The
-    likeliest parts that have 97.5 % of the weight are kept: each costs whoever asks about rows.
+    likeliest parts that have 98 % of the weight are kept: each costs whoever asks about rows.
     """
     evidence = np.array([each.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())

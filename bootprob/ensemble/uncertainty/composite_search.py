@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from bootprob.ensemble.uncertainty.column_sets import ColumnSet, relevant_columns, score_statistics
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
     LOGIT,
@@ -26,7 +27,6 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent
-from bootprob.ensemble.uncertainty.column_sets import ColumnSet, relevant_columns, score_statistics
 
 __all__ = ["Found", "Stage"]
 
