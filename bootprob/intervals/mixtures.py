@@ -8,15 +8,16 @@ from scipy.special import expit, logit, ndtr, ndtri
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["deviation_of_mixture", "logit_of_mixture", "of_mixture"]
+__all__ = ["CLOSEST", "NODES", "WEIGHTS", "deviation_of_mixture", "logit_of_mixture", "of_mixture"]
 
 
 _STEPS = 200  # of Newton, or halvings where these leave what is known or are slow
 _CLOSE = 1e-13  # step, relative to the logit, that is none
 _ROOT = np.sqrt(2 * np.pi)
-_NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(32)
-_WEIGHTS = _WEIGHTS / np.sqrt(np.pi)
-_CLOSEST = 1e-12  # to 0 and 1
+NODES, WEIGHTS = np.polynomial.hermite.hermgauss(32)
+WEIGHTS = WEIGHTS / np.sqrt(np.pi)  # a normal variable takes its mean + √2 s · node with these
+CLOSEST = 1e-12
+"""To 0 and 1: no probability of which a logit is taken is closer."""
 
 
 def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
@@ -64,11 +65,11 @@ def logit_of_mixture(parts: Floats, weight: Floats) -> Floats:
     two of `of_mixture`.
     """
     found = np.empty(len(parts))
-    for rows in row_blocks(len(parts), len(weight) * len(_NODES)):
+    for rows in row_blocks(len(parts), len(weight) * len(NODES)):
         mean, deviation = np.moveaxis(parts[rows], -1, 0)
-        at_nodes = mean[..., None] + np.sqrt(2) * deviation[..., None] * _NODES
-        found[rows] = expit(at_nodes) @ _WEIGHTS @ weight
-    return logit(found.clip(_CLOSEST, 1 - _CLOSEST))
+        at_nodes = mean[..., None] + np.sqrt(2) * deviation[..., None] * NODES
+        found[rows] = expit(at_nodes) @ WEIGHTS @ weight
+    return logit(found.clip(CLOSEST, 1 - CLOSEST))
 
 
 def deviation_of_mixture(parts: Floats, weight: Floats) -> Floats:

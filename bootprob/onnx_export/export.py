@@ -32,6 +32,7 @@ __all__ = ["Dtype", "export_onnx"]
 Dtype = Literal["float64", "float32"]
 
 _MOST_BYTES = 2**31 - 2**24  # of an ONNX file
+_KERNELS = ("auto", "linear", "rbf")
 _OUTPUTS = ("probability", "label")
 
 
@@ -59,8 +60,9 @@ def export_onnx(
     TypeError
         The model is of another type.
     DataError
-        The package onnx is missing, the model has several classes, labels of several types, a
-        column that is called as an output, or more than 2 GB, or the file cannot be written.
+        The package onnx is missing, the model has several classes, another kernel than "auto",
+        "linear" or "rbf", labels of several types, a column that is called as an output, or more
+        than 2 GB, or the file cannot be written.
     """
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
@@ -91,9 +93,10 @@ def export_onnx(
         inputs = [("X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
     ensemble = two_classes_of(svc, "ONNX graphs")
-    if ensemble.state.kernel_ is not None:
+    if ensemble.state.kernel.name not in _KERNELS:
         raise DataError(
-            f"kernel={svc.kernel!r} is not exported; fit a model with kernel='linear' or 'rbf'."
+            f"kernel={svc.kernel!r} is not exported; fit a model with kernel='auto', 'linear' or "
+            "'rbf'."
         )
     calibrated = ensemble.calibrated
     votes = svc.calibration is None or calibrated.calibrator.needs_votes

@@ -54,7 +54,7 @@ class Graph:
         self._node(operator, inputs, [output], **attributes)
         return output
 
-    def product(self, left: str, right: str, width: int) -> str:
+    def product(self, left: str, right: str | ArrayLike, width: int) -> str:
         """Add a product of matrices (m, width) and (width, n).
 
         onnxruntime 1.31 puts a constant of one entry that multiplies or divides one of them into
@@ -72,36 +72,36 @@ class Graph:
 
         Parameters
         ----------
-        scanned : sequence of array_like
-            Arrays of the same length.
+        scanned : sequence of array_like or str
+            Arrays, or names of values, of float64 and the same length.
         start : sequence of str
-            What to add to; float64, of shape (m, 1).
+            What to add to; float64, of two axes.
         body : callable
             Takes a graph and the names of an entry of each array, and returns as many names of
             what is to be added as there are in `start`.
         """
         inner = Graph(self)
         sums = [inner._name() for _ in start]
-        arrays = [np.asarray(array) for array in scanned]
-        entries = [inner._name() for _ in arrays]
+        entries = [inner._name() for _ in scanned]
         added = body(inner, *entries)
         new = [inner.add("Add", *each) for each in zip(sums, added, strict=True)]
-        shape: list[int | str] = ["rows", 1]
+        arrays = [each if isinstance(each, str) else np.asarray(each) for each in scanned]
+        shapes = [None if isinstance(each, str) else each.shape[1:] for each in arrays]
+        shape = ["rows", "columns"]
         graph = helper.make_graph(
             inner._nodes,
             "body",
             [
                 *(helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in sums),
                 *(
-                    helper.make_tensor_value_info(name, TensorProto.DOUBLE, array.shape[1:])
-                    for name, array in zip(entries, arrays, strict=True)
+                    helper.make_tensor_value_info(name, TensorProto.DOUBLE, of_entry)
+                    for name, of_entry in zip(entries, shapes, strict=True)
                 ),
             ],
             [helper.make_tensor_value_info(name, TensorProto.DOUBLE, shape) for name in new],
         )
         outputs = [self._name() for _ in start]
-        inputs = [*start, *map(self.constant, arrays)]
-        self._node("Scan", inputs, outputs, body=graph, num_scan_inputs=len(arrays))
+        self._node("Scan", [*start, *arrays], outputs, body=graph, num_scan_inputs=len(arrays))
         return outputs
 
     def model(

@@ -2,8 +2,8 @@
 
 A mean score is linear in the coefficients of all machines, so that these are averaged before
 anything is written: a linear ensemble is one vector, and an RBF ensemble one kernel sum for each γ,
-or one for each γ and replicate where replicates standardise the columns each for itself. Votes
-need every machine.
+or one for each γ and replicate where replicates standardise the columns each for itself. Kernels of
+views share their views and distances. Votes need every machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,13 @@ from onnx import TensorProto
 
 from bootprob.ensemble.mean_hyperplane import replicate_coefficients
 from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.onnx_export.composite_posterior import add_posterior_logit
 from bootprob.onnx_export.graph import Graph
+from bootprob.onnx_export.kernels import KnownRows, add_exponential, add_squared_distances
+from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["add_scores_and_votes"]
 
@@ -45,7 +50,12 @@ def add_scores_and_votes(
         Shape (m, 1), as `vote_proba`.
     """
     rows = graph.add("Div", graph.add("Sub", X, state.center_), state.scale_)
-    if state.gamma_ is not None and state.feature_map_ is None:
+    kernel, seen = state.kernel, None
+    if isinstance(kernel, ViewKernels):
+        scaled = graph.add("Div", rows, state.bootstrap_scale_)
+        seen = SeenRows(graph, scaled, kernel.of_columns)
+        found = _view_sums(graph, state, kernel, seen, votes=votes)
+    elif state.gamma_ is not None and state.feature_map_ is None:
         found = _kernel_sums(graph, state, rows, votes=votes)
     else:
         features, taken = _features(graph, state, rows)
@@ -54,6 +64,10 @@ def add_scores_and_votes(
         machines = _Machines.of(state, _used(state), coefs, votes=votes)
         found = machines.side_by_side().add(graph, features)
     score = graph.add("Add", found[0], np.array([state.score_offset_.mean()]))
+    if state.posterior_slope_ is not None:
+        assert seen is not None
+        logit = add_posterior_logit(graph, seen, CompositePosterior(**state.kernel_posterior_))
+        score = graph.add("Add", score, graph.add("Mul", logit, state.posterior_slope_))
     if not votes:
         return score, None
     return score, graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0))
@@ -157,8 +171,9 @@ def _features(graph: Graph, state: TwoClassState, rows: str) -> tuple[str, Float
     seen, arrays = graph.add("Div", rows, state.bootstrap_scale_), state.feature_map_
     if "landmarks" in arrays:
         landmarks = arrays["landmarks"]
-        distances = _distances(graph, seen, graph.constant(landmarks), landmarks.shape[1])
-        return _kernel(graph, distances, state.gamma_[0]), arrays["normalization"]
+        known = graph.constant(landmarks)
+        distances = add_squared_distances(graph, seen, known, landmarks.shape[1])
+        return add_exponential(graph, distances, state.gamma_[0]), arrays["normalization"]
     frequencies = graph.constant(arrays["frequencies"])
     projected = graph.product(seen, frequencies, len(arrays["frequencies"]))
     cosines = graph.add("Cos", graph.add("Add", projected, arrays["phases"]))
@@ -183,10 +198,12 @@ def _kernel_sums(graph: Graph, state: TwoClassState, rows: str, *, votes: bool) 
 
     def sums(inner: Graph, scale: str, *names: str) -> list[str]:
         seen, theirs = (inner.add("Div", each, scale) for each in (rows, others))
-        distances, size = _distances(inner, seen, theirs, X.shape[1]), len(names) // len(gammas)
+        distances = add_squared_distances(inner, seen, theirs, X.shape[1])
+        kernels = [add_exponential(inner, distances, gamma) for gamma in gammas]
+        size = len(names) // len(gammas)
         parts = [
-            _add_sums(inner, _kernel(inner, distances, gamma), len(X), names[k * size :][:size])
-            for k, gamma in enumerate(gammas)
+            _add_sums(inner, each, len(X), names[k * size :][:size])
+            for k, each in enumerate(kernels)
         ]
         return [inner.add("Sum", *part) for part in zip(*parts, strict=True)]
 
@@ -198,17 +215,25 @@ def _kernel_sums(graph: Graph, state: TwoClassState, rows: str, *, votes: bool) 
     return graph.sum_over([state.bootstrap_scale_, *arrays], [zeros] * (1 + votes), sums)
 
 
-def _distances(graph: Graph, rows: str, others: str, width: int) -> str:
-    """Squared distances of rows (m, width) and (n, width), shape (m, n), as the engine's."""
-    products = graph.product(rows, graph.add("Transpose", others, perm=[1, 0]), width)
-    squares = [
-        graph.add("ReduceSum", graph.add("Mul", each, each), np.array([1]), keepdims=1)
-        for each in (rows, others)
-    ]
-    total = graph.add("Add", squares[0], graph.add("Transpose", squares[1], perm=[1, 0]))
-    distances = graph.add("Sub", total, graph.add("Mul", products, np.float64(2.0)))
-    return graph.add("Max", distances, np.float64(0.0))
-
-
-def _kernel(graph: Graph, distances: str, gamma: float) -> str:
-    return graph.add("Exp", graph.add("Mul", distances, np.float64(-gamma)))
+def _view_sums(
+    graph: Graph, state: TwoClassState, kernel: ViewKernels, seen: SeenRows, *, votes: bool
+) -> list[str]:
+    """Sums of kernels of views, of which a linear one is a vector for each machine."""
+    assert state.bootstrap_dual_coef_ is not None
+    assert state.X_fit_ is not None
+    known, used, found = KnownRows(seen, state.X_fit_ / state.bootstrap_scale_), _used(state), []
+    of_each = np.arange(len(state.weights_)).reshape(kernel.n_values, -1)
+    parts = zip(kernel.families, kernel.views, kernel.gamma.tolist(), of_each, strict=True)
+    for family, view, gamma, own in parts:
+        models = np.intersect1d(own, used)
+        if not len(models):
+            continue
+        coefs = (dual[models] for dual in state.bootstrap_dual_coef_)
+        if family == "linear":
+            features, taken = seen.of(view), gamma * known.of(view)
+            coefs = (dual @ taken for dual in coefs)
+        else:
+            features = known.kernel(family, view, gamma)
+        machines = _Machines.of(state, models, coefs, votes=votes)
+        found.append(machines.side_by_side().add(graph, features))
+    return [graph.add("Sum", *part) for part in zip(*found, strict=True)]

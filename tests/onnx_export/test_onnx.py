@@ -126,6 +126,27 @@ def test_one_column(params: dict[str, Any], tmp_path: Path, rng: np.random.Gener
     _agrees(linear(**QUICK | params).fit(X, y), tmp_path / "m.onnx", X, rng)
 
 
+@pytest.mark.parametrize(
+    ("n", "p", "params"),
+    [(60, 4, {}), (60, 1, {}), (30, 40, {"calibration": "sigmoid-both"})],
+    ids=str,
+)
+def test_the_default_kernel(n: int, p: int, params: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)  # of which the posterior has a share in the scores
+    X, y = _data(rng, n, p)
+    X[:, 1:3] = X[:, 1:3].round()
+    X[:, 3:5] = X[:, 3:5] > X[:, 3:5].mean(axis=0)
+    model = BootstrapSVC(**QUICK | params).fit(X, y)
+    assert model.posterior_slope_ is not None
+    _agrees(model, tmp_path / "m.onnx", X, rng)
+    export_onnx(model, tmp_path / "m.onnx")
+    far = X * rng.choice([1e3, -1e6], size=X.shape)
+    probability, _ = _run(tmp_path / "m.onnx", {"X": far})
+    np.testing.assert_allclose(probability, model.predict_proba(far), rtol=0, atol=1e-9)
+    assert _run(tmp_path / "m.onnx", {"X": X[:0]})[0].shape == (0, 2)
+    assert np.isnan(_run(tmp_path / "m.onnx", {"X": np.full((1, p), np.nan)})[0]).all()
+
+
 @pytest.mark.parametrize("classes", [["no", "ÿes"], [3, 7], [-1.0, 2.0], [False, True]], ids=str)
 def test_labels(classes: list[Any], tmp_path: Path, rng: np.random.Generator) -> None:
     X, y = _data(rng)
@@ -167,7 +188,7 @@ def _columns(table: pd.DataFrame, model: TableModel, dtype: str) -> dict[str, np
     return found
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kernel", ["auto", "linear", "rbf"])
 def test_tables(kernel: Any, tmp_path: Path, rng: np.random.Generator) -> None:
     model = TableModel.fit(credit_table(90), "risk", "bad", kernel=kernel, **QUICK)
     for dtype, tolerance in (("float64", 1e-9), ("float32", 1e-5)):
@@ -198,6 +219,9 @@ def test_what_is_not_exported(
         export_onnx(model, path, dtype="float16")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="does not exist"):
         export_onnx(model, tmp_path / "none" / "m.onnx")
+    laplacian = BootstrapSVC(**QUICK, kernel="laplacian").fit(X, y)
+    with pytest.raises(DataError, match="kernel='laplacian' is not exported"):
+        export_onnx(laplacian, path)
     three = linear(**QUICK).fit(X, np.arange(len(y)) % 3)
     with pytest.raises(DataError, match="has 3 classes, and coupling"):
         export_onnx(three, path)

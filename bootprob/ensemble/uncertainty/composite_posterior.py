@@ -17,10 +17,10 @@ from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["CompositePosterior", "Moments", "Straight"]
+__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "Straight"]
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
-_LEAST_VARIANCE = 1e-12  # where rounding leaves none
+LEAST_VARIANCE = 1e-12  # where rounding leaves none
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,15 @@ class CompositePosterior:
         """All that there are, by name."""
         return {name: array for name, array in vars(self).items() if array is not None}
 
+    def curve(self, part: int) -> Curve | None:
+        """The kernel of a part; None for one without."""
+        if not self.family[part]:
+            return None
+        relevant = self.relevant[part]
+        columns = () if relevant.all() else tuple(np.flatnonzero(relevant).tolist())
+        family, view = FAMILIES[self.family[part]], VIEWS[self.view[part]]
+        return Curve(family, view, float(self.gamma[part]), columns)
+
     def moments(self, rows: Floats | Tensor, kernel: ViewKernels, device: torch.device) -> Floats:
         """Mean and standard deviation of the true logits of rows, under each part.
 
@@ -155,16 +164,7 @@ class Moments:
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._variances = arrays["deviation"].square()
         self._tails = posterior.tails.tolist()
-        self._curves = [
-            Curve(FAMILIES[family], VIEWS[view], gamma, _columns(relevant)) if family else None
-            for family, view, gamma, relevant in zip(
-                posterior.family.tolist(),
-                posterior.view.tolist(),
-                posterior.gamma.tolist(),
-                posterior.relevant,
-                strict=True,
-            )
-        ]
+        self._curves = [posterior.curve(part) for part in range(len(posterior.weight))]
         curves = [each for each in self._curves if each is not None]
         self._views = dict.fromkeys(("columns", "scores", *(each.view for each in curves)))
         self._numbers = posterior.coefficients.shape[1] * (2 + len(set(curves)))
@@ -219,11 +219,6 @@ class Moments:
             variance += missing @ variances[:2]
             if curve is not None:
                 variance += variances[2] * self._landmarks.diagonal(curve, seen)
-            deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt()
+            deviation = variance.clamp_min(LEAST_VARIANCE).sqrt()
             found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
         return torch.stack(found, dim=1)
-
-
-def _columns(relevant: Integers) -> tuple[int, ...]:
-    """As `Curve` has them."""
-    return () if relevant.all() else tuple(np.flatnonzero(relevant).tolist())

@@ -115,7 +115,7 @@ class Landmarks:
         """
         if curve.family == "both":
             return torch.cat([self.values(each, rows) for each in _single(curve)], dim=1)
-        own, known = curve.of(rows[curve.view]), self._of(curve)
+        own, known = curve.of(rows[curve.view]), self.of(curve)
         if curve.family == "additive":
             apart = own.unsqueeze(2) - known.knots
             return (apart.square_() * -curve.gamma).exp_().flatten(1)
@@ -131,7 +131,7 @@ class Landmarks:
         if curve.family == "both":
             return 2 * torch.block_diag(*(self.own_values(each) for each in _single(curve)))
         if curve.family == "additive":
-            knots = self._of(curve).knots
+            knots = self.of(curve).knots
             apart = knots.unsqueeze(2) - knots.unsqueeze(1)
             return len(knots) * torch.block_diag(*(apart.square() * -curve.gamma).exp())
         values = self.values(curve, self.seen(self.rows, [curve.view]))
@@ -141,13 +141,14 @@ class Landmarks:
         """Kernel between rows (m, p) and themselves, (m,)."""
         own = curve.of(rows[curve.view])
         if curve.family == "quadratic":
-            return (own.square().sum(1) / self._of(curve).size).square()
+            return (own.square().sum(1) / self.of(curve).size).square()
         if curve.family == "both":
             additive, quadratic = (self.diagonal(each, rows) for each in _single(curve))
             return (additive + quadratic) / 2
         return torch.ones_like(own[:, 0])
 
-    def _of(self, curve: Curve) -> _Known:
+    def of(self, curve: Curve) -> _Known:
+        """What a curve sees of them."""
         key = curve.view, curve.columns
         if key not in self._known:
             rows = curve.of(self.views.of(curve.view, self.rows))

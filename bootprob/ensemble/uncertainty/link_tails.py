@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["bent", "bent_moments"]
+__all__ = ["OUTER", "STEEPEST", "bent", "bent_moments"]
 
-_OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
-_STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
+OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
+STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
 
 
 def bent(logit: Tensor, tails: Sequence[float]) -> Tensor:
@@ -29,7 +29,7 @@ def _tail(size: Tensor, alpha: float) -> Tensor:
     if alpha == 0:
         return size
     if alpha > 0:
-        near = (alpha * size).clamp_max(_STEEPEST)
+        near = (alpha * size).clamp_max(STEEPEST)
         return (near.expm1() + (alpha * size - near) * near.exp()) / alpha
     return (-alpha * size).log1p() / -alpha
 
@@ -38,5 +38,5 @@ def bent_moments(mean: Tensor, deviation: Tensor, tails: Sequence[float]) -> Ten
     """Normal with the 95 % interval of `bent` of a normal logit; mean and deviation (m, 2)."""
     if not any(tails):
         return torch.stack([mean, deviation], dim=1)
-    lower, upper = (bent(mean + z * deviation, tails) for z in (-_OUTER, _OUTER))
-    return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * _OUTER)], dim=1)
+    lower, upper = (bent(mean + z * deviation, tails) for z in (-OUTER, OUTER))
+    return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * OUTER)], dim=1)

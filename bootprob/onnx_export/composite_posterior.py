@@ -1,0 +1,198 @@
+"""The posterior of an adaptive ensemble as ONNX nodes, from views of rows to the logit it states.
+
+Functions are those of `bootprob.ensemble.uncertainty.composite_posterior`, `curves` and
+`link_tails`, and of `bootprob.intervals.mixtures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from bootprob.ensemble.uncertainty.composite_posterior import LEAST_VARIANCE, CompositePosterior
+from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
+from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
+from bootprob.onnx_export.graph import Graph
+from bootprob.onnx_export.kernels import KnownRows
+from bootprob.onnx_export.views import SeenRows
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["add_posterior_logit"]
+
+
+def add_posterior_logit(graph: Graph, seen: SeenRows, posterior: CompositePosterior) -> str:
+    """Add the logit of the posterior's mean probability, shape (m, 1).
+
+    Parameters
+    ----------
+    graph : Graph
+    seen : SeenRows
+        By the views that the posterior was fitted with.
+    posterior : CompositePosterior
+    """
+    moments = _add_moments(graph, seen, posterior)
+    mean, deviation = (graph.add("Concat", *each, axis=1) for each in zip(*moments, strict=True))
+    return _add_logit_of_mixture(graph, mean, deviation, posterior.weight)
+
+
+def _add_moments(
+    graph: Graph, seen: SeenRows, posterior: CompositePosterior
+) -> list[tuple[str, str]]:
+    """Mean and standard deviation of the logit under each part, each of shape (m, 1)."""
+    straight, missing = _add_straight(graph, seen, posterior)
+    curved = _Curved(graph, seen, posterior.landmarks)
+    found = []
+    for part, deviation in enumerate(posterior.deviation):
+        variances = np.square(deviation)
+        blocks = list(straight)
+        prior = [
+            graph.add("Mul", lost, variance)
+            for lost, variance in zip(missing, variances[:2], strict=True)
+            if lost is not None and variance > 0
+        ]
+        if (curve := posterior.curve(part)) is not None:
+            blocks.append(curved.values(curve))
+            prior.append(graph.add("Mul", curved.diagonal(curve), variances[2]))
+        used = [0, *(1 + np.flatnonzero(variances))]
+        starts = np.cumsum([0, *(width for _, width in blocks)])
+        at = np.concatenate([np.arange(starts[block], starts[block + 1]) for block in used])
+        columns = graph.add("Concat", *(blocks[block][0] for block in used), axis=1)
+        form, mean = posterior.quadratic[part][np.ix_(at, at)], posterior.coefficients[part, at]
+        products = graph.product(columns, form, len(at))
+        explained = _add_sum(graph, graph.add("Mul", products, columns))
+        variance = graph.add("Max", graph.add("Sum", explained, *prior), LEAST_VARIANCE)
+        center = graph.product(columns, mean[:, None], len(at))
+        tails = posterior.tails[part].tolist()
+        found.append(_add_bent_moments(graph, center, graph.add("Sqrt", variance), tails))
+    return found
+
+
+def _add_straight(
+    graph: Graph, seen: SeenRows, posterior: CompositePosterior
+) -> tuple[list[tuple[str, int]], list[str | None]]:
+    """Columns of the constant and the linear parts with their number, and the squares not kept."""
+    rows, scored = seen.of("columns"), posterior.scored
+    ones = graph.add("Add", graph.product(rows, np.zeros((seen.width, 1)), seen.width), 1.0)
+    found = [(ones, 1)]
+    missing: list[str | None] = []
+    whole = [
+        (rows, seen.width),
+        (graph.add("Gather", seen.of("scores"), scored, axis=1), len(scored)),
+    ]
+    every = posterior.column_directions, posterior.score_directions
+    for (part, width), directions in zip(whole, every, strict=True):
+        if directions is None:
+            found.append((part, width))
+            missing.append(None)
+            continue
+        kept = graph.product(part, directions, width)
+        squares = [_add_sum(graph, graph.add("Mul", each, each)) for each in (part, kept)]
+        found.append((kept, directions.shape[1]))
+        missing.append(graph.add("Max", graph.add("Sub", *squares), 0.0))
+    return found, missing
+
+
+class _Curved:
+    """As `Landmarks`: kernels between rows and what is known of landmarks, each added once."""
+
+    def __init__(self, graph: Graph, seen: SeenRows, landmarks: Floats) -> None:
+        self._graph, self._seen = graph, seen
+        self._landmarks = Landmarks(torch.from_numpy(landmarks), seen.views)
+        self._known = KnownRows(seen, landmarks)
+        self._values: dict[Curve, tuple[str, int]] = {}
+
+    def values(self, curve: Curve) -> tuple[str, int]:
+        """Those of a kernel, shape (m, width), and the width."""
+        if curve not in self._values:
+            self._values[curve] = self._add_values(curve)
+        return self._values[curve]
+
+    def diagonal(self, curve: Curve) -> str | Floats:
+        """Kernel between rows and themselves, shape (m, 1) or (1, 1)."""
+        if curve.family not in ("quadratic", "both"):
+            return np.ones((1, 1))
+        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        squares = _add_sum(graph, graph.add("Mul", own, own))
+        length = graph.add("Div", squares, self._landmarks.of(curve).size)
+        quadratic = graph.add("Mul", length, length)
+        if curve.family == "quadratic":
+            return quadratic
+        return graph.add("Mul", graph.add("Add", quadratic, 1.0), 0.5)
+
+    def _add_values(self, curve: Curve) -> tuple[str, int]:
+        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        known = self._landmarks.of(curve)
+        n, p = known.rows.shape
+        if curve.family == "both":
+            parts = [self.values(replace(curve, family=each)) for each in ("additive", "quadratic")]
+            names, widths = zip(*parts, strict=True)
+            return graph.add("Concat", *names, axis=1), sum(widths)
+        if curve.family == "additive":
+            knots = known.knots.numpy()
+            columns = graph.add("Gather", own, np.repeat(np.arange(p), knots.shape[1]), axis=1)
+            apart = graph.add("Sub", columns, knots.reshape(1, -1))
+            squares = graph.add("Mul", apart, apart)
+            return graph.add("Exp", graph.add("Mul", squares, -curve.gamma)), knots.size
+        if curve.family == "quadratic":
+            enough = known.rows[: p * (p + 1)] / known.size
+            products = graph.product(own, enough.T.numpy(), p)
+            return graph.add("Mul", products, products), len(enough)
+        return self._known.kernel(curve.family, curve.view, curve.gamma, curve.columns), n
+
+
+def _add_bent_moments(
+    graph: Graph, mean: str, deviation: str, tails: Sequence[float]
+) -> tuple[str, str]:
+    if not any(tails):
+        return mean, deviation
+    reach = graph.add("Mul", deviation, OUTER)
+    lower, upper = (
+        _add_bent(graph, graph.add(sign, mean, reach), tails) for sign in ("Sub", "Add")
+    )
+    middle = graph.add("Mul", graph.add("Add", lower, upper), 0.5)
+    return middle, graph.add("Div", graph.add("Sub", upper, lower), 2 * OUTER)
+
+
+def _add_bent(graph: Graph, logit: str, tails: Sequence[float]) -> str:
+    size = graph.add("Abs", logit)
+    above, below = (_add_tail(graph, size, alpha) for alpha in tails)
+    positive = graph.add("Greater", logit, 0.0)
+    return graph.add("Where", positive, above, graph.add("Neg", below))
+
+
+def _add_tail(graph: Graph, size: str, alpha: float) -> str:
+    if alpha == 0:
+        return size
+    if alpha < 0:
+        bounded = graph.add("Log", graph.add("Add", graph.add("Mul", size, -alpha), 1.0))
+        return graph.add("Div", bounded, -alpha)
+    scaled = graph.add("Mul", size, alpha)
+    near = graph.add("Min", scaled, STEEPEST)
+    slope = graph.add("Exp", near)
+    straight = graph.add("Mul", graph.add("Sub", scaled, near), slope)
+    risen = graph.add("Add", graph.add("Sub", slope, 1.0), straight)
+    return graph.add("Div", risen, alpha)
+
+
+def _add_logit_of_mixture(graph: Graph, mean: str, deviation: str, weight: Floats) -> str:
+    """Parameters of shape (m, g), a node of the quadrature at a time."""
+    weights = graph.constant(weight[:, None])
+
+    def at_node(inner: Graph, node: str, share: str) -> list[str]:
+        logits = inner.add("Add", mean, inner.add("Mul", deviation, node))
+        expected = inner.product(inner.add("Sigmoid", logits), weights, len(weight))
+        return [inner.add("Mul", expected, share)]
+
+    zeros = graph.product(mean, np.zeros((len(weight), 1)), len(weight))
+    (found,) = graph.sum_over([np.sqrt(2) * NODES, WEIGHTS], [zeros], at_node)
+    probability = graph.add("Clip", found, np.float64(CLOSEST), np.float64(1 - CLOSEST))
+    return graph.add("Log", graph.add("Div", probability, graph.add("Sub", 1.0, probability)))
+
+
+def _add_sum(graph: Graph, values: str) -> str:
+    """Over the columns, shape (m, 1)."""
+    return graph.add("ReduceSum", values, np.array([1]), keepdims=1)
