@@ -170,7 +170,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         same data and parameters trains only what is missing. The folder stays; delete it when the
         model is saved.
     verbose : int, default 0
-        1 shows a progress bar on standard error.
+        1 shows a progress bar on standard error, and one before of the kernels that "auto" tries.
 
     Attributes
     ----------

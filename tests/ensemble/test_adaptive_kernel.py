@@ -238,3 +238,13 @@ def test_what_is_prepared_for_rows_is_kept_until_an_attribute_is_replaced(rng):
     np.testing.assert_array_equal(model.predict_proba(X), model.vote_proba(X))
     model.fit(X, ~y)
     assert ensemble_of(model).state.is_of(vars(model))
+
+
+def test_the_pilot_shows_how_far_it_is(rng, capsys):
+    X = rng.normal(size=(40, 2))
+    y = np.arange(40) % 3
+    model = BootstrapSVC(n_bootstraps=4, C=[1.0], calibration=None, interval="wilson", verbose=1)
+    model.fit(X, y)
+    shown = capsys.readouterr().err
+    assert shown.count("Choosing kernels") == 1
+    assert "60/60" in shown  # 20 kernels for each of three pairs

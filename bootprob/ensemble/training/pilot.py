@@ -15,6 +15,7 @@ from bootprob.ensemble.weighting import log_losses, tempered_weights
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.views import MOST_KERNELS
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.progress import progress_bar
 from bootprob_gpu import Problem, iter_fit
 from bootprob_gpu.kernels.views import ViewKernels
 
@@ -65,26 +66,30 @@ def choose_kernels(
     used = np.flatnonzero((inside & (weight > 0)).any(axis=0))
     rows = used[spaced_over_classes((labels * inside)[:, used], _ROWS)]
     total = np.zeros((kernel.n_values, len(table.C)))
-    for own_labels, own in zip(labels[:, rows], inside[:, rows], strict=True):
-        seen = own & (weight[rows] > 0)
-        if min((own_labels[seen] > 0).sum(), (own_labels[seen] < 0).sum()) == 0:
-            continue
-        counts = table.counts[:_REPLICATES, rows] * own
-        taught = weight[rows] * own
-        taught *= np.count_nonzero(taught) / taught.sum()  # weights have no unit
-        for g in range(kernel.n_values):
-            problem = Problem(
-                table.rows[rows],
-                own_labels,
-                counts,
-                table.C,
-                kernel=kernel.take(slice(g, g + 1)),
-                row_weight=training_weight[rows],
-                scale=table.replicate_scale,
-            )
-            scores, known = _out_of_bag(problem, table, spec)
-            known &= taught > 0
-            total[g] += log_losses(scores[known], own_labels[known] > 0, taught[known])
+    n_tried = len(labels) * kernel.n_values
+    with progress_bar("Choosing kernels", n_tried, shown=spec.verbose > 0) as advance:
+        for own_labels, own in zip(labels[:, rows], inside[:, rows], strict=True):
+            seen = own & (weight[rows] > 0)
+            if min((own_labels[seen] > 0).sum(), (own_labels[seen] < 0).sum()) == 0:
+                advance(kernel.n_values)
+                continue
+            counts = table.counts[:_REPLICATES, rows] * own
+            taught = weight[rows] * own
+            taught *= np.count_nonzero(taught) / taught.sum()  # weights have no unit
+            for g in range(kernel.n_values):
+                problem = Problem(
+                    table.rows[rows],
+                    own_labels,
+                    counts,
+                    table.C,
+                    kernel=kernel.take(slice(g, g + 1)),
+                    row_weight=training_weight[rows],
+                    scale=table.replicate_scale,
+                )
+                scores, known = _out_of_bag(problem, table, spec)
+                known &= taught > 0
+                total[g] += log_losses(scores[known], own_labels[known] > 0, taught[known])
+                advance(1)
     weights = tempered_weights(total.ravel()).reshape(total.shape)
     of_kernel = weights.sum(axis=1)
     order = np.argsort(-of_kernel, kind="stable")[:MOST_KERNELS]
