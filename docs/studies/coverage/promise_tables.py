@@ -53,9 +53,14 @@ def with_table(name: str, text: str, results: Path) -> str:
 def _prediction_sets(results: Path) -> str:
     found = list(_cases(results, "prediction_sets_?"))
     found += _cases(results, "prediction_sets_three_classes")
+    found.sort(key=lambda case: case.get("kernel", "linear") != "linear")
     rows = []
-    for case in sorted(found, key=lambda case: case.get("kernel", "linear") != "linear"):
-        first = _title(case) + (", RBF kernel" if case.get("kernel") == "rbf" else "")
+    for case in [*found, *_cases(results, "prediction_sets_auto_*")]:
+        first = _title(case)
+        if case.get("kernel") == "rbf":
+            first += ", RBF kernel"
+        if case.get("kernel") == "auto":
+            first += f", default kernel, level {_share(case['level'], 1)}"
         for kind, measured in case["sets"].items():
             *how, condition = kind.split(", ")
             shown = f"{how[0] if how else 'equal'}, class-conditional"
