@@ -195,6 +195,29 @@ def _lack_of_fit(results: Path) -> str:
     return markdown([*header, "sets warned of, by test"], rows)
 
 
+def _adaptive(results: Path) -> str:
+    rows = [
+        [
+            case["truth"],
+            f"{case['n']:,}",
+            f"{_share(case['coverage'])} ± {_share(case['standard error of the coverage'])}",
+            _share(
+                min(k for k in case["coverage in tenths of the true probability"] if k is not None),
+                2,
+            ),
+            _share(case["mean width"], 2),
+            _share(case["width over the limit's"], 2),
+            f"{100 * case['share of training sets that warned']:.0f} %",
+        ]
+        for case in sorted(
+            _cases(results, "adaptive_coverage_*"),
+            key=lambda case: (case["n"], -case["linear"], -case["smooth"], case["family"]),
+        )
+    ]
+    header = ["rows", "coverage", "least tenth", "mean width", "by the limit's", "warned"]
+    return markdown(["truth", *header], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -203,6 +226,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "dea.md": _dea,
     "guide.md": _other_kernels,
     "intervals.md": _lack_of_fit,
+    "adaptive.md": _adaptive,
 }
 """File name of the document to what makes its table from the results."""
 
