@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -17,7 +17,7 @@ from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.rbf import Rbf
 
-__all__ = ["ColumnViews", "View", "ViewKernels"]
+__all__ = ["ColumnViews", "View", "ViewKernels", "ViewSum"]
 
 View = Literal["columns", "scores", "levels"]
 
@@ -133,6 +133,12 @@ class ViewKernels(KernelFunction):
             views=tuple(self.views[at] for at in which),
         )
 
+    def summed(self, shares: Tensor) -> ViewSum:
+        """Their sum, weighted with shares (G,)."""
+        return ViewSum(
+            **{each.name: getattr(self, each.name) for each in fields(self)}, shares=shares
+        )
+
     def to(self, device: torch.device) -> ViewKernels:
         """The same on a device."""
         return replace(self, gamma=self.gamma.to(device), of_columns=self.of_columns.to(device))
@@ -188,9 +194,58 @@ class ViewKernels(KernelFunction):
     def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
         parts = []
         for family, view, gamma in zip(self.families, self.views, self.gamma, strict=True):
-            of, to = rows[view], others[view]
-            if family == "linear":
-                parts.append(gamma.to(of.dtype) * (of @ to.mT).unsqueeze(-3))
-            else:
-                parts.append(_FAMILIES[family](gamma[None]).gram(of, to))
+            parts.append(_of_family(family, gamma, rows[view], others[view]))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-3)
+
+
+def _of_family(family: str, gamma: Tensor, rows: Tensor, others: Tensor) -> Tensor:
+    """One kernel between views of rows, shape (..., 1, m, n)."""
+    if family == "linear":
+        return gamma.to(rows.dtype) * (rows @ others.mT).unsqueeze(-3)
+    return _FAMILIES[family](gamma[None]).gram(rows, others)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ViewSum(ViewKernels):
+    """The weighted sum of kernels of views, which is one kernel.
+
+    Attributes
+    ----------
+    shares : Tensor of float64, shape (G,)
+        Of each of the kernels, not negative.
+    """
+
+    shares: Tensor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shares.shape != self.gamma.shape or bool((self.shares < 0).any()):
+            raise InputError("shares are not of the kernels, or less than 0.")
+
+    @property
+    def n_values(self) -> int:
+        """One: the sum."""
+        return 1
+
+    def take(self, values: Tensor | slice) -> ViewSum:
+        """The same."""
+        return self
+
+    def to(self, device: torch.device) -> ViewSum:
+        """The same on a device."""
+        found = super().to(device)
+        return replace(found, shares=self.shares.to(device))  # type: ignore[call-arg]
+
+    def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
+        """Of sums the slope is not known."""
+        raise InputError("A sum of kernels does not say how it changes with gamma.")
+
+    def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
+        found: Tensor | None = None
+        for family, view, gamma, share in zip(
+            self.families, self.views, self.gamma, self.shares, strict=True
+        ):
+            part = share.to(rows[view].dtype) * _of_family(family, gamma, rows[view], others[view])
+            found = part if found is None else found.add_(part)
+        assert found is not None
+        return found
