@@ -68,7 +68,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         their levels are tried on a few bootstrap samples, up to six are trained on all of them,
         and they are weighted by out-of-bag log-loss (`kernel_weights_`): docs/adaptive.md. Beyond
         3,000 rows machines are linear ones on a feature map of the weighted sum of these kernels
-        (`feature_map_`), and up to 100 samples of up to 10,000 rows are drawn (`n_drawn_`).
+        (`feature_map_`), and up to 50 samples of up to 10,000 rows are drawn (`n_drawn_`).
         With "precomputed" X is the (n, n) matrix of kernel values of the training rows, and that of
         new rows (m, n) has theirs with the training rows: nothing is standardised, and "corrected"
         intervals need equal numbers on the diagonal.

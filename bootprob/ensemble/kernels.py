@@ -18,8 +18,6 @@ from bootprob_gpu.kernels.views import ColumnViews, ViewKernels, ViewSum
 
 __all__ = ["arrays_of", "described", "kernel_of", "shares_of_kernels", "spoken_kernels"]
 
-_SEEN = {"columns": "columns", "scores": "normal scores", "levels": "levels"}
-
 
 def described(kernel: KernelFunction) -> dict[str, Any] | None:
     """What `kernel_` says of a kernel."""
@@ -32,7 +30,7 @@ def arrays_of(kernel: KernelFunction) -> dict[str, NDArray[Any]] | None:
     """What `views_` holds of a kernel; None but for kernels of views."""
     if not isinstance(kernel, ViewKernels):
         return None
-    return {name: each.cpu().numpy() for name, each in vars(kernel.of_columns).items()}
+    return {name: each.cpu().numpy() for name, each in kernel.of_columns.arrays().items()}
 
 
 def kernel_of(
@@ -80,7 +78,10 @@ def spoken_kernels(kernel: KernelFunction) -> list[str]:
     if not isinstance(kernel, ViewKernels):
         return [spoken_name(kernel.name)] * kernel.n_values
     of_each = zip(kernel.families, kernel.views, strict=True)
-    return [f"{spoken_name(family)} on {_SEEN[view]}" for family, view in of_each]
+    return [
+        f"{spoken_name(family)} on {view.replace('scores', 'normal scores')}"
+        for family, view in of_each
+    ]
 
 
 def shares_of_kernels(

@@ -137,7 +137,12 @@ _KERNEL_POSTERIOR = {
     "column_directions": _part("pc"),
     "score_directions": _part("se"),
 }
-VIEWS = {"knots": _part("pv"), "scores": _part("pv"), "thresholds": _part("pt")}
+VIEWS = {
+    "knots": _part("pv"),
+    "scores": _part("pv"),
+    "thresholds": _part("pt"),
+    "relevance": _part("p", "not negative"),
+}
 _CALIBRATORS = {name: form for each in CALIBRATORS.values() for name, form in each.stored.items()}
 _SHARED_DRAWS = {
     "classes": _part("N", "not negative", kinds="i"),
@@ -178,8 +183,8 @@ class State:
     C_: Floats = _array("R: positive", "C of each of the R models of a replicate.", of_pair="same")
     gamma_: Floats | None = _array(
         "R: not negative", """γ of each model; None for the linear kernel and for a sum of
-        kernels. The models of one γ stand together, in the order of C: whatever has the shape (R,) becomes a table with
-        ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
+        kernels. The models of one γ stand together, in the order of C: whatever has the shape (R,)
+        becomes a table with ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
     kernel_: dict[str, Any] | None = _declare(
         """Of kernels other than the linear and RBF, which `gamma_` tells apart, the name
         ("kernel"), and "degree" and "coef0" where it has them. Of "auto" the "families" and "views"

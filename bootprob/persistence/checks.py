@@ -312,6 +312,8 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     for name, names in (("family", FAMILIES), ("view", SEEN)):
         if not of[name].max() < len(names):
             raise ValueError(f"kernel_posterior_.{name} has numbers that name nothing")
+    if not {SEEN[view] for view in of["view"].tolist()} <= set(kernel.of_columns.known):
+        raise ValueError("kernel_posterior_.view has views that there are not")
     if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
     if len(of["scored"]) and not of["scored"].max() < of["landmarks"].shape[1]:

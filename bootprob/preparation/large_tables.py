@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["is_large", "mapped_columns", "samples_of"]
 
 _EXACT_ROWS = 3000
-_REPLICATES = 100
+_REPLICATES = 50
 _DRAWN = 10_000
 _COLUMNS, _LEAST_COLUMNS = 256, 64
 _NUMBERS = 2**27  # of mapped rows, 1 GiB
@@ -19,7 +19,7 @@ def is_large(n: int) -> bool:
 def samples_of(n: int, n_bootstraps: int) -> tuple[int, int]:
     """Bootstrap samples of a large table: how many, and how many rows each draws.
 
-    Up to 100 samples of up to 10,000 rows. Averaging machines of parts of a table is as good as one
+    Up to 50 samples of up to 10,000 rows. Averaging machines of parts of a table is as good as one
     of all rows, as long as the parts are large enough for what they are to say (Y. Zhang, J. Duchi,
     M. Wainwright, J. Machine Learning Research 16 (2015) 3299–3340), and costs as much for half a
     million rows as for thirty thousand.

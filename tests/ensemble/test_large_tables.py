@@ -178,7 +178,7 @@ def test_samples_of_fewer_rows_than_there_are():
 
 
 def test_more_rows_do_not_take_more_of_machines():
-    assert samples_of(5_000, 500) == (100, 120)
+    assert samples_of(5_000, 500) == (50, 120)
     assert samples_of(10**6, 20) == (20, 120)
     assert mapped_columns(10**6) == 30
     assert mapped_columns(10**9) >= 30

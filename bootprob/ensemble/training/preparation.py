@@ -160,7 +160,7 @@ def prepare(
     else:
         center, scale = center_and_scale(X, weight, names)
         rows = (X - center) / scale
-    kernel = _kernel(spec, X, rows, scale, weight, device)
+    kernel = _kernel(spec, X, rows, scale, codes, weight, device)
     if checkpoint is None:
         random_state = check_random_state(spec.random_state)
     else:
@@ -214,6 +214,7 @@ def _kernel(
     X: Floats,
     rows: Floats,
     scale: Floats,
+    codes: NDArray[np.intp],
     weight: Floats,
     device: torch.device,
 ) -> KernelFunction:
@@ -227,7 +228,8 @@ def _kernel(
         )
     if spec.kernel == "auto":
         _check_unasked(spec)
-        return view_kernels(rows * scale if spec.standardize is None else rows, weight)
+        seen = rows * scale if spec.standardize is None else rows
+        return view_kernels(seen, weight, codes if is_large(len(X)) else None)
     known = KERNELS[spec.kernel].parameters
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:

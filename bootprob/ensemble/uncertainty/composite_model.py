@@ -141,6 +141,10 @@ class Columns:
         self._held = list(self._made()) if held else None
         self._missing = torch.cat([*self._unreached()])  # (n, 3), of unit variances
 
+    def at(self, data: LabelledRows) -> Columns:
+        """The same of other rows."""
+        return Columns(data, self._model, self._kernel)
+
     def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
         """Which columns a setting looks at, and their prior precision."""
         every = torch.tensor(setting.variances, dtype=torch.float64).repeat_interleave(

@@ -31,12 +31,13 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent, bent_moments
 from bootprob.preparation.labels import spaced_over_classes
+from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["fit_composite_posterior"]
 
-_LANDMARKS = 256
+_LANDMARKS, _OF_LARGE = 256, 512
 _MOST_CURVED = 8
 _MOST_STRAIGHT = 16
 _MOST_EXAMINED = 16
@@ -45,6 +46,7 @@ _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less:
 _RISE = 0.1  # of the logarithm of the evidence that is worth another look
 _NEAR, _MOST_NEAR = 20.0, 10  # kernels that more rows may make possible: how far behind, how many
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: 0.1 % of its weight
+_WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _NONE = Curve("none", "columns", 0.0)
 
 
@@ -65,7 +67,9 @@ def fit_composite_posterior(
     each doubling of σ₃ has that of ``e^-½``. The logit has 75 % of links. What labels say as
     Gaussian factors under the best setting so far ranks all others, for which one Cholesky factor
     each is enough; those that may count get factors of their own. Of more than 1,000 rows, that
-    many tell which kernels are possible, then 10,000, and all rows which of those count.
+    many tell which kernels are possible, then 10,000, and all rows which of those count. Of more
+    than 3,000 rows the curve has 512 landmarks after the first stage, and fewer settings get
+    factors of their own, of all rows those alone that were possible before (`_affordable`).
 
     Parameters
     ----------
@@ -94,17 +98,26 @@ def fit_composite_posterior(
     stages = [spaced_over_classes(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
-    drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
+    rng = np.random.default_rng(0)
     kernels = kernels.to(device)
     views = kernels.of_columns
-    landmarks = Landmarks(every.rows[torch.from_numpy(first[np.sort(drawn)]).to(device)], views)
+
+    def landmarks_of(which: NDArray[np.intp], size: int) -> Landmarks:
+        drawn = which[np.sort(rng.permutation(len(which))[:size])]
+        return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
+
+    landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
     model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
-    possible: list[_Posterior] = []
-    near: list[Curve] = []
-    for data in (*(every.part(stage) for stage in stages), every):
-        stage = _Stage(data, model)
-        possible = stage.again(possible, near) if possible else stage.search()
-        near = stage.near
+    stage = _Stage(every.part(first) if stages else every, model)
+    possible = stage.search()
+    if large:
+        model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
+    for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
+        near, stage = stage.near, _Stage(data, model)
+        if large:
+            possible = stage.some(possible, near if len(data.rows) < len(rows) else [])
+        else:
+            possible = stage.again(possible, near)
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
     return _mixture(possible, model)
@@ -160,6 +173,24 @@ class _Stage:
             self._add(each.setting, sites)
         return self._possible(near)
 
+    def some(self, before: Sequence[_Posterior], near: Sequence[Curve]) -> list[_Posterior]:
+        """The same with no more factors than can be afforded."""
+        sites, most = self._predicted(before[0]), self._affordable(before[0])
+        for each in before[:most]:
+            self._add(each.setting, sites)
+        best = self._best()
+        ranked = self._ranked(best, near) if near else []
+        self.near = list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel))[:_MOST_NEAR]
+        for value, setting in ranked[:most]:
+            if value > best.evidence + np.log(_LEAST_WEIGHT):
+                self._add(setting, best.found.sites)
+        return self._likely()
+
+    def _affordable(self, before: _Posterior) -> int:
+        """How many settings may get factors of their own, 1 to 16."""
+        size = len(self._data.rows) * sum(self._of(before.setting.kernel).widths) ** 2
+        return int(np.clip(_WORK / size, 1, _MOST_EXAMINED))
+
     def _possible(self, kernels: Iterable[Curve]) -> list[_Posterior]:
         """All that may count, by what ranks them around the best of each link."""
         best = self._best()
@@ -183,6 +214,11 @@ class _Stage:
             for value, setting in ranked[:_MOST_EXAMINED]:
                 if value > best.evidence + np.log(_LEAST_WEIGHT):
                     self._add(setting, base.found.sites)
+        return self._likely()
+
+    def _likely(self) -> list[_Posterior]:
+        """Those of all so far that carry weight, best first."""
+        best = self._best()
         found = sorted(self._done.values(), key=lambda each: -each.evidence)
         straight = [each for each in found if each.setting.kernel is None][:_MOST_STRAIGHT]
         curved = [each for each in found if each.setting.kernel is not None][:_MOST_CURVED]
@@ -265,7 +301,8 @@ class _Stage:
 
     def _predicted(self, before: _Posterior) -> Sites:
         """Factors as Laplace's method has them, at what fewer rows predict."""
-        columns, data = self._of(before.setting.kernel), self._data
+        data = self._data
+        columns = before.columns.at(data)  # whose landmarks may have been others
         which, _ = columns.of(before.setting)
         mean = torch.cat([part @ before.found.mean for _, part in columns.blocks(which)])
         probability = mean.sigmoid()

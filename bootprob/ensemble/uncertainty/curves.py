@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ __all__ = ["FAMILIES", "VIEWS", "Curve", "Landmarks", "Seen", "candidates"]
 
 FAMILIES = ("none", "rbf", "laplacian", "additive", "quadratic", "both")
 """Kernels, by their number."""
-VIEWS: tuple[View, ...] = ("columns", "scores", "levels")
+VIEWS: tuple[View, ...] = get_args(View)
 _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
 
@@ -67,7 +68,7 @@ class Landmarks:
 
     def seen(self, rows: Tensor) -> Seen:
         """All views of rows (m, p)."""
-        return {view: self.views.of(view, rows) for view in VIEWS}
+        return {view: self.views.of(view, rows) for view in self.views.known}
 
     def values(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows and landmarks; (m, l).
@@ -130,7 +131,7 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
         )
         if family in FAMILIES
     ]
-    for view in dict.fromkeys(view for view in kernels.views if view != "levels"):
+    for view in dict.fromkeys(view for view in kernels.views if not view.endswith("levels")):
         if landmarks.n_knots:
             found += [
                 Curve(family, view, gamma)

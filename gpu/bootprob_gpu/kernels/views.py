@@ -19,7 +19,10 @@ from bootprob_gpu.kernels.rbf import Rbf
 
 __all__ = ["ColumnViews", "View", "ViewKernels", "ViewSum"]
 
-View = Literal["columns", "scores", "levels"]
+View = Literal[
+    "columns", "scores", "levels", "relevant columns", "relevant scores", "relevant levels"
+]
+_RELEVANT = "relevant "
 
 _FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
     each.name: each for each in (Linear, Rbf, Laplacian)
@@ -37,11 +40,15 @@ class ColumnViews:
         the first and the last; knots of a column ascend, and the last may be repeated.
     thresholds : Tensor of float64, shape (p, q)
         "levels" is how many of these a column is above; they ascend.
+    relevance : Tensor of float64, shape (p,), or None
+        Not negative. "relevant columns" and so on are the same, times this, of columns where it is
+        positive; None, or 0 everywhere, where there are none.
     """
 
     knots: Tensor
     scores: Tensor
     thresholds: Tensor
+    relevance: Tensor | None = None
 
     def __post_init__(self) -> None:
         p, k = self.knots.shape
@@ -51,9 +58,25 @@ class ColumnViews:
                 f"{tuple(self.scores.shape)} and {tuple(self.thresholds.shape)}; they are of the "
                 "same columns, each with two knots or more."
             )
+        if self.relevance is not None and self.relevance.shape != (p,):
+            raise InputError(
+                f"relevance has the shape {tuple(self.relevance.shape)}, and there are {p} columns."
+            )
+
+    @property
+    def known(self) -> tuple[View, ...]:
+        """Views that there are."""
+        if self.relevance is None or not bool(self.relevance.any()):
+            return tuple(view for view in get_args(View) if not view.startswith(_RELEVANT))
+        return get_args(View)
 
     def of(self, view: View, rows: Tensor) -> Tensor:
-        """A view of rows (..., p) in float64, same shape."""
+        """A view of rows (..., p) in float64, same shape; of relevant columns those alone."""
+        if view.startswith(_RELEVANT):
+            assert self.relevance is not None
+            counts = self.relevance > 0
+            whole: View = view.removeprefix(_RELEVANT)  # type: ignore[assignment]
+            return self.among(counts).of(whole, rows[..., counts]) * self.relevance[counts]
         if view == "columns":
             return rows
         columns = rows.flatten(0, -2).mT.contiguous()  # (p, m)
@@ -71,9 +94,17 @@ class ColumnViews:
         share = ((columns - left) / torch.where(width > 0, width, 1.0)).clamp_(0, 1)
         return torch.lerp(low, high, share)
 
+    def among(self, columns: Tensor) -> ColumnViews:
+        """Those of some columns alone, all of them relevant."""
+        return ColumnViews(self.knots[columns], self.scores[columns], self.thresholds[columns])
+
+    def arrays(self) -> dict[str, Tensor]:
+        """All that there are, by name."""
+        return {name: each for name, each in vars(self).items() if each is not None}
+
     def to(self, device: torch.device) -> ColumnViews:
         """The same on a device."""
-        return ColumnViews(*(each.to(device) for each in vars(self).values()))
+        return ColumnViews(**{name: each.to(device) for name, each in self.arrays().items()})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,7 +138,8 @@ class ViewKernels(KernelFunction):
                 f"gamma, families and views are {len(self.gamma)}, {len(self.families)} and "
                 f"{len(self.views)}; each kernel needs one of each."
             )
-        for given, known in ((self.families, tuple(_FAMILIES)), (self.views, get_args(View))):
+        families, views = (self.families, tuple(_FAMILIES)), (self.views, self.of_columns.known)
+        for given, known in (families, views):
             for each in given:
                 if each not in known:
                     raise InputError(f"{each!r} is none of {', '.join(known)}.")
