@@ -42,12 +42,12 @@ class Attribute:
     """What is declared of an attribute, beside its name and type.
 
     One of `form`, `parts` and `kind` says what it is. Letters of shapes are: n training rows,
-    p columns, D columns that the models know (those of a feature map, else p), B replicates, f
-    kernels of a feature map's sum,
-    R models, K classes, k rows kept for pictures, g parts of the kernel's posterior, l landmarks of
-    it, L columns of it (landmarks and 1), s columns with scores, c and e directions, v knots and t
-    thresholds of views of a column, N rows of a table that a pair of classes shares its draws with;
-    m and q are steps of a calibrator.
+    p columns, D columns that the models know (those of a feature map, else p), f kernels of a
+    feature map's sum, B replicates, R models, K classes, k rows kept for pictures, g parts of the
+    kernel's posterior, l landmarks of it, L columns of it (landmarks and 1), s columns with scores,
+    j steps, o both of these, c and e directions, v knots and t thresholds of views of a column,
+    N rows of a table that a pair of classes shares its draws with; m and q are steps of a
+    calibrator.
 
     Attributes
     ----------
@@ -135,7 +135,9 @@ _KERNEL_POSTERIOR = {
     "tails": _part("g2"),
     "scored": _part("s", "not negative", kinds="i"),
     "column_directions": _part("pc"),
-    "score_directions": _part("se"),
+    "score_directions": _part("oe"),
+    "stepped": _part("j", "not negative", kinds="i"),
+    "thresholds": _part("j"),
 }
 VIEWS = {
     "knots": _part("pv"),

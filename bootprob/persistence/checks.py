@@ -316,8 +316,11 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
         raise ValueError("kernel_posterior_.view has views that there are not")
     if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
-    if len(of["scored"]) and not of["scored"].max() < of["landmarks"].shape[1]:
-        raise ValueError("kernel_posterior_.scored has numbers that are of no columns")
+    for name in ("scored", "stepped"):
+        if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:
+            raise ValueError(f"kernel_posterior_.{name} has numbers that are of no columns")
+    if ("stepped" in of) != ("thresholds" in of):
+        raise ValueError("kernel_posterior_.stepped and thresholds belong together")
     try:
         posterior = CompositePosterior(**of)
         found = posterior.moments(of["landmarks"][:1], kernel, torch.device("cpu"))

@@ -145,16 +145,18 @@ class _Terms:
             sums += part.T @ (part * mass)
             variances += part.T @ (part * mass.square())
         pairs = max(1, p * (p - 1) // 2)
-        found = torch.where(statistic > _threshold(1, pairs), (statistic - 1) * variance, 0.0)
+        least = float(chi2.isf(_LEVEL / pairs, 1))
+        found = torch.where(statistic > least, (statistic - 1) * variance, 0.0)
         # Of a cell without a rare label what is left is too even; it is no less sure than others.
         counts = self._gram[p:, p:][at[:, None], at]
         variances = torch.maximum(variances, counts * variance)
         q = len(crossed)
-        of_pairs = (
-            each.reshape(q, k, q, k).transpose(1, 2).reshape(q * q, k * k)
-            for each in (sums, variances)
-        )
-        cells = variance * _beyond_chance(*of_pairs, pairs).reshape(q, q)
+
+        def of_pairs(each: Tensor) -> Tensor:
+            return each.reshape(q, k, q, k).transpose(1, 2).reshape(q * q, k * k)
+
+        cells = _beyond_chance(of_pairs(sums), of_pairs(variances), pairs)
+        cells = variance * cells.reshape(q, q)
         both = found[crossed[:, None], crossed]
         found[crossed[:, None], crossed] = torch.maximum(both, cells)
         return found.fill_diagonal_(0).sum(1)
@@ -168,10 +170,5 @@ def _beyond_chance(sums: Tensor, variances: Tensor, tests: int = 0) -> Tensor:
     cells = variances > 0
     freedom = (cells.sum(1) - 1).clamp_min(1)
     total = torch.where(cells, sums.square() / variances, 0.0).sum(1)
-    least = torch.from_numpy(_threshold(freedom.numpy(), tests or len(sums)))
+    least = torch.from_numpy(np.asarray(chi2.isf(_LEVEL / (tests or len(sums)), freedom.numpy())))
     return torch.where(total > least, total - freedom, 0.0)
-
-
-def _threshold(freedom: int | NDArray[np.integer], tests: int) -> Floats:
-    found: Floats = chi2.isf(_LEVEL / tests, freedom)
-    return found

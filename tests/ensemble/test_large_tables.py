@@ -9,11 +9,19 @@ from sklearn.base import clone
 
 from bootprob import BootstrapSVC, load, save
 from bootprob.ensemble.state import state_of
-from bootprob.preparation import large_tables
+from bootprob.ensemble.uncertainty import composite_posterior_fit
+from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.large_tables import mapped_columns, samples_of
 from bootprob.preparation.view_map import ViewMap
 from bootprob.preparation.views import view_kernels
+
+_FEW = {
+    ("linear", "columns"): (1.0,),
+    ("rbf", "columns"): (0.5,),
+    ("rbf", "relevant scores"): (0.5,),
+    ("laplacian", "relevant levels"): (1.0,),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -21,6 +29,8 @@ def _small_is_large():
     with pytest.MonkeyPatch.context() as patched:
         for name, number in (("EXACT_ROWS", 100), ("DRAWN", 120), ("COLUMNS", 30)):
             patched.setattr(large_tables, f"_{name}", number)
+        patched.setattr(views, "_MULTIPLES", _FEW)
+        patched.setattr(composite_posterior_fit, "TAILS", ((-0.3, -0.3),))
         yield
 
 
@@ -48,7 +58,7 @@ def test_machines_see_parts_of_the_table_through_a_map(interactions, model):
     assert sum(model.kernel_weights_.values()) == pytest.approx(1)
     shares = model.feature_map_["shares"] * (1 - (model.posterior_share_ or 0))
     assert shares.sum() == pytest.approx(1 - model.kernel_weights_.get("posterior", 0))
-    assert np.mean(model.predict(X) == y) > 0.75
+    assert np.mean(model.predict(X) == y) > 0.7
 
 
 def test_scores_are_those_of_the_machines_on_the_map(interactions, model):

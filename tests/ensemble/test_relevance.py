@@ -41,7 +41,7 @@ def test_columns_that_count_are_found_and_no_others(rows, logit, columns):
 
 
 def test_nothing_is_found_where_there_is_nothing():
-    """Three kinds of tests at 1 % in 40 tables: more than 10 false finds have a chance below 1e-6."""
+    """Three kinds of tests at 1 % in 40 tables: chance finds more than 10 less than once in 1e7."""
     rng = np.random.default_rng(3)
     false = 0
     for _ in range(40):

@@ -25,22 +25,39 @@ _LEAST_VARIANCE = 1e-12  # where rounding leaves none
 
 @dataclass(frozen=True)
 class Straight:
-    """The columns of the linear parts: standardised columns, and their normal scores.
+    """The columns of the linear parts: standardised columns; their normal scores, and steps.
 
     Attributes
     ----------
     scored : Tensor of int, shape (q,)
         Columns whose normal scores are others than themselves.
     directions : (Tensor or None, Tensor or None)
-        Orthonormal, shapes (p, a) and (q, b): what is kept of either; None for all.
+        Orthonormal, shapes (p, a) and (q + j, b): what is kept of either; None for all.
+    stepped, thresholds : Tensor, shape (j,), or None
+        Steps: ½ where this column is above this number, else −½.
     """
 
     scored: Tensor
     directions: tuple[Tensor | None, Tensor | None]
+    stepped: Tensor | None = None
+    thresholds: Tensor | None = None
+
+    @property
+    def n_others(self) -> int:
+        """Scores and steps."""
+        return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
+
+    def whole(self, rows: Tensor, views: ColumnViews) -> tuple[Tensor, Tensor]:
+        """Both parts before directions are kept."""
+        others = views.of("scores", rows)[:, self.scored]
+        if self.stepped is not None and self.thresholds is not None:
+            steps = (rows[:, self.stepped] > self.thresholds).to(rows.dtype) - 0.5
+            others = torch.cat([others, steps], dim=1)
+        return rows, others
 
     def of(self, rows: Tensor, views: ColumnViews) -> tuple[list[Tensor], Tensor]:
         """Columns of either part, and the squares (m, 2) of what was not kept."""
-        whole = [rows, views.of("scores", rows)[:, self.scored]]
+        whole = self.whole(rows, views)
         parts, missing = [], []
         for part, directions in zip(whole, self.directions, strict=True):
             kept = part if directions is None else part @ directions
@@ -92,6 +109,9 @@ class CompositePosterior:
     column_directions : ndarray, shape (p, a), or None
     score_directions : ndarray, shape (q, b), or None
         Orthonormal directions that the linear parts look at; None for all.
+    stepped : ndarray of int, shape (j,), or None
+    thresholds : ndarray, shape (j,), or None
+        Columns and where they have a step, of large tables, beside their scores.
     """
 
     weight: Floats
@@ -106,6 +126,8 @@ class CompositePosterior:
     scored: Integers
     column_directions: Floats | None = None
     score_directions: Floats | None = None
+    stepped: Integers | None = None
+    thresholds: Floats | None = None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that there are, by name."""
@@ -148,7 +170,10 @@ class _Parts:
         arrays = {name: torch.from_numpy(a).to(device) for name, a in posterior.arrays().items()}
         self._views = kernel.of_columns.to(device)
         self._straight = Straight(
-            arrays["scored"], (arrays.get("column_directions"), arrays.get("score_directions"))
+            arrays["scored"],
+            (arrays.get("column_directions"), arrays.get("score_directions")),
+            arrays.get("stepped"),
+            arrays.get("thresholds"),
         )
         self._landmarks = Landmarks(arrays["landmarks"], self._views)
         self._deviation, self._tails = arrays["deviation"], posterior.tails.tolist()
@@ -166,7 +191,7 @@ class _Parts:
             len(posterior.landmarks.T)
             if posterior.column_directions is None
             else posterior.column_directions.shape[1],
-            len(posterior.scored)
+            self._straight.n_others
             if posterior.score_directions is None
             else posterior.score_directions.shape[1],
             0,

@@ -45,6 +45,7 @@ _LEAST_WEIGHT = 0.005
 _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
 _RISE = 0.1  # of the logarithm of the evidence that is worth another look
 _NEAR, _MOST_NEAR = 20.0, 10  # kernels that more rows may make possible: how far behind, how many
+_MOST_NEAR_OF_LARGE = 6
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: 0.1 % of its weight
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _NONE = Curve("none", "columns", 0.0)
@@ -68,8 +69,9 @@ def fit_composite_posterior(
     Gaussian factors under the best setting so far ranks all others, for which one Cholesky factor
     each is enough; those that may count get factors of their own. Of more than 1,000 rows, that
     many tell which kernels are possible, then 10,000, and all rows which of those count. Of more
-    than 3,000 rows the curve has 512 landmarks after the first stage, and fewer settings get
-    factors of their own, of all rows those alone that were possible before (`_affordable`).
+    than 3,000 rows linear parts have steps in relevant columns, the curve has 512 landmarks after
+    the first stage, fewer settings get factors of their own (`_Stage.outline`, `_Stage.some`), and
+    of all rows those alone that were possible before.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ def fit_composite_posterior(
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
     model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
     stage = _Stage(every.part(first) if stages else every, model)
-    possible = stage.search()
+    possible = stage.outline() if large else stage.search()
     if large:
         model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
     for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
@@ -173,6 +175,19 @@ class _Stage:
             self._add(each.setting, sites)
         return self._possible(near)
 
+    def outline(self) -> list[_Posterior]:
+        """Find where to look with more rows: the best with the logit, and with another link."""
+        start = Sites.beginning(self._data.label, self._data.weight)
+        base = self._add(Setting(None, self._model.linear(None)[0], 0.0, LOGIT), start)
+        leader = self._climb(self._climb(base, [None]), [None, *self._model.curved])
+        others = [self._add(replace(leader.setting, tails=t), leader.found.sites) for t in TAILS]
+        self.near = self._nearest(self._ranked(leader, self._model.curved))
+        return [leader, max(others, key=lambda each: each.evidence)]
+
+    def _nearest(self, ranked: Iterable[tuple[float, Setting]]) -> list[Curve]:
+        """The kernels of the best settings."""
+        return list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel))[:_MOST_NEAR_OF_LARGE]
+
     def some(self, before: Sequence[_Posterior], near: Sequence[Curve]) -> list[_Posterior]:
         """The same with no more factors than can be afforded."""
         sites, most = self._predicted(before[0]), self._affordable(before[0])
@@ -180,7 +195,7 @@ class _Stage:
             self._add(each.setting, sites)
         best = self._best()
         ranked = self._ranked(best, near) if near else []
-        self.near = list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel))[:_MOST_NEAR]
+        self.near = self._nearest(ranked)
         for value, setting in ranked[:most]:
             if value > best.evidence + np.log(_LEAST_WEIGHT):
                 self._add(setting, best.found.sites)
@@ -339,6 +354,7 @@ def _mixture(posteriors: list[_Posterior], model: Model) -> tuple[CompositePoste
         left_out.append(bent_moments(found.left_out_mean, deviation, each.setting.tails))
     chosen = [each.setting.kernel or _NONE for each in posteriors]
     directions = [None if d is None else d.cpu().numpy() for d in model.straight.directions]
+    steps = model.straight.stepped, model.straight.thresholds
     posterior = CompositePosterior(
         weight=weight / weight.sum(),
         family=np.array([FAMILIES.index(each.family) for each in chosen]),
@@ -352,5 +368,7 @@ def _mixture(posteriors: list[_Posterior], model: Model) -> tuple[CompositePoste
         scored=model.straight.scored.cpu().numpy(),
         column_directions=directions[0],
         score_directions=directions[1],
+        stepped=None if steps[0] is None else steps[0].cpu().numpy(),
+        thresholds=None if steps[1] is None else steps[1].cpu().numpy(),
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())

@@ -265,8 +265,12 @@ class ViewSum(ViewKernels):
 
     def to(self, device: torch.device) -> ViewSum:
         """The same on a device."""
-        found = super().to(device)
-        return replace(found, shares=self.shares.to(device))  # type: ignore[call-arg]
+        return replace(
+            self,
+            gamma=self.gamma.to(device),
+            of_columns=self.of_columns.to(device),
+            shares=self.shares.to(device),
+        )
 
     def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
         """Of sums the slope is not known."""
