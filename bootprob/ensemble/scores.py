@@ -116,7 +116,8 @@ class Scores:
             if method == "bca":
                 return intervals.bca(scores, level, intervals.acceleration(scores, counts, used))
             assert gram is not None
-            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()))
+            share = (self.state.n_drawn_ or len(used)) / len(used)
+            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()), share)
             return intervals.studentised(scores, level, np.sqrt(variance))
 
         return intervals.separated(np.concatenate([of(part) for part in self.of_replicates(X)]))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from fastapi.testclient import TestClient
 from sklearn.base import clone
 
 from bootprob import BootstrapSVC, load, save
+from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_posterior_fit
 from bootprob.preparation import large_tables, views
@@ -15,6 +20,10 @@ from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.large_tables import mapped_columns, samples_of
 from bootprob.preparation.view_map import ViewMap
 from bootprob.preparation.views import view_kernels
+from bootprob.report import write_report
+from bootprob.server import create_app
+from bootprob.tables.model import TableModel
+from mixed_tables import credit_table
 
 _FEW = {
     ("linear", "columns"): (1.0,),
@@ -192,3 +201,21 @@ def test_more_rows_do_not_take_more_of_machines():
     assert samples_of(10**6, 20) == (20, 120)
     assert mapped_columns(10**6) == 30
     assert mapped_columns(10**9) >= 30
+
+
+def test_a_table_is_served_scored_in_batches_and_reported(tmp_path):
+    table = TableModel.fit(credit_table(160), "risk", "bad", n_bootstraps=8, random_state=0)
+    new = credit_table(12, seed=3).drop(columns="risk")
+    probability = table.svc.predict_proba(table.preprocessor.transform(new))[:, 1]
+    batches = [
+        pa.RecordBatch.from_pandas(part, preserve_index=False) for part in (new[:5], new[5:])
+    ]
+    scored = pa.Table.from_batches(list(score_batches(table, batches, ScoringOptions())))
+    np.testing.assert_allclose(scored["probability"].to_numpy(), probability, rtol=1e-9)
+    with TestClient(create_app(table)) as client:
+        reply = client.post("/predict", json={"records": json.loads(new.to_json(orient="records"))})
+    assert reply.status_code == 200
+    served = [each["probability"] for each in reply.json()["predictions"]]
+    np.testing.assert_allclose(served, probability, rtol=1e-9)
+    write_report({"large": table.svc}, tmp_path / "report.html", title="Large")
+    assert "8 bootstrap samples of 120 rows" in (tmp_path / "report.html").read_text("utf-8")
