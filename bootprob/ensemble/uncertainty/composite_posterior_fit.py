@@ -112,12 +112,12 @@ def fit_composite_posterior(
     model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
     stage = _Stage(every.part(first) if stages else every, model)
     possible = stage.outline() if large else stage.search()
-    if large:
+    if large and stages:
         model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
     for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
         near, stage = stage.near, _Stage(data, model)
         if large:
-            possible = stage.some(possible, near if len(data.rows) < len(rows) else [])
+            possible = stage.some(possible, near if len(data.rows) <= EXAMINED_ROWS[-1] else [])
         else:
             possible = stage.again(possible, near)
     if not possible[0].found.settled:
