@@ -194,7 +194,7 @@ class _Stage:
         for each in before[:most]:
             self._add(each.setting, sites)
         best = self._best()
-        ranked = self._ranked(best, near) if near else []
+        ranked = self._ranked(best, [None, *near]) if near else []
         self.near = self._nearest(ranked)
         for value, setting in ranked[:most]:
             if value > best.evidence + np.log(_LEAST_WEIGHT):
