@@ -1,6 +1,6 @@
 """Tables of many rows by the default, beside LightGBM: log-loss, intervals, time and memory.
 
-    python -m gpu.benchmarks.large_tables [NAME ...] [--sizes 30000x100 500000x30]
+    python -m gpu.benchmarks.large_tables [NAME ...] [--sizes 5000x20 30000x100 500000x30]
 
 Tables are drawn from truths that are written here, and 20,000 further rows are kept for the
 log-loss. Each fit runs alone in a process of its own, whose peak memory is told. Ours has what
@@ -30,6 +30,7 @@ from scipy.special import expit
 from bootprob.runtime.arrays import Floats
 from gpu.benchmarks.common import documents
 from gpu.benchmarks.common.command_line import docs_options
+from gpu.benchmarks.common.environment import describe
 from gpu.benchmarks.common.places import DOCS
 from gpu.benchmarks.common.study_results import save
 
@@ -37,7 +38,7 @@ __all__ = ["TRUTHS", "main", "table"]
 
 FILE = "large_tables.json"
 COMMAND = "make large-tables"
-SIZES = ("30000x100", "500000x30")
+SIZES = ("5000x20", "30000x100", "500000x30")
 NEW_ROWS = 20_000
 METHODS = ("bootprob", "LightGBM", "LightGBM, 200 trees")
 
@@ -159,9 +160,9 @@ def main(names: Sequence[str], sizes: Sequence[str] = SIZES, docs: Path = DOCS) 
                     continue
                 asked = [method, name, *size.split("x")]
                 command = [sys.executable, "-m", "gpu.benchmarks.large_tables", "--alone", *asked]
-                load = round(os.getloadavg()[0], 1)
+                made = {"load": round(os.getloadavg()[0], 1), "commit": describe(())["commit"]}
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-                cases.append(case | json.loads(done.stdout.splitlines()[-1]) | {"load": load})
+                cases.append(case | json.loads(done.stdout.splitlines()[-1]) | made)
                 print(cases[-1], flush=True)
                 save(file, COMMAND, {"cases": cases})
     rows = [

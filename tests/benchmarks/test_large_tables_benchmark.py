@@ -23,7 +23,7 @@ def test_labels_are_drawn_from_the_truth(name):
 
 def test_a_fit_is_measured_and_cases_that_are_there_are_shown(tmp_path, monkeypatch):
     monkeypatch.setattr("gpu.benchmarks.large_tables.NEW_ROWS", 300)
-    ours = measure("bootprob", "linear", 120, 8) | {"load": 1.0}
+    ours = measure("bootprob", "linear", 120, 8) | {"load": 1.0, "commit": "a"}
     assert ours["least log-loss"] < ours["log-loss"] < 2.0
     assert 0.5 < ours["coverage"] <= 1
     assert ours["GiB"] > 0.05
