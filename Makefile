@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
@@ -90,6 +90,9 @@ dea-panel: $(TESTABLE)  ## outputs selected on a panel of the thesis's size; wri
 
 dea-efficiency: $(TESTABLE)  ## efficiencies in one batch beside HiGHS and SciPy; writes docs/dea_efficiency.md
 	$(BIN)/python -m gpu.benchmarks.dea_efficiency
+
+large-tables: $(COMPARABLE)  ## the default on many rows beside LightGBM; writes docs/large_tables.md
+	$(BIN)/python -m gpu.benchmarks.large_tables
 
 fuzz: $(TESTABLE)  ## damaged and hostile model files: 100,000 of them
 	$(BIN)/python tests/fuzz_model_files.py --files 100000 --seed $${SEED:-0}

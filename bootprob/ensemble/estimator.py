@@ -67,7 +67,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         linear, RBF and Laplacian kernels of several γ on the columns, their normal scores and
         their levels are tried on a few bootstrap samples, up to six are trained on all of them,
         and they are weighted by out-of-bag log-loss (`kernel_weights_`): docs/adaptive.md. Beyond
-        20,000 rows it is "linear", unless a `memory_limit` is given that kernel matrices fit into.
+        3,000 rows machines are linear ones on a feature map of the weighted sum of these kernels
+        (`feature_map_`), and up to 50 samples of up to 10,000 rows are drawn (`n_drawn_`).
         With "precomputed" X is the (n, n) matrix of kernel values of the training rows, and that of
         new rows (m, n) has theirs with the training rows: nothing is standardised, and "corrected"
         intervals need equal numbers on the diagonal.
@@ -97,7 +98,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     n_components : int, default 500
         Columns of the feature map, D; training takes time in proportion to n · D².
     n_bootstraps : int, default 500
-        Number of bootstrap samples, B.
+        Number of bootstrap samples, B; of more than 3,000 rows "auto" takes no more than 50.
     accuracy_tolerance : float, default 0.02
         ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
         best take part. It acts on ``weighting="accuracy"`` only.
@@ -397,7 +398,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         for pair in self.pair_ensembles_:
             pair.fit_seconds_ = self.fit_seconds_
         warn_of_unsolved(self._certificates())
-        if self.feature_map_error_ is not None:
+        if self.feature_map is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
 

@@ -106,7 +106,8 @@ def learn(
         exact,
         spec.control.time_limit,
     )
-    work = Work(problem, table.counts, weight[None], recipe, Draws(codes, weight, table.entropy))
+    draws = Draws(codes, weight, table.entropy, table.drawn)
+    work = Work(problem, table.counts, weight[None], recipe, draws)
     description = f"{prepared.kernel} SVMs"
     [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     found = learn_out_of_bag(spec.calibration, table, ensemble, positive, weight, control)

@@ -14,11 +14,9 @@ from bootprob.runtime.arrays import Floats
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.named import kernel_function, spoken_name
-from bootprob_gpu.kernels.views import ColumnViews, ViewKernels
+from bootprob_gpu.kernels.views import ColumnViews, ViewKernels, ViewSum
 
 __all__ = ["arrays_of", "described", "kernel_of", "shares_of_kernels", "spoken_kernels"]
-
-_SEEN = {"columns": "columns", "scores": "normal scores", "levels": "levels"}
 
 
 def described(kernel: KernelFunction) -> dict[str, Any] | None:
@@ -32,13 +30,16 @@ def arrays_of(kernel: KernelFunction) -> dict[str, NDArray[Any]] | None:
     """What `views_` holds of a kernel; None but for kernels of views."""
     if not isinstance(kernel, ViewKernels):
         return None
-    return {name: each.cpu().numpy() for name, each in vars(kernel.of_columns).items()}
+    return {name: each.cpu().numpy() for name, each in kernel.of_columns.arrays().items()}
 
 
 def kernel_of(
-    gamma: Floats | None, stored: Mapping[str, Any] | None, views: Mapping[str, NDArray[Any]] | None
+    gamma: Floats | None,
+    stored: Mapping[str, Any] | None,
+    views: Mapping[str, NDArray[Any]] | None,
+    feature_map: Mapping[str, NDArray[Any]] | None,
 ) -> KernelFunction:
-    """The kernel that `gamma_`, `kernel_` and `views_` of a fitted state are of.
+    """The kernel that `gamma_`, `kernel_`, `views_` and `feature_map_` of a fitted state are of.
 
     Raises
     ------
@@ -51,6 +52,11 @@ def kernel_of(
     if stored.get("kernel") != ViewKernels.name:
         return kernel_function(gamma=None if gamma is None else grid_of(gamma), **stored)
     families, seen = stored.get("families", ()), stored.get("views", ())
+    shares = None
+    if feature_map:
+        if gamma is not None or {"gamma", "shares"} - feature_map.keys():
+            raise InputError("feature_map_ is of no sum of kernels")
+        gamma, shares = feature_map["gamma"], feature_map["shares"]
     if gamma is None or not views or not families or len(gamma) % len(families):
         raise InputError("gamma_, kernel_ and views_ do not belong together")
     of_each = gamma.reshape(len(families), -1)
@@ -58,12 +64,13 @@ def kernel_of(
         raise InputError("gamma_ is not the same for all models of a kernel")
     if any((np.diff(views[name]) < 0).any() for name in ("knots", "thresholds")):
         raise InputError("knots and thresholds of views_ do not ascend")
-    return ViewKernels(
+    kernels = ViewKernels(
         gamma=torch.from_numpy(of_each[:, 0].copy()),
         families=tuple(families),
         views=tuple(seen),
         of_columns=ColumnViews(**{name: torch.from_numpy(each) for name, each in views.items()}),
     )
+    return kernels if shares is None else kernels.summed(torch.from_numpy(shares))
 
 
 def spoken_kernels(kernel: KernelFunction) -> list[str]:
@@ -71,7 +78,10 @@ def spoken_kernels(kernel: KernelFunction) -> list[str]:
     if not isinstance(kernel, ViewKernels):
         return [spoken_name(kernel.name)] * kernel.n_values
     of_each = zip(kernel.families, kernel.views, strict=True)
-    return [f"{spoken_name(family)} on {_SEEN[view]}" for family, view in of_each]
+    return [
+        f"{spoken_name(family)} on {view.replace('scores', 'normal scores')}"
+        for family, view in of_each
+    ]
 
 
 def shares_of_kernels(
@@ -88,6 +98,10 @@ def shares_of_kernels(
         Its share beside all machines; 0 where it has none.
     """
     found = {"posterior": posterior} if posterior else {}
-    for name, own in zip(spoken_kernels(kernel), weights.reshape(kernel.n_values, -1), strict=True):
-        found[name] = found.get(name, 0.0) + (1 - posterior) * float(own.sum())
+    if isinstance(kernel, ViewSum):
+        of_each = kernel.shares.tolist()
+    else:
+        of_each = weights.reshape(kernel.n_values, -1).sum(axis=1).tolist()
+    for name, own in zip(spoken_kernels(kernel), of_each, strict=True):
+        found[name] = found.get(name, 0.0) + (1 - posterior) * own
     return found

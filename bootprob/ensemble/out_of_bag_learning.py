@@ -45,7 +45,7 @@ from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
-from bootprob_gpu.kernels.views import ViewKernels
+from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
 __all__ = ["learn_out_of_bag"]
 
@@ -236,8 +236,9 @@ def _lack_of_fit(
     noise = None
     if kernel.is_linear:
         noise = ScoreNoise(float(true_logit[0]), sigmoid.slope_in_errors())
+    rows = table.unmapped if isinstance(kernel, ViewSum) else table.rows
     return lack_of_fit(
-        table.rows, positive, probability, weight, precomputed=not kernel.has_features, noise=noise
+        rows, positive, probability, weight, precomputed=not kernel.has_features, noise=noise
     )
 
 

@@ -72,7 +72,7 @@ def learn_pairs(
     counts = np.concatenate([table.counts * rows for rows in inside])
     problem = table.problem(np.repeat(labels, B, axis=0), counts, training_weight)
     recipe = Recipe(spec.schedule.tol, spec.schedule.dtype, spec.schedule.memory_limit)
-    draws = Draws(codes, weight, table.entropy)
+    draws = Draws(codes, weight, table.entropy, table.drawn)
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
     description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
     learnt: list[dict[str, Any]] = []

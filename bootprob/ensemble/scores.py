@@ -30,12 +30,13 @@ from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.preparation.feature_map import FeatureMap
 from bootprob.preparation.standardization import LARGEST
+from bootprob.preparation.view_map import ViewMap
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import Certificate, FittedBatch, resolve_device
 from bootprob_gpu.kernels.linear import Linear
-from bootprob_gpu.kernels.views import ViewKernels
+from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
 __all__ = ["Scores"]
 
@@ -115,7 +116,8 @@ class Scores:
             if method == "bca":
                 return intervals.bca(scores, level, intervals.acceleration(scores, counts, used))
             assert gram is not None
-            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()))
+            share = (self.state.n_drawn_ or len(used)) / len(used)
+            variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()), share)
             return intervals.studentised(scores, level, np.sqrt(variance))
 
         return intervals.separated(np.concatenate([of(part) for part in self.of_replicates(X)]))
@@ -247,9 +249,11 @@ class Scores:
         return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / power)
 
     @cached_property
-    def _map(self) -> FeatureMap | None:
+    def _map(self) -> FeatureMap | ViewMap | None:
         if self.state.feature_map_ is None:
             return None
+        if isinstance(self.state.kernel, ViewSum):
+            return ViewMap.restore(self.state.kernel, self.state.feature_map_)
         assert self.state.gamma_ is not None
         return FeatureMap(self.state.gamma_[0], self.state.feature_map_)
 

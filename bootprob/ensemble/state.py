@@ -42,11 +42,12 @@ class Attribute:
     """What is declared of an attribute, beside its name and type.
 
     One of `form`, `parts` and `kind` says what it is. Letters of shapes are: n training rows,
-    p columns, D columns that the models know (those of a feature map, else p), B replicates,
-    R models, K classes, k rows kept for pictures, g parts of the kernel's posterior, l landmarks of
-    it, L columns of it (landmarks and 1), s columns with scores, c and e directions, v knots and t
-    thresholds of views of a column, N rows of a table that a pair of classes shares its draws with;
-    m and q are steps of a calibrator.
+    p columns, D columns that the models know (those of a feature map, else p), f kernels of a
+    feature map's sum, B replicates, R models, K classes, k rows kept for pictures, g parts of the
+    kernel's posterior, l landmarks of it, L columns of it (landmarks and 1), s columns with scores,
+    j steps, o both of these, c and e directions, v knots and t thresholds of views of a column,
+    N rows of a table that a pair of classes shares its draws with; m and q are steps of a
+    calibrator.
 
     Attributes
     ----------
@@ -106,6 +107,12 @@ def _part(shapes: str, numbers: str = "finite", *, kinds: str = "f") -> ArrayFor
 FEATURE_MAPS = {
     "nystroem": {"landmarks": _part("Dp"), "normalization": _part("DD")},
     "random-features": {"frequencies": _part("pD"), "phases": _part("D")},
+    "views": {
+        "landmarks": _part("Dp"),
+        "normalization": _part("DD"),
+        "gamma": _part("f", "positive"),
+        "shares": _part("f", "a share"),
+    },
 }
 # In the order in which the engine's Certificate takes them.
 _CERTIFICATES = {
@@ -129,9 +136,16 @@ _KERNEL_POSTERIOR = {
     "tails": _part("g2"),
     "scored": _part("s", "not negative", kinds="i"),
     "column_directions": _part("pc"),
-    "score_directions": _part("se"),
+    "score_directions": _part("oe"),
+    "stepped": _part("j", "not negative", kinds="i"),
+    "thresholds": _part("j"),
 }
-VIEWS = {"knots": _part("pv"), "scores": _part("pv"), "thresholds": _part("pt")}
+VIEWS = {
+    "knots": _part("pv"),
+    "scores": _part("pv"),
+    "thresholds": _part("pt"),
+    "relevance": _part("p", "not negative"),
+}
 _CALIBRATORS = {name: form for each in CALIBRATORS.values() for name, form in each.stored.items()}
 _SHARED_DRAWS = {
     "classes": _part("N", "not negative", kinds="i"),
@@ -171,9 +185,9 @@ class State:
         or that which the feature map sees.""", of_pair="same")
     C_: Floats = _array("R: positive", "C of each of the R models of a replicate.", of_pair="same")
     gamma_: Floats | None = _array(
-        "R: not negative", """γ of each model; None for the linear kernel. The models of one γ stand
-        together, in the order of C: whatever has the shape (R,) becomes a table with
-        ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
+        "R: not negative", """γ of each model; None for the linear kernel and for a sum of
+        kernels. The models of one γ stand together, in the order of C: whatever has the shape (R,)
+        becomes a table with ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
     kernel_: dict[str, Any] | None = _declare(
         """Of kernels other than the linear and RBF, which `gamma_` tells apart, the name
         ("kernel"), and "degree" and "coef0" where it has them. Of "auto" the "families" and "views"
@@ -189,9 +203,10 @@ class State:
         of its values.""", absent="None", of_pair="rows")
     feature_map_: dict[str, Floats] | None = _declare(
         """What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
-        "frequencies" (p, D) and "phases" (D,).""",
-        parts=FEATURE_MAPS["nystroem"] | FEATURE_MAPS["random-features"], absent="None",
-        of_pair="same")
+        "frequencies" (p, D) and "phases" (D,). With ``kernel="auto"`` also "gamma" and "shares" of
+        the kernels of `kernel_`, whose sum it is.""",
+        parts={name: form for each in FEATURE_MAPS.values() for name, form in each.items()},
+        absent="None", of_pair="same")
     feature_map_error_: dict[str, float] | None = _declare(
         """How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
         up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K`` "relative"
@@ -229,6 +244,10 @@ class State:
     entropy_: list[int] = _declare(
         """Seed from which `bootstrap_counts` draws the samples again.""", kind=list,
         of_pair="same", shown="list of int")
+    n_drawn_: int | None = _declare(
+        """Rows that each bootstrap sample draws, where that is fewer than n: with ``kernel="auto"``
+        and more than 3,000 rows up to 10,000 (docs/adaptive.md).""", kind=int, absent="None",
+        of_pair="same", shown="int or None")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
     versions_: dict[str, str] = _declare(
         """With what it was trained.""", kind=dict, of_pair="same", shown="dict of str")
@@ -247,7 +266,7 @@ class State:
     @cached_property
     def kernel(self) -> KernelFunction:
         """The kernel of rows that are standardised, before a feature map."""
-        return kernel_of(self.gamma_, self.kernel_, self.views_)
+        return kernel_of(self.gamma_, self.kernel_, self.views_, self.feature_map_)
 
     @property
     def n_replicates(self) -> int:
@@ -259,7 +278,8 @@ class State:
         drawn, codes, weight = self.shared_draws_, self.y_, self.sample_weight_
         if drawn is not None:
             codes, weight = drawn["classes"], drawn["weight"]
-        counts, _ = bootstrap_counts(codes, weight, range(self.n_replicates), self.entropy_)
+        replicates = range(self.n_replicates)
+        counts, _ = bootstrap_counts(codes, weight, replicates, self.entropy_, self.n_drawn_)
         return (counts if drawn is None else counts[:, drawn["rows"]]).astype(np.uint16)
 
 

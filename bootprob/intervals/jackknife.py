@@ -92,7 +92,9 @@ def jackknife_variance(
         return np.maximum((squares - noise * spread) / np.square(number, dtype=np.float64), 0.0)
 
 
-def after_bootstrap_variance(scores: Floats, gram: Floats, n_rows: int) -> Floats:
+def after_bootstrap_variance(
+    scores: Floats, gram: Floats, n_rows: int, share: float = 1.0
+) -> Floats:
     """Jackknife-after-bootstrap of mean scores, less its Monte-Carlo bias, shape (m,).
 
     ``(n − 1)/n Σ_i (f̄_(i) − f̄)² − (e − 1) n/B · Var_b f_b`` with ``f̄_(i)`` the mean over the
@@ -105,11 +107,13 @@ def after_bootstrap_variance(scores: Floats, gram: Floats, n_rows: int) -> Float
         From `after_bootstrap_gram`.
     n_rows : int
         Training rows of positive weight, n.
+    share : float, default 1.0
+        Rows that a sample draws, m, as a share of n: e is then ``e^(m/n)``.
     """
     B = scores.shape[1]
     deviation = scores - scores.mean(axis=1, keepdims=True)
     squares = ((deviation @ gram) * deviation).sum(axis=1)
-    noise = (np.e - 1) * n_rows / B * np.square(deviation).mean(axis=1)
+    noise = (np.e**share - 1) * n_rows / B * np.square(deviation).mean(axis=1)
     return np.maximum((n_rows - 1) / n_rows * squares - noise, 0.0)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
 from bootprob.ensemble.kernels import kernel_of
-from bootprob.ensemble.state import VIEWS
+from bootprob.ensemble.state import FEATURE_MAPS, VIEWS
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curves import FAMILIES
 from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
@@ -90,7 +90,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
         raise ValueError("dual_coef_ and X_fit_ belong together")
     mapped = bool(parts["feature_map_"])
-    if mapped and "gamma_" not in arrays:
+    if mapped and "gamma_" not in arrays and "shares" not in parts["feature_map_"]:
         raise ValueError("a feature map needs gamma_")
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
         raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
@@ -126,6 +126,8 @@ def _check_settings(values: Mapping[str, Any]) -> None:
         raise ValueError("entropy_ is no seed")
     if type(values["n_redrawn_"]) is not int or values["n_redrawn_"] < 0:
         raise ValueError("n_redrawn_ is no number of samples")
+    if values.get("n_drawn_") is not None and not values["n_drawn_"] > 0:
+        raise ValueError("n_drawn_ is no number of rows")
     if not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError("fit_seconds_ is no time")
     if not all(isinstance(text, str) for pair in versions.items() for text in pair):
@@ -218,7 +220,9 @@ def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
             raise TypeError("kernel_ lacks parameters, or has unknown ones")
     views = {part: arrays[f"views_.{part}"] for part in VIEWS if f"views_.{part}" in arrays}
     # Its own errors say of numbers what is wrong with them.
-    return kernel_of(arrays.get("gamma_"), stored, views)
+    names = {part: f"feature_map_.{part}" for part in FEATURE_MAPS["views"]}
+    feature_map = {part: arrays[name] for part, name in names.items() if name in arrays}
+    return kernel_of(arrays.get("gamma_"), stored, views, feature_map)
 
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
@@ -308,13 +312,18 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     for name, names in (("family", FAMILIES), ("view", SEEN)):
         if not of[name].max() < len(names):
             raise ValueError(f"kernel_posterior_.{name} has numbers that name nothing")
+    if not {SEEN[view] for view in of["view"].tolist()} <= set(kernel.of_columns.known):
+        raise ValueError("kernel_posterior_.view has views that there are not")
     if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
     relevant = of["relevant"]
     if not (relevant.max() <= 1 and (relevant.any(axis=1) | (of["family"] == 0)).all()):
         raise ValueError("kernel_posterior_.relevant does not say which columns curves look at")
-    if len(of["scored"]) and not of["scored"].max() < of["landmarks"].shape[1]:
-        raise ValueError("kernel_posterior_.scored has numbers that are of no columns")
+    for name in ("scored", "stepped"):
+        if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:
+            raise ValueError(f"kernel_posterior_.{name} has numbers that are of no columns")
+    if ("stepped" in of) != ("thresholds" in of):
+        raise ValueError("kernel_posterior_.stepped and thresholds belong together")
     try:
         posterior = CompositePosterior(**of)
         found = posterior.moments(of["landmarks"][:1], kernel, torch.device("cpu"))

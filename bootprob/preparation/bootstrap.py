@@ -35,8 +35,9 @@ def bootstrap_counts(
     weight: NDArray[np.float64],
     replicates: range,
     entropy: Sequence[int],
+    size: int | None = None,
 ) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
-    """Draw bootstrap samples of n out of n rows with replacement.
+    """Draw bootstrap samples of n, or fewer, out of n rows with replacement.
 
     Replicate b has a random stream of its own, so any shard of replicates can be drawn alone
     and the result does not depend on how the work was split. A sample in which a class has no
@@ -52,6 +53,9 @@ def bootstrap_counts(
         Numbers of the replicates to draw.
     entropy : sequence of int
         Seed of the whole set of replicates.
+    size : int, optional
+        Rows to draw for a sample; by default n. Fewer are the "m out of n" bootstrap (P. Bickel,
+        F. Götze, W. van Zwet, Statistica Sinica 7 (1997) 1–31).
 
     Returns
     -------
@@ -67,18 +71,19 @@ def bootstrap_counts(
         If so many classes have so few rows that hardly a sample holds them all.
     """
     n = len(labels)
+    size = n if size is None else size
     usable, codes = weight > 0, labels.astype(np.intp)
     sizes = np.bincount(codes[usable], minlength=codes.max() + 1)
     present = sizes > 0
-    _check_chances(sizes[present], n)
+    _check_chances(sizes[present], n, size)
     needed = np.where(usable, np.cumsum(present)[codes] - 1, -1)
     counts: NDArray[np.unsignedinteger[Any]] = np.empty((len(replicates), n), dtype=np.uint8)
     redrawn = np.full(len(replicates), -1)
-    of_one_word = 2 <= n < 2**32 and replicates.stop <= 2**32
-    if counts.size >= _WORTH_COMPILING and of_one_word and _compiled_is_numpys():
+    compilable = size == n and 2 <= n < 2**32 and replicates.stop <= 2**32
+    if counts.size >= _WORTH_COMPILING and compilable and _compiled_is_numpys():
         _draw_compiled(entropy, replicates, needed, counts, redrawn)
     for row in np.flatnonzero(redrawn < 0).tolist():
-        drawn, redrawn[row] = _draw(entropy, replicates[row], needed)
+        drawn, redrawn[row] = _draw(entropy, replicates[row], needed, size)
         # The draws of n rows hardly ever repeat one as much as 255 times; were they to, it would
         # not be lost.
         enough = np.promote_types(counts.dtype, np.min_scalar_type(drawn.max()))
@@ -88,7 +93,7 @@ def bootstrap_counts(
 
 
 def _draw(
-    entropy: Sequence[int], replicate: int, needed: NDArray[np.int64]
+    entropy: Sequence[int], replicate: int, needed: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.intp], int]:
     """One sample that holds every class, and how many were thrown away before it.
 
@@ -98,12 +103,14 @@ def _draw(
     replicate : int
     needed : ndarray of int, shape (n,)
         Classes of the rows, counted from 0; −1 for rows of no weight.
+    size : int
+        Rows to draw.
     """
     n, n_classes = len(needed), needed.max() + 1
     generator = np.random.default_rng(np.random.SeedSequence(list(entropy), spawn_key=(replicate,)))
     thrown_away = 0
     while True:
-        drawn = np.bincount(generator.integers(0, n, n), minlength=n)
+        drawn = np.bincount(generator.integers(0, n, size), minlength=n)
         inside = needed[drawn > 0]
         if np.bincount(inside[inside >= 0], minlength=n_classes).all():
             return drawn, thrown_away
@@ -154,7 +161,7 @@ def _compiled_is_numpys() -> bool:
     needed, entropy, replicates = np.array([0, 1, 0, -1, 1]), [20, 26], range(8)
     counts, redrawn = np.empty((8, 5), dtype=np.uint8), np.empty(8, dtype=np.int64)
     _draw_compiled(entropy, replicates, needed, counts, redrawn)
-    asked = [_draw(entropy, b, needed) for b in replicates]
+    asked = [_draw(entropy, b, needed, len(needed)) for b in replicates]
     same = all(
         np.array_equal(ours, drawn) and thrown_away == ours_thrown_away
         for ours, ours_thrown_away, (drawn, thrown_away) in zip(counts, redrawn, asked, strict=True)
@@ -168,9 +175,9 @@ def _compiled_is_numpys() -> bool:
     return same
 
 
-def _check_chances(sizes: NDArray[np.intp], n: int) -> None:
+def _check_chances(sizes: NDArray[np.intp], n: int, size: int) -> None:
     """Refuse classes that would have samples drawn again for ever."""
-    complete = float(np.prod(1 - (1 - sizes / n) ** n))
+    complete = float(np.prod(1 - (1 - sizes / n) ** size))
     if complete < _LEAST_COMPLETE:
         raise DataError(
             f"{len(sizes)} classes, of which the smallest has {sizes.min()} of {n} rows, occur "

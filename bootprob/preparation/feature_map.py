@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from bootprob.exceptions import DataError
+from bootprob.preparation.view_map import ViewMap
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.hardware.memory import free_bytes
 
@@ -115,6 +116,10 @@ class FeatureMap:
         """Columns that a row is mapped to, D."""
         return len(self.arrays["landmarks" if "landmarks" in self.arrays else "phases"])
 
+    def kernel(self, rows: Floats, others: Floats) -> Floats:
+        """The kernel that it approximates, between rows (m, p) and others (n, p), (m, n)."""
+        return _kernel(rows, others, self.gamma)
+
     def transform(self, rows: Floats) -> Floats:
         """Map rows (m, p), as the kernel sees them, to columns (m, D)."""
         mapped = np.empty((len(rows), self.n_components))
@@ -145,7 +150,7 @@ def fit_feature_map(
 
 
 def kernel_error(
-    feature_map: FeatureMap, rows: Floats, random_state: np.random.RandomState
+    feature_map: FeatureMap | ViewMap, rows: Floats, random_state: np.random.RandomState
 ) -> dict[str, float]:
     """How far the inner products are from the kernel, on a sample of rows.
 
@@ -155,7 +160,7 @@ def kernel_error(
 
     Parameters
     ----------
-    feature_map : FeatureMap
+    feature_map : FeatureMap or ViewMap
         Fitted.
     rows : ndarray, shape (n, p)
         Rows as the kernel sees them.
@@ -172,7 +177,7 @@ def kernel_error(
     order = random_state.permutation(len(rows))
     unseen = (i for i in order if rows[i].tobytes() not in held)
     picked = list(islice(unseen, _SAMPLED_ROWS)) or order[:_SAMPLED_ROWS]
-    kernel = _kernel(rows[picked], rows[picked], feature_map.gamma)
+    kernel = feature_map.kernel(rows[picked], rows[picked])
     mapped = feature_map.transform(rows[picked])
     difference = mapped @ mapped.T - kernel
     root_mean_square = np.sqrt(np.square(difference).mean())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bootprob.preparation.relevance import column_relevance
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.named import KERNELS
@@ -32,6 +34,9 @@ _MULTIPLES: dict[tuple[str, View], tuple[float, ...]] = {
     ("laplacian", "columns"): (1 / 16, 1 / 4, 1.0, 4.0),
     ("laplacian", "scores"): (1 / 16, 1 / 4, 1.0, 4.0),
     ("laplacian", "levels"): (1 / 16, 1 / 4, 1.0, 4.0),
+    ("rbf", "relevant columns"): (1 / 8, 1 / 2, 2.0),
+    ("rbf", "relevant scores"): (1 / 8, 1 / 2, 2.0),
+    ("laplacian", "relevant levels"): (1 / 4, 1.0),
 }
 
 
@@ -95,7 +100,9 @@ def _of_column(column: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
     return values, scores, thresholds
 
 
-def view_kernels(rows: Floats, weight: Floats) -> ViewKernels:
+def view_kernels(
+    rows: Floats, weight: Floats, codes: NDArray[np.intp] | None = None
+) -> ViewKernels:
     """Kernels of many kinds on the views of the columns, of which labels are to choose.
 
     Linear, RBF and Laplacian kernels on the standardised columns and their normal scores, and
@@ -107,8 +114,14 @@ def view_kernels(rows: Floats, weight: Floats) -> ViewKernels:
         Standardised rows.
     weight : ndarray, shape (n,)
         Row weights.
+    codes : ndarray of int, shape (n,), optional
+        Classes, numbered from 0, of a large table: there are also kernels of those columns alone
+        that bear on them (`column_relevance`).
     """
     views = learn_views(rows, weight)
+    if codes is not None:
+        relevance = column_relevance(rows, codes, weight, views)
+        views = replace(views, relevance=torch.from_numpy(relevance))
     known = torch.from_numpy(rows[weight > 0])
     seen: dict[View, NDArray[np.float64]] = {}
     families: list[str] = []
@@ -116,8 +129,8 @@ def view_kernels(rows: Floats, weight: Floats) -> ViewKernels:
     gammas: list[float] = []
     two_values = bool((views.knots[:, -1:] == views.knots[:, 1:]).all())
     for (family, view), multiples in _MULTIPLES.items():
-        if view == "scores" and two_values:  # they are the columns
-            continue
+        if view not in views.known or (view.endswith("scores") and two_values):
+            continue  # those are the columns
         if view not in seen:
             seen[view] = views.of(view, known).numpy()
         unit = _unit(family, seen[view])

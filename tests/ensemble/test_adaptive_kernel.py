@@ -168,17 +168,6 @@ def test_rows_far_out_are_refused_and_not_nan(interactions, model):
         model.proba_interval(X[:2] * [1e80, 1, 1, 1])
 
 
-@pytest.mark.parametrize("options", [{}, {"memory_limit": 10**6}])
-def test_too_many_rows_get_linear_machines_and_a_word_of_it(monkeypatch, interactions, options):
-    monkeypatch.setattr("bootprob.preparation.feature_map.EXACT_ROWS", 100)
-    model = BootstrapSVC(n_bootstraps=3, C=1.0, random_state=0, **options)
-    with pytest.warns(UserWarning, match="trains linear machines on 160 rows"):
-        model.fit(*interactions)
-    assert model.kernel_weights_ == {"linear": 1.0}
-    straight = clone(model).set_params(kernel="linear").fit(*interactions)
-    np.testing.assert_array_equal(model.coef_, straight.coef_)
-
-
 def test_sensitivities_of_a_posterior_are_not_made_up(interactions, model):
     with pytest.raises(DataError, match="a part of its scores is a posterior's"):
         probability_sensitivity(model, interactions[0][:3])

@@ -1,6 +1,7 @@
 """The composite posterior beside draws from its prior, direct approximations and ugly tables."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -306,7 +307,8 @@ def test_bent_logits(rng):
 def test_values_of_curves_make_kernels(rng, family, view):
     """On the landmarks, of which there are more than an additive kernel has knots, it is exact."""
     rows = torch.from_numpy(np.round(rng.normal(size=(40, 2)) * 2) / 2)
-    views = learn_views(rows.numpy(), np.ones(40))
+    relevance = torch.tensor([0.5, 0.8], dtype=torch.float64)
+    views = replace(learn_views(rows.numpy(), np.ones(40)), relevance=relevance)
     landmarks, curve = Landmarks(rows, views), Curve(family, view, 0.5)
     seen = landmarks.seen(rows)
     values, own = landmarks.values(curve, seen), landmarks.own_values(curve)

@@ -144,3 +144,35 @@ def test_wrong_parts_are_refused(rng):
     with pytest.raises(InputError, match="two knots or more"):
         replace(kernel.of_columns, knots=kernel.of_columns.knots[:, :1])
     assert isinstance(kernel, ViewKernels)
+
+
+def test_of_relevant_columns_views_are_the_same_times_relevance():
+    rng = np.random.default_rng(0)
+    rows = torch.from_numpy(rng.normal(size=(50, 3)))
+    views = learn_views(rows.numpy(), np.ones(50))
+    assert not any(view.startswith("relevant") for view in views.known)
+    told = replace(views, relevance=torch.tensor([0.5, 0.0, 2.0], dtype=torch.float64))
+    for view in ("columns", "scores", "levels"):
+        expected = views.of(view, rows)[:, [0, 2]] * torch.tensor([0.5, 2.0])
+        torch.testing.assert_close(told.of(f"relevant {view}", rows), expected)
+    with pytest.raises(InputError, match="relevance has the shape"):
+        replace(views, relevance=torch.ones(2))
+
+
+def test_a_sum_of_kernels_is_one_kernel():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 3))
+    kernels = view_kernels(rows, np.ones(30))
+    shares = torch.from_numpy(rng.dirichlet(np.ones(kernels.n_values)))
+    whole = kernels.summed(shares)
+    seen = torch.from_numpy(rows)
+    assert whole.n_values == 1
+    assert whole.take(slice(0, 1)) is whole
+    each = kernels.gram(seen[:9], seen)
+    torch.testing.assert_close(
+        whole.gram(seen[:9], seen)[0], torch.einsum("g,gmn->mn", shares, each)
+    )
+    with pytest.raises(InputError, match="shares are not of the kernels"):
+        kernels.summed(-shares)
+    with pytest.raises(InputError, match="is none of"):
+        replace(kernels, views=("relevant columns", *kernels.views[1:]))

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.weighting import log_losses, tempered_weights
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.feature_map import kernel_error
 from bootprob.preparation.labels import spaced_over_classes
+from bootprob.preparation.large_tables import mapped_columns
+from bootprob.preparation.view_map import ViewMap
 from bootprob.preparation.views import MOST_KERNELS
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.progress import progress_bar
@@ -58,13 +62,19 @@ def choose_kernels(
     Returns
     -------
     Prepared
-        The same with a kernel of the parts and a grid of C that are kept.
+        The same with a kernel of the parts and a grid of C that are kept; of a large table, mapped
+        to columns whose inner products come close to the sum of the parts, by their weights.
     """
     kernel = table.kernel
     if not isinstance(kernel, ViewKernels):
         return table
     used = np.flatnonzero((inside & (weight > 0)).any(axis=0))
     rows = used[spaced_over_classes((labels * inside)[:, used], _ROWS)]
+    drawn = table.counts[:_REPLICATES, rows]
+    if table.drawn is not None:  # of few of many rows hardly any of these are in a sample
+        unlabelled = np.zeros(len(rows), dtype=np.intp)
+        replicates = range(len(drawn))
+        drawn, _ = bootstrap_counts(unlabelled, weight[rows], replicates, table.entropy)
     total = np.zeros((kernel.n_values, len(table.C)))
     n_tried = len(labels) * kernel.n_values
     with progress_bar("Choosing kernels", n_tried, shown=spec.verbose > 0) as advance:
@@ -73,7 +83,7 @@ def choose_kernels(
             if min((own_labels[seen] > 0).sum(), (own_labels[seen] < 0).sum()) == 0:
                 advance(kernel.n_values)
                 continue
-            counts = table.counts[:_REPLICATES, rows] * own
+            counts = drawn * own
             taught = weight[rows] * own
             taught *= np.count_nonzero(taught) / taught.sum()  # weights have no unit
             for g in range(kernel.n_values):
@@ -98,7 +108,33 @@ def choose_kernels(
     of_C = weights[kept].sum(axis=0)
     needed = np.flatnonzero(of_C >= min(_SLIGHT, of_C.max()))
     values = table.C[max(needed[0] - 1, 0) : needed[-1] + 2]
-    return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+    if table.drawn is None:
+        return chosen
+    return _mapped(chosen, of_kernel[kept], used)
+
+
+def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepared:
+    """The same, with rows mapped by the weighted sum of the kernels; landmarks are among `used`.
+
+    These kernels are then all that intervals may say, too: more are more than a large table needs.
+    """
+    kernels = table.kernel
+    assert isinstance(kernels, ViewKernels)
+    kernel = kernels.summed(torch.from_numpy(weights / weights.sum()))
+    # Of a stream of its own, so that what the samples draw stays what it is.
+    random_state = np.random.RandomState(np.array(table.entropy, dtype=np.uint32))
+    size = min(mapped_columns(len(table.rows)), len(used))
+    landmarks = used[np.sort(random_state.permutation(len(used))[:size])]
+    view_map = ViewMap.fit(kernel, table.unmapped[landmarks])
+    return replace(
+        table,
+        rows=view_map.transform(table.unmapped),
+        kernel=kernel,
+        candidates=kernels,
+        feature_map=view_map,
+        feature_map_error=kernel_error(view_map, table.unmapped[used], random_state),
+    )
 
 
 def _out_of_bag(

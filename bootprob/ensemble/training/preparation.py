@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -20,22 +19,19 @@ from bootprob.ensemble.specs import PreparationSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
-from bootprob.preparation.feature_map import (
-    EXACT_ROWS,
-    FeatureMap,
-    check_exact_rows,
-    fit_feature_map,
-)
+from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
 from bootprob.preparation.grids import c_grid, check_rule, gamma_grid
+from bootprob.preparation.large_tables import is_large, samples_of
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
-from bootprob.preparation.views import MOST_KERNELS, view_kernels
+from bootprob.preparation.view_map import ViewMap
+from bootprob.preparation.views import view_kernels
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.version import __version__
 from bootprob_gpu import Problem, resolve_device
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.named import KERNELS, kernel_function
-from bootprob_gpu.kernels.views import ViewKernels
+from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
 __all__ = ["Prepared", "prepare"]
 
@@ -65,7 +61,9 @@ class Prepared:
     redrawn : int
     entropy : list of int
         As returned by, and given to, `bootstrap_counts`.
-    feature_map : FeatureMap or None
+    drawn : int or None
+        Rows that each sample draws, where that is not n.
+    feature_map : FeatureMap, ViewMap or None
     feature_map_error : dict or None
     device : torch.device
     """
@@ -81,7 +79,8 @@ class Prepared:
     counts: NDArray[np.unsignedinteger[Any]]
     redrawn: int
     entropy: list[int]
-    feature_map: FeatureMap | None
+    drawn: int | None
+    feature_map: FeatureMap | ViewMap | None
     feature_map_error: dict[str, float] | None
     device: torch.device
 
@@ -107,12 +106,14 @@ class Prepared:
 
     def attributes(self, problem: Problem) -> dict[str, Any]:
         """Attributes of the fit that say how the table was prepared."""
-        C, gamma = problem.C_per_model, self.kernel.gamma
+        C = problem.C_per_model
+        gamma = None if isinstance(self.kernel, ViewSum) else self.kernel.gamma
         return {
             "center_": self.center,
             "scale_": self.scale,
             "bootstrap_scale_": self.replicate_scale,
             "entropy_": self.entropy,
+            "n_drawn_": self.drawn,
             "n_redrawn_": self.redrawn,
             "C_": C,
             "gamma_": None if gamma is None else np.repeat(gamma.numpy(), len(C) // len(gamma)),
@@ -159,14 +160,18 @@ def prepare(
     else:
         center, scale = center_and_scale(X, weight, names)
         rows = (X - center) / scale
-    kernel = _kernel(spec, X, rows, scale, weight, device)
+    kernel = _kernel(spec, X, rows, scale, codes, weight, device)
     if checkpoint is None:
         random_state = check_random_state(spec.random_state)
     else:
         random_state = checkpoint.random_state(spec.random_state)
     entropy = draw_entropy(random_state)
-    counts, redrawn = bootstrap_counts(codes, weight, range(spec.n_bootstraps), entropy)
-    shared = isinstance(kernel, ViewKernels) or spec.feature_map is not None
+    B, drawn = spec.n_bootstraps, None
+    of_views = isinstance(kernel, ViewKernels)
+    if of_views and is_large(len(X)):
+        B, drawn = samples_of(len(X), B)
+    counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn)
+    shared = of_views or spec.feature_map is not None
     if spec.standardize == "bootstrap" and kernel.has_features and not shared:
         replicate_scale = bootstrap_scale(rows, counts, weight)
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
@@ -193,10 +198,11 @@ def prepare(
         replicate_scale=replicate_scale,
         kernel=kernel,
         candidates=kernel,
-        C=c_grid(spec.C, coarse=isinstance(kernel, ViewKernels)),
+        C=c_grid(spec.C, coarse=of_views),
         counts=counts,
         redrawn=redrawn,
         entropy=entropy,
+        drawn=drawn,
         feature_map=feature_map,
         feature_map_error=error,
         device=device,
@@ -208,6 +214,7 @@ def _kernel(
     X: Floats,
     rows: Floats,
     scale: Floats,
+    codes: NDArray[np.intp],
     weight: Floats,
     device: torch.device,
 ) -> KernelFunction:
@@ -221,19 +228,8 @@ def _kernel(
         )
     if spec.kernel == "auto":
         _check_unasked(spec)
-        try:
-            check_exact_rows(len(X), MOST_KERNELS, device, spec.memory_limit, spec.kernel)
-        except DataError:
-            warnings.warn(
-                f"kernel='auto' trains linear machines on {len(X):,} rows: matrices of other "
-                f"kernels are made beyond {EXACT_ROWS:,} only with a memory_limit that they fit "
-                "into. Give kernel='linear' for the same without this warning, or kernel='rbf' "
-                "and feature_map='nystroem' for boundaries that bend.",
-                UserWarning,
-                stacklevel=4,
-            )
-            return Linear()
-        return view_kernels(rows * scale if spec.standardize is None else rows, weight)
+        seen = rows * scale if spec.standardize is None else rows
+        return view_kernels(seen, weight, codes if is_large(len(X)) else None)
     known = KERNELS[spec.kernel].parameters
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:

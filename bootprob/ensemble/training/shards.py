@@ -99,16 +99,19 @@ class Draws:
         Row weights.
     entropy : list of int
         Seed.
+    size : int or None
+        Rows of a sample, where that is not n.
     """
 
     codes: NDArray[np.integer[Any]]
     weight: Floats
     entropy: list[int]
+    size: int | None = None
 
     def counts(self, drawn: slice) -> Counts:
         """The samples of some replicates, shape (b, n)."""
         replicates = range(drawn.start, drawn.stop)
-        return bootstrap_counts(self.codes, self.weight, replicates, self.entropy)[0]
+        return bootstrap_counts(self.codes, self.weight, replicates, self.entropy, self.size)[0]
 
 
 @dataclass(frozen=True)

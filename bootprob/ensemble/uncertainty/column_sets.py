@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from bootprob.ensemble.uncertainty.curves import VIEWS, Seen
+from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Seen
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
 
 __all__ = ["ColumnSet", "relevant_columns", "score_statistics"]
@@ -60,7 +60,8 @@ def score_statistics(
         return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
 
     alone = _largest(
-        statistics(seen[view] if view == "levels" else seen[view].square()) for view in VIEWS
+        statistics(seen[view] if view == "levels" else seen[view].square())
+        for view in OF_ALL_COLUMNS
     )
     every = torch.diag(alone)
     paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
@@ -68,7 +69,7 @@ def score_statistics(
     if len(first):
         of_pairs = _largest(
             statistics(seen[view][:, first] * seen[view][:, second])
-            for view in VIEWS
+            for view in OF_ALL_COLUMNS
             if view != "levels"
         )
         every[first, second] = every[second, first] = of_pairs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import comb
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_posterior import Straight
-from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve, Landmarks, Seen
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.views import ColumnViews
@@ -29,6 +29,8 @@ TAILS = tuple(pair for a in (-2.5, -0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of σ₃
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _DIRECTIONS = 256  # of either linear part
+_STEPS, _LEAST_OF_COLUMN, _MOST_STEPS = 15, 4, 256  # of a relevant column, and in all
+_ROWS_FOR_STEPS = 10_000
 _RANK = 1e-6  # relative eigenvalue below which landmarks, or directions, depend on each other
 _HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
 
@@ -63,8 +65,28 @@ class Setting:
 def straight_columns(rows: Tensor, views: ColumnViews) -> Straight:
     """What the linear parts look at, for rows (n, p)."""
     scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
-    scores = views.of("scores", rows)[:, scored]
-    return Straight(scored, (_directions(rows), _directions(scores)))
+    straight = Straight(scored, (None, None), *_steps(rows, views))
+    seen: Seen = {"columns": rows, "scores": views.of("scores", rows)}
+    columns, others = straight.whole(seen)
+    return replace(straight, directions=(_directions(columns), _directions(others)))
+
+
+def _steps(rows: Tensor, views: ColumnViews) -> tuple[Tensor | None, Tensor | None]:
+    """Columns and thresholds of up to 256 steps in relevant columns, of large tables."""
+    if views.relevance is None or not bool(views.relevance.any()):
+        return None, None
+    relevant = views.relevance.argsort(descending=True)[: int((views.relevance > 0).sum())]
+    relevant = relevant[: _MOST_STEPS // _LEAST_OF_COLUMN].sort().values
+    of_each = min(_STEPS, _MOST_STEPS // len(relevant))
+    shares = torch.arange(1, of_each + 1, dtype=torch.float64, device=rows.device) / (of_each + 1)
+    seen = rows[:: max(1, len(rows) // _ROWS_FOR_STEPS)]
+    stepped, thresholds = [], []
+    for column in relevant.tolist():
+        own = seen[:, column].quantile(shares).unique()
+        own = own[own < seen[:, column].max()]  # above which there are rows
+        stepped += [column] * len(own)
+        thresholds.append(own)
+    return torch.tensor(stepped, device=rows.device), torch.cat(thresholds)
 
 
 def _directions(columns: Tensor) -> Tensor | None:
@@ -88,17 +110,22 @@ class Model:
     curved: list[Curve]
 
     @property
+    def of_columns(self) -> list[Curve]:
+        """Curves that may look at few columns."""
+        return [each for each in self.curved if each.view in OF_ALL_COLUMNS]
+
+    @property
     def plain(self) -> list[Curve]:
-        """One of each family and view, of a γ in the middle."""
+        """Of these one of each family and view, of a γ in the middle."""
         kinds: dict[tuple[str, str], list[Curve]] = {}
-        for each in sorted(self.curved):
+        for each in sorted(self.of_columns):
             if each.family != "both":
                 kinds.setdefault((each.family, each.view), []).append(each)
         return [of_kind[len(of_kind) // 2] for of_kind in kinds.values()]
 
     def linear(self, kernel: Curve | None) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
-        if not len(self.straight.scored):
+        if not self.straight.n_others:
             return [(s, 0.0) for s in _LINEAR]
         less = (0.0,) if kernel is None else ()
         every = product((*_LINEAR, *less), repeat=2)
@@ -167,6 +194,10 @@ class Columns:
         held = len(data.rows) * sum(self.widths) <= _HELD
         self._held = list(self._made()) if held else None
         self._missing = torch.cat([*self._unreached()])  # (n, 3), of unit variances
+
+    def at(self, data: LabelledRows) -> Columns:
+        """The same of other rows."""
+        return Columns(data, self._model, self._kernel)
 
     def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
         """Which columns a setting looks at, and their prior precision."""

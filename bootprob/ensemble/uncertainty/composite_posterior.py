@@ -25,22 +25,39 @@ LEAST_VARIANCE = 1e-12  # where rounding leaves none
 
 @dataclass(frozen=True)
 class Straight:
-    """The columns of the linear parts: standardised columns, and their normal scores.
+    """The columns of the linear parts: standardised columns; their normal scores, and steps.
 
     Attributes
     ----------
     scored : Tensor of int, shape (q,)
         Columns whose normal scores are others than themselves.
     directions : (Tensor or None, Tensor or None)
-        Orthonormal, shapes (p, a) and (q, b): what is kept of either; None for all.
+        Orthonormal, shapes (p, a) and (q + j, b): what is kept of either; None for all.
+    stepped, thresholds : Tensor, shape (j,), or None
+        Steps: ½ where this column is above this number, else −½.
     """
 
     scored: Tensor
     directions: tuple[Tensor | None, Tensor | None]
+    stepped: Tensor | None = None
+    thresholds: Tensor | None = None
+
+    @property
+    def n_others(self) -> int:
+        """Scores and steps."""
+        return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
+
+    def whole(self, rows: Seen) -> tuple[Tensor, Tensor]:
+        """Both parts before directions are kept, of "columns" and "scores"."""
+        columns, others = rows["columns"], rows["scores"][:, self.scored]
+        if self.stepped is not None and self.thresholds is not None:
+            steps = (columns[:, self.stepped] > self.thresholds).to(columns.dtype) - 0.5
+            others = torch.cat([others, steps], dim=1)
+        return columns, others
 
     def of(self, rows: Seen) -> tuple[list[Tensor], Tensor]:
         """Columns of either part, and the squares (m, 2) of what was not kept."""
-        whole = [rows["columns"], rows["scores"][:, self.scored]]
+        whole = self.whole(rows)
         parts, missing = [], []
         for part, directions in zip(whole, self.directions, strict=True):
             kept = part if directions is None else part @ directions
@@ -95,6 +112,9 @@ class CompositePosterior:
     column_directions : ndarray, shape (p, a), or None
     score_directions : ndarray, shape (q, b), or None
         Orthonormal directions that the linear parts look at; None for all.
+    stepped : ndarray of int, shape (j,), or None
+    thresholds : ndarray, shape (j,), or None
+        Columns and where they have a step, of large tables, beside their scores.
     """
 
     weight: Floats
@@ -110,6 +130,8 @@ class CompositePosterior:
     scored: Integers
     column_directions: Floats | None = None
     score_directions: Floats | None = None
+    stepped: Integers | None = None
+    thresholds: Floats | None = None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that there are, by name."""
@@ -159,7 +181,10 @@ class Moments:
         arrays = {name: torch.from_numpy(a).to(device) for name, a in posterior.arrays().items()}
         self._device = device
         self._straight = Straight(
-            arrays["scored"], (arrays.get("column_directions"), arrays.get("score_directions"))
+            arrays["scored"],
+            (arrays.get("column_directions"), arrays.get("score_directions")),
+            arrays.get("stepped"),
+            arrays.get("thresholds"),
         )
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._variances = arrays["deviation"].square()
@@ -173,7 +198,7 @@ class Moments:
             len(posterior.landmarks.T)
             if posterior.column_directions is None
             else posterior.column_directions.shape[1],
-            len(posterior.scored)
+            self._straight.n_others
             if posterior.score_directions is None
             else posterior.score_directions.shape[1],
             0,

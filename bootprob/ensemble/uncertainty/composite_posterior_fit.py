@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -15,12 +17,13 @@ from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent_moments
 from bootprob.preparation.labels import spaced_over_classes
+from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["fit_composite_posterior"]
 
-_LANDMARKS = 256
+_LANDMARKS, _OF_LARGE = 256, 512
 _KEPT_WEIGHT = 0.98
 _NONE = Curve("none", "columns", 0.0)
 
@@ -46,7 +49,9 @@ def fit_composite_posterior(
     The logit has 75 % of links. What labels say as Gaussian factors under the best setting so far
     ranks all others, for which one Cholesky factor each is enough; those that may count get factors
     of their own. Of more than 1,000 rows, that many tell which kernels are possible, then 10,000,
-    and all rows which of those count.
+    and all rows which of those count. Of more than 3,000 rows linear parts have steps in relevant
+    columns, the curve has 512 landmarks after the first stage, fewer settings get factors of their
+    own (`Stage.outline`, `Stage.some`), and of all rows those alone that were possible before.
 
     Parameters
     ----------
@@ -75,17 +80,26 @@ def fit_composite_posterior(
     stages = [spaced_over_classes(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
     # Always the same draw: the posterior is part of the model and must not depend on its seed.
-    drawn = np.random.default_rng(0).permutation(len(first))[:_LANDMARKS]
+    rng = np.random.default_rng(0)
     kernels = kernels.to(device)
     views = kernels.of_columns
-    landmarks = Landmarks(every.rows[torch.from_numpy(first[np.sort(drawn)]).to(device)], views)
+
+    def landmarks_of(which: NDArray[np.intp], size: int) -> Landmarks:
+        drawn = which[np.sort(rng.permutation(len(which))[:size])]
+        return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
+
+    landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
     model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
-    possible: list[Found] = []
-    near: list[Curve] = []
-    for data in (*(every.part(stage) for stage in stages), every):
-        stage = Stage(data, model)
-        possible = stage.again(possible, near) if possible else stage.search()
-        near = stage.near
+    stage = Stage(every.part(first) if stages else every, model)
+    possible = stage.outline() if large else stage.search()
+    if large and stages:
+        model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
+    for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
+        near, stage = stage.near, Stage(data, model)
+        if large:
+            possible = stage.some(possible, near if len(data.rows) <= EXAMINED_ROWS[-1] else [])
+        else:
+            possible = stage.again(possible, near)
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
     return _mixture(possible, model)
@@ -133,7 +147,9 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         left_out.append(bent_moments(mean, spread.sqrt(), tails))
     chosen = [kernel or _NONE for kernel, _ in alike]
     landmarks = model.landmarks.rows
-    directions = [None if d is None else d.cpu().numpy() for d in model.straight.directions]
+    of_straight = model.straight
+    parts = (*of_straight.directions, of_straight.stepped, of_straight.thresholds)
+    directions = [None if each is None else each.cpu().numpy() for each in parts]
     posterior = CompositePosterior(
         weight=share_of / share_of.sum(),
         family=np.array([FAMILIES.index(each.family) for each in chosen]),
@@ -148,6 +164,8 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         scored=model.straight.scored.cpu().numpy(),
         column_directions=directions[0],
         score_directions=directions[1],
+        stepped=directions[2],
+        thresholds=directions[3],
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())
 

@@ -18,7 +18,7 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Model,
     Setting,
 )
-from bootprob.ensemble.uncertainty.curves import Curve
+from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
 from bootprob.ensemble.uncertainty.expectation_propagation import (
     Approximation,
     Sites,
@@ -37,6 +37,8 @@ _LEAST_WEIGHT = 0.005
 _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
 _RISE = 0.1  # of the logarithm of the evidence that is worth another look
 _NEAR, _MOST_NEAR = 20.0, 10  # kernels that more rows may make possible: how far behind, how many
+_MOST_NEAR_OF_LARGE = 6
+_WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: 0.1 % of its weight
 _PROBED = 96  # landmarks of curves that are compared
 _PROBES = (CURVED[2],)  # σ₃ of these
@@ -94,6 +96,36 @@ class Stage:
             self._add(each.setting, sites)
         return self._possible(near)
 
+    def outline(self) -> list[Found]:
+        """Find where to look with more rows: the best with the logit, and with another link."""
+        start = Sites.beginning(self._data.label, self._data.weight)
+        base = self._add(Setting(None, self._model.linear(None)[0], 0.0, LOGIT), start)
+        straight, _ = self._climb(base, [])
+        leader, kernels = self._climb(straight, self._model.curved)
+        kernels = [*kernels, *self._of_few_columns(straight)]
+        leader, kernels = self._climb(leader, kernels)
+        others = [self._add(replace(leader.setting, tails=t), leader.found.sites) for t in TAILS]
+        self.near = kernels[:_MOST_NEAR_OF_LARGE]
+        return [leader, max(others, key=lambda each: each.evidence)]
+
+    def some(self, before: Sequence[Found], near: Sequence[Curve]) -> list[Found]:
+        """The same with no more factors than can be afforded."""
+        sites, most = self._predicted(before[0]), self._affordable(before[0])
+        for each in before[:most]:
+            self._add(each.setting, sites)
+        best = self._best()
+        ranked = self._ranked(best, [None, *near]) if near else []
+        self.near = _kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
+        for value, setting in ranked[:most]:
+            if value > best.evidence + np.log(_LEAST_WEIGHT):
+                self._add(setting, best.found.sites)
+        return self._likely()
+
+    def _affordable(self, before: Found) -> int:
+        """How many settings may get factors of their own, 1 to 16."""
+        size = len(self._data.rows) * sum(self._of(before.setting.kernel).widths) ** 2
+        return int(np.clip(_WORK / size, 1, _MOST_EXAMINED))
+
     def _possible(self, kernels: Iterable[Curve]) -> list[Found]:
         """All that may count, by what ranks them around the best of each link."""
         best = self._best()
@@ -107,16 +139,16 @@ class Stage:
             near = kernels if base is best else {base.setting.kernel} - {None}
             ranked = self._ranked(base, [None, *near])
             if base is best:
-                self.near = list(
-                    dict.fromkeys(
-                        s.kernel
-                        for value, s in ranked
-                        if s.kernel and value > best.evidence - _NEAR
-                    )
-                )[:_MOST_NEAR]
+                near = _kernels_of((v, s) for v, s in ranked if v > best.evidence - _NEAR)
+                self.near = near[:_MOST_NEAR]
             for value, setting in ranked[:_MOST_EXAMINED]:
                 if value > best.evidence + np.log(_LEAST_WEIGHT):
                     self._add(setting, base.found.sites)
+        return self._likely()
+
+    def _likely(self) -> list[Found]:
+        """Those of all so far that carry weight, best first."""
+        best = self._best()
         found = sorted(self._done.values(), key=lambda each: -each.evidence)
         straight = [each for each in found if each.setting.kernel is None][:_MOST_STRAIGHT]
         curved = [each for each in found if each.setting.kernel is not None][:_MOST_CURVED]
@@ -134,8 +166,7 @@ class Stage:
         while True:
             ranked = self._ranked(base, [None, *kernels])
             behind = max(_NEAR, (ranked[0][0] - begun) / 2)
-            best = dict.fromkeys(s.kernel for v, s in ranked if v > ranked[0][0] - behind)
-            kernels = [kernel for kernel in best if kernel is not None]
+            kernels = _kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
             found = self._add(ranked[0][1], base.found.sites)
             if found.evidence <= base.evidence + _RISE:
                 return found, kernels
@@ -145,12 +176,12 @@ class Stage:
         """Curves in the columns that bend the logit, those with the largest evidence."""
         model, rows = self._model, self._data.rows
         p = rows.shape[1]
-        if p == 1 or not model.curved:
+        if p == 1 or not model.of_columns:
             return []
         columns = self._of(None)
         which, precision = columns.of(straight.setting)
         known = torch.cat([part for _, part in columns.blocks(which)])
-        seen = model.landmarks.seen(rows)
+        seen = model.landmarks.seen(rows, OF_ALL_COLUMNS)
         statistics = score_statistics(seen, known, straight.found, precision)
         probed: dict[Curve, float] = {}
         few = Stage(self._data, replace(model, landmarks=model.landmarks.few(_PROBED)))
@@ -164,7 +195,7 @@ class Stage:
             return max(evidence(each.among(which, p)) for each in model.plain)
 
         sets = relevant_columns(statistics, of_set)
-        curves = [each.among(which, p) for which in sets for each in model.curved]
+        curves = [each.among(which, p) for which in sets for each in model.of_columns]
         curves.sort(key=lambda each: -evidence(each))
         return [c for c in curves if evidence(c) > evidence(curves[0]) - _NEAR][:_MOST_NEAR]
 
@@ -247,9 +278,15 @@ class Stage:
 
     def _predicted(self, before: Found) -> Sites:
         """Factors as Laplace's method has them, at what fewer rows predict."""
-        columns, data = self._of(before.setting.kernel), self._data
+        data = self._data
+        columns = before.columns.at(data)  # whose landmarks may have been others
         which, _ = columns.of(before.setting)
         mean = torch.cat([part @ before.found.mean for _, part in columns.blocks(which)])
         probability = mean.sigmoid()
         precision = data.weight * probability * (1 - probability)
         return Sites(precision, precision * mean + data.weight * (data.label - probability))
+
+
+def _kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Curve]:
+    """The kernels of settings, each once, in their order."""
+    return list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel is not None))

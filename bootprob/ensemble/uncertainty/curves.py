@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -13,11 +14,13 @@ from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
-__all__ = ["FAMILIES", "VIEWS", "Curve", "Landmarks", "Seen", "candidates"]
+__all__ = ["FAMILIES", "OF_ALL_COLUMNS", "VIEWS", "Curve", "Landmarks", "Seen", "candidates"]
 
 FAMILIES = ("none", "rbf", "laplacian", "additive", "quadratic", "both")
 """Kernels, by their number."""
-VIEWS: tuple[View, ...] = ("columns", "scores", "levels")
+OF_ALL_COLUMNS: tuple[View, ...] = ("columns", "scores", "levels")
+"""Views with all columns, in their order, of which curves may look at few."""
+VIEWS: tuple[View, ...] = get_args(View)
 _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
 
@@ -104,9 +107,10 @@ class Landmarks:
         found = min(_MOST_KNOTS, len(self.rows) // max(1, n_columns))
         return found if found >= _LEAST_KNOTS else 0
 
-    def seen(self, rows: Tensor, views: Iterable[View] = VIEWS) -> Seen:
-        """Views of rows (m, p), all by default."""
-        return {view: self.views.of(view, rows) for view in views}
+    def seen(self, rows: Tensor, views: Iterable[View] | None = None) -> Seen:
+        """Views of rows (m, p), all that there are by default."""
+        wanted = self.views.known if views is None else views
+        return {view: self.views.of(view, rows) for view in wanted}
 
     def values(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows and landmarks; (m, l).
@@ -169,7 +173,7 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
         )
         if family in FAMILIES
     ]
-    for view in dict.fromkeys(view for view in kernels.views if view != "levels"):
+    for view in dict.fromkeys(view for view in kernels.views if not view.endswith("levels")):
         if landmarks.n_knots(landmarks.rows.shape[1]):
             found += [
                 Curve(family, view, gamma)

@@ -103,6 +103,7 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "lack_of_fit": _lack_of_fit(model),
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
+        "n_drawn": model.n_drawn_,
         "n_parameter_values": int(model.accuracy_.shape[1]),
     }
     for section in SECTIONS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal, get_args
 
@@ -18,9 +18,12 @@ from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.rbf import Rbf
 
-__all__ = ["ColumnViews", "View", "ViewKernels"]
+__all__ = ["ColumnViews", "View", "ViewKernels", "ViewSum"]
 
-View = Literal["columns", "scores", "levels"]
+View = Literal[
+    "columns", "scores", "levels", "relevant columns", "relevant scores", "relevant levels"
+]
+_RELEVANT = "relevant "
 
 _FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
     each.name: each for each in (Linear, Rbf, Laplacian)
@@ -38,11 +41,15 @@ class ColumnViews:
         the first and the last; knots of a column ascend, and the last may be repeated.
     thresholds : Tensor of float64, shape (p, q)
         "levels" is how many of these a column is above; they ascend.
+    relevance : Tensor of float64, shape (p,), or None
+        Not negative. "relevant columns" and so on are the same, times this, of columns where it is
+        positive; None, or 0 everywhere, where there are none.
     """
 
     knots: Tensor
     scores: Tensor
     thresholds: Tensor
+    relevance: Tensor | None = None
 
     def __post_init__(self) -> None:
         p, k = self.knots.shape
@@ -52,9 +59,25 @@ class ColumnViews:
                 f"{tuple(self.scores.shape)} and {tuple(self.thresholds.shape)}; they are of the "
                 "same columns, each with two knots or more."
             )
+        if self.relevance is not None and self.relevance.shape != (p,):
+            raise InputError(
+                f"relevance has the shape {tuple(self.relevance.shape)}, and there are {p} columns."
+            )
+
+    @property
+    def known(self) -> tuple[View, ...]:
+        """Views that there are."""
+        if self.relevance is None or not bool(self.relevance.any()):
+            return tuple(view for view in get_args(View) if not view.startswith(_RELEVANT))
+        return get_args(View)
 
     def of(self, view: View, rows: Tensor) -> Tensor:
-        """A view of rows (..., p) in float64, same shape."""
+        """A view of rows (..., p) in float64, same shape; of relevant columns those alone."""
+        if view.startswith(_RELEVANT):
+            assert self.relevance is not None
+            counts = self.relevance > 0
+            whole: View = view.removeprefix(_RELEVANT)  # type: ignore[assignment]
+            return self.among(counts).of(whole, rows[..., counts]) * self.relevance[counts]
         if view == "columns":
             return rows
         columns = rows.flatten(0, -2).mT.contiguous()  # (p, m)
@@ -72,9 +95,17 @@ class ColumnViews:
         share = ((columns - left) / torch.where(width > 0, width, 1.0)).clamp_(0, 1)
         return torch.lerp(low, high, share)
 
+    def among(self, columns: Tensor) -> ColumnViews:
+        """Those of some columns alone, all of them relevant."""
+        return ColumnViews(self.knots[columns], self.scores[columns], self.thresholds[columns])
+
+    def arrays(self) -> dict[str, Tensor]:
+        """All that there are, by name."""
+        return {name: each for name, each in vars(self).items() if each is not None}
+
     def to(self, device: torch.device) -> ColumnViews:
         """The same on a device."""
-        return ColumnViews(*(each.to(device) for each in vars(self).values()))
+        return ColumnViews(**{name: each.to(device) for name, each in self.arrays().items()})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,7 +139,8 @@ class ViewKernels(KernelFunction):
                 f"gamma, families and views are {len(self.gamma)}, {len(self.families)} and "
                 f"{len(self.views)}; each kernel needs one of each."
             )
-        for given, known in ((self.families, tuple(_FAMILIES)), (self.views, get_args(View))):
+        families, views = (self.families, tuple(_FAMILIES)), (self.views, self.of_columns.known)
+        for given, known in (families, views):
             for each in given:
                 if each not in known:
                     raise InputError(f"{each!r} is none of {', '.join(known)}.")
@@ -132,6 +164,12 @@ class ViewKernels(KernelFunction):
             gamma=self.gamma[values],
             families=tuple(self.families[at] for at in which),
             views=tuple(self.views[at] for at in which),
+        )
+
+    def summed(self, shares: Tensor) -> ViewSum:
+        """Their sum, weighted with shares (G,)."""
+        return ViewSum(
+            **{each.name: getattr(self, each.name) for each in fields(self)}, shares=shares
         )
 
     def to(self, device: torch.device) -> ViewKernels:
@@ -190,11 +228,64 @@ class ViewKernels(KernelFunction):
         parts, start = [], 0
         for (family, view), same in groupby(zip(self.families, self.views, strict=True)):
             end = start + len(list(same))
-            of, to, gamma = rows[view], others[view], self.gamma[start:end]
+            parts.append(_of_family(family, self.gamma[start:end], rows[view], others[view]))
             start = end
-            if family == "linear":
-                products = (of @ to.mT).unsqueeze(-3)
-                parts.append(gamma.to(of.dtype)[:, None, None] * products)
-            else:
-                parts.append(_FAMILIES[family](gamma).gram(of, to))
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-3)
+
+
+def _of_family(family: str, gamma: Tensor, rows: Tensor, others: Tensor) -> Tensor:
+    """Kernels of some γ (G,) between views of rows, shape (..., G, m, n)."""
+    if family == "linear":
+        return gamma.to(rows.dtype)[:, None, None] * (rows @ others.mT).unsqueeze(-3)
+    return _FAMILIES[family](gamma).gram(rows, others)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ViewSum(ViewKernels):
+    """The weighted sum of kernels of views, which is one kernel.
+
+    Attributes
+    ----------
+    shares : Tensor of float64, shape (G,)
+        Of each of the kernels, not negative.
+    """
+
+    shares: Tensor
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shares.shape != self.gamma.shape or bool((self.shares < 0).any()):
+            raise InputError("shares are not of the kernels, or less than 0.")
+
+    @property
+    def n_values(self) -> int:
+        """One: the sum."""
+        return 1
+
+    def take(self, values: Tensor | slice) -> ViewSum:
+        """The same."""
+        return self
+
+    def to(self, device: torch.device) -> ViewSum:
+        """The same on a device."""
+        return replace(
+            self,
+            gamma=self.gamma.to(device),
+            of_columns=self.of_columns.to(device),
+            shares=self.shares.to(device),
+        )
+
+    def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
+        """Of sums the slope is not known."""
+        raise InputError("A sum of kernels does not say how it changes with gamma.")
+
+    def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
+        found: Tensor | None = None
+        for family, view, gamma, share in zip(
+            self.families, self.views, self.gamma, self.shares, strict=True
+        ):
+            part = _of_family(family, gamma[None], rows[view], others[view])
+            part = part.mul_(share.to(part.dtype))
+            found = part if found is None else found.add_(part)
+        assert found is not None
+        return found

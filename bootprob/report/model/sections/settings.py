@@ -42,7 +42,7 @@ def _kernels(model: BootstrapSVC) -> list[str] | None:
     """The kernel of each model where there are several, told apart by γ where it must be."""
     kernel = state_of(model).kernel
     names = spoken_kernels(kernel)
-    if len(set(names)) == 1:
+    if len(set(names)) == 1 or kernel.n_values == 1:  # a sum is one kernel
         return None
     assert kernel.gamma is not None
     gammas = number(kernel.gamma.tolist())

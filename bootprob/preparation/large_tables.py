@@ -1,0 +1,39 @@
+"""How much of a large table each machine of an adaptive ensemble sees, and how many there are."""
+
+from __future__ import annotations
+
+__all__ = ["is_large", "mapped_columns", "samples_of"]
+
+_EXACT_ROWS = 3000
+_REPLICATES = 50
+_DRAWN = 10_000
+_COLUMNS, _LEAST_COLUMNS = 256, 64
+_NUMBERS = 2**27  # of mapped rows, 1 GiB
+
+
+def is_large(n: int) -> bool:
+    """Whether machines on the kernels themselves would take too long: from 3,001 rows on."""
+    return n > _EXACT_ROWS
+
+
+def samples_of(n: int, n_bootstraps: int) -> tuple[int, int]:
+    """Bootstrap samples of a large table: how many, and how many rows each draws.
+
+    Up to 50 samples of up to 10,000 rows. Averaging machines of parts of a table is as good as one
+    of all rows, as long as the parts are large enough for what they are to say (Y. Zhang, J. Duchi,
+    M. Wainwright, J. Machine Learning Research 16 (2015) 3299–3340), and costs as much for half a
+    million rows as for thirty thousand.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the table.
+    n_bootstraps : int
+        Samples asked for.
+    """
+    return min(n_bootstraps, _REPLICATES), min(n, _DRAWN)
+
+
+def mapped_columns(n: int) -> int:
+    """Columns D of the map of n rows: 256, or as many as fit into 1 GiB, but no less than 64."""
+    return min(_COLUMNS, max(_LEAST_COLUMNS, _NUMBERS // n))

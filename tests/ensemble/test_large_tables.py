@@ -1,0 +1,221 @@
+"""``kernel="auto"`` on tables that are too large for kernel matrices; here 100 rows are."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from fastapi.testclient import TestClient
+from sklearn.base import clone
+
+from bootprob import BootstrapSVC, load, save
+from bootprob.batch_scoring import ScoringOptions, score_batches
+from bootprob.ensemble.state import state_of
+from bootprob.ensemble.uncertainty import composite_posterior_fit
+from bootprob.preparation import large_tables, views
+from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.large_tables import mapped_columns, samples_of
+from bootprob.preparation.view_map import ViewMap
+from bootprob.preparation.views import view_kernels
+from bootprob.report import write_report
+from bootprob.server import create_app
+from bootprob.tables.model import TableModel
+from mixed_tables import credit_table
+
+_FEW = {
+    ("linear", "columns"): (1.0,),
+    ("rbf", "columns"): (0.5,),
+    ("rbf", "relevant scores"): (0.5,),
+    ("laplacian", "relevant levels"): (1.0,),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_is_large():
+    with pytest.MonkeyPatch.context() as patched:
+        for name, number in (("EXACT_ROWS", 100), ("DRAWN", 120), ("COLUMNS", 30)):
+            patched.setattr(large_tables, f"_{name}", number)
+        patched.setattr(views, "_MULTIPLES", _FEW)
+        patched.setattr(composite_posterior_fit, "TAILS", ((-0.3, -0.3),))
+        yield
+
+
+@pytest.fixture(scope="module")
+def interactions():
+    """Two columns of which only the product counts, and one of noise."""
+    rng = np.random.default_rng(20)
+    X = rng.normal(size=(200, 3))
+    y = (rng.uniform(size=200) < 1 / (1 + np.exp(-3 * X[:, 0] * X[:, 1]))).astype(int)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model(interactions):
+    return BootstrapSVC(n_bootstraps=12, random_state=0).fit(*interactions)
+
+
+def test_machines_see_parts_of_the_table_through_a_map(interactions, model):
+    X, y = interactions
+    counts = model.bootstrap_counts()
+    assert model.n_drawn_ == 120
+    assert (counts.sum(axis=1) == 120).all()
+    assert model.bootstrap_coef_.shape[2] == len(model.feature_map_["landmarks"]) == 30
+    assert model.feature_map_error_["n_rows"] == 170
+    assert sum(model.kernel_weights_.values()) == pytest.approx(1)
+    shares = model.feature_map_["shares"] * (1 - (model.posterior_share_ or 0))
+    assert shares.sum() == pytest.approx(1 - model.kernel_weights_.get("posterior", 0))
+    assert np.mean(model.predict(X) == y) > 0.7
+
+
+def test_scores_are_those_of_the_machines_on_the_map(interactions, model):
+    X, _ = interactions
+    rows = (X[:7] - model.center_) / model.scale_
+    kernel = state_of(model).kernel
+    landmarks = model.feature_map_["landmarks"]
+    values = np.zeros((7, 30))
+    for family, view, gamma, share in zip(
+        kernel.families, kernel.views, kernel.gamma, kernel.shares, strict=True
+    ):
+        seen, of = (kernel.of_columns.of(view, torch.from_numpy(e)) for e in (rows, landmarks))
+        if family == "linear":
+            own = gamma * seen @ of.T
+        else:
+            distance = torch.cdist(seen, of, p=1.0 if family == "laplacian" else 2.0)
+            own = (-gamma * (distance if family == "laplacian" else distance.square())).exp()
+        values += (share * own).numpy()
+    mapped = values @ model.feature_map_["normalization"]
+    raw = np.einsum("brd,md->mrb", model.bootstrap_coef_, mapped)
+    raw += model.bootstrap_intercept_.T
+    np.testing.assert_allclose(
+        np.concatenate(list(model.bootstrap_scores(X[:7]))), raw, rtol=1e-6, atol=1e-7
+    )
+
+
+def test_a_map_of_all_rows_is_the_kernel_itself():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    kernels = view_kernels(rows, np.ones(40))
+    shares = torch.from_numpy(rng.dirichlet(np.ones(kernels.n_values)))
+    view_map = ViewMap.fit(kernels.summed(shares), rows)
+    whole = sum(
+        share * kernels.take(slice(g, g + 1)).matrix(rows, rows)
+        for g, share in enumerate(shares.tolist())
+    )
+    np.testing.assert_allclose(view_map.kernel(rows, rows), whole, rtol=1e-9, atol=1e-12)
+    mapped = view_map.transform(rows)
+    np.testing.assert_allclose(mapped @ mapped.T, whole, atol=1e-6)
+
+
+def test_intervals_hold_the_probability(interactions, model):
+    X, _ = interactions
+    lower, upper = np.moveaxis(model.proba_interval(X)[:, 1], -1, 0)
+    p = model.predict_proba(X)[:, 1]
+    assert ((lower < p) & (p < upper)).all()
+    for method in ("normal", "jackknife", "percentile", "basic", "bca", "wilson"):
+        bounds = model.proba_interval(X[:9], method=method)
+        assert np.isfinite(bounds).all()
+    assert np.isfinite(model.oob_proba_).all()
+
+
+def test_the_same_from_a_file_and_again(interactions, model, tmp_path):
+    X, y = interactions
+    save(model, tmp_path / "model.bootprob")
+    for other in (load(tmp_path / "model.bootprob"), clone(model).fit(X, y)):
+        assert other.n_drawn_ == model.n_drawn_
+        assert other.kernel_weights_ == model.kernel_weights_
+        np.testing.assert_array_equal(other.bootstrap_counts(), model.bootstrap_counts())
+        np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+        np.testing.assert_array_equal(other.proba_interval(X[:9]), model.proba_interval(X[:9]))
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"checkpoint": "shards"}])
+def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path, options):
+    X, y = interactions
+    if "checkpoint" in options:
+        options = {"checkpoint": str(tmp_path / "shards")}
+        clone(model).set_params(**options).fit(X, y)
+    other = clone(model).set_params(**options).fit(X, y)
+    np.testing.assert_array_equal(other.weights_, model.weights_)
+    np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"control": "threshold", "rates": {"tpr": 0.9}},
+        {"control": "constrained", "rates": {"tpr": 0.9}},
+        {"weighting": "accuracy", "calibration": None},
+        {"standardize": None},
+        {"calibration": "auto", "class_weight": "balanced"},
+        {"dtype": "float32"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_with_other_parameters(interactions, options):
+    X, y = interactions
+    model = BootstrapSVC(n_bootstraps=6, random_state=0, C=[0.1, 1.0], **options)
+    model.fit(X * [1, 10, 0.1], y)
+    assert np.mean((model.predict_proba(X * [1, 10, 0.1])[:, 1] > 0.5) == y) > 0.65
+
+
+def test_of_several_classes(interactions, tmp_path):
+    X, y = interactions
+    three = y + (X[:, 2] > 0.8)
+    model = BootstrapSVC(n_bootstraps=10, random_state=0).fit(X, three)
+    assert np.mean(model.predict(X) == three) > 0.65
+    assert all(pair.n_drawn_ == 120 for pair in model.pair_ensembles_)
+    save(model, tmp_path / "model.bootprob")
+    loaded = load(tmp_path / "model.bootprob")
+    np.testing.assert_array_equal(loaded.proba_interval(X[:5]), model.proba_interval(X[:5]))
+
+
+def test_a_row_of_weight_0_is_no_landmark_and_teaches_nothing(interactions):
+    X, y = interactions
+    weight = np.ones(len(X))
+    weight[:60] = 0
+    found = []
+    for spoilt in (y, np.where(weight > 0, y, 1 - y)):
+        model = BootstrapSVC(n_bootstraps=6, random_state=0).fit(X, spoilt, weight)
+        found.append(model.predict_proba(X[60:70]))
+    np.testing.assert_array_equal(*found)
+    landmarks = model.feature_map_["landmarks"] * model.scale_ + model.center_
+    assert (np.abs(landmarks[:, None] - X[:60]).max(axis=2) > 1e-6).all()
+
+
+def test_samples_of_fewer_rows_than_there_are():
+    labels, weight = np.arange(500) % 7 == 0, np.ones(500)
+    counts, _ = bootstrap_counts(labels, weight, range(400), [1, 2], 50)
+    assert (counts.sum(axis=1) == 50).all()
+    # Of 20,000 draws each row expects 40, with a standard deviation of 6.3.
+    assert counts.sum(axis=0).min() > 5
+    again, _ = bootstrap_counts(labels, weight, range(7, 9), [1, 2], 50)
+    np.testing.assert_array_equal(again, counts[7:9])
+    assert (counts[:, labels].sum(axis=1) > 0).all()
+
+
+def test_more_rows_do_not_take_more_of_machines():
+    assert samples_of(5_000, 500) == (50, 120)
+    assert samples_of(10**6, 20) == (20, 120)
+    assert mapped_columns(10**6) == 30
+    assert mapped_columns(10**9) >= 30
+
+
+def test_a_table_is_served_scored_in_batches_and_reported(tmp_path):
+    table = TableModel.fit(credit_table(160), "risk", "bad", n_bootstraps=8, random_state=0)
+    new = credit_table(12, seed=3).drop(columns="risk")
+    probability = table.svc.predict_proba(table.preprocessor.transform(new))[:, 1]
+    batches = [
+        pa.RecordBatch.from_pandas(part, preserve_index=False) for part in (new[:5], new[5:])
+    ]
+    scored = pa.Table.from_batches(list(score_batches(table, batches, ScoringOptions())))
+    np.testing.assert_allclose(scored["probability"].to_numpy(), probability, rtol=1e-9)
+    with TestClient(create_app(table)) as client:
+        reply = client.post("/predict", json={"records": json.loads(new.to_json(orient="records"))})
+    assert reply.status_code == 200
+    served = [each["probability"] for each in reply.json()["predictions"]]
+    np.testing.assert_allclose(served, probability, rtol=1e-9)
+    write_report({"large": table.svc}, tmp_path / "report.html", title="Large")
+    assert "8 bootstrap samples of 120 rows" in (tmp_path / "report.html").read_text("utf-8")
