@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
+from onnx import TensorProto
 
 from bootprob.ensemble.uncertainty.composite_posterior import LEAST_VARIANCE, CompositePosterior
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
@@ -79,10 +80,14 @@ def _add_straight(
     ones = graph.add("Add", graph.product(rows, np.zeros((seen.width, 1)), seen.width), 1.0)
     found = [(ones, 1)]
     missing: list[str | None] = []
-    whole = [
-        (rows, seen.width),
-        (graph.add("Gather", seen.of("scores"), scored, axis=1), len(scored)),
-    ]
+    others, n_others = graph.add("Gather", seen.of("scores"), scored, axis=1), len(scored)
+    if posterior.stepped is not None and posterior.thresholds is not None:
+        stepping = graph.add("Gather", rows, posterior.stepped, axis=1)
+        above = graph.add("Greater", stepping, posterior.thresholds[None])
+        steps = graph.add("Sub", graph.add("Cast", above, to=TensorProto.DOUBLE), 0.5)
+        others = graph.add("Concat", others, steps, axis=1)
+        n_others += len(posterior.stepped)
+    whole = [(rows, seen.width), (others, n_others)]
     every = posterior.column_directions, posterior.score_directions
     for (part, width), directions in zip(whole, every, strict=True):
         if directions is None:

@@ -34,7 +34,10 @@ class KnownRows:
         return found[:, list(columns)] if columns else found
 
     def kernel(self, family: str, view: View, gamma: float, columns: tuple[int, ...] = ()) -> str:
-        """Add the kernel "rbf" or "laplacian" of a view, or some columns of it, shape (m, l)."""
+        """Add the kernel "linear", "rbf" or "laplacian" of a view, or columns of it, (m, l)."""
+        if family == "linear":
+            taken = gamma * self.of(view, columns).T
+            return self._seen.graph.product(self._seen.among(view, columns), taken, len(taken))
         which = family, view, columns
         if which not in self._distances:
             graph, rows = self._seen.graph, self._seen.among(view, columns)

@@ -23,7 +23,7 @@ from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import KnownRows, add_exponential, add_squared_distances
 from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
-from bootprob_gpu.kernels.views import ViewKernels
+from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
 __all__ = ["add_scores_and_votes"]
 
@@ -54,11 +54,12 @@ def add_scores_and_votes(
     if isinstance(kernel, ViewKernels):
         scaled = graph.add("Div", rows, state.bootstrap_scale_)
         seen = SeenRows(graph, scaled, kernel.of_columns)
-        found = _view_sums(graph, state, kernel, seen, votes=votes)
+    if seen is not None and state.feature_map_ is None:
+        found = _view_sums(graph, state, seen, votes=votes)
     elif state.gamma_ is not None and state.feature_map_ is None:
         found = _kernel_sums(graph, state, rows, votes=votes)
     else:
-        features, taken = _features(graph, state, rows)
+        features, taken = _features(graph, state, rows, seen)
         every = replicate_coefficients(state, _used(state))
         coefs = (coef @ taken if taken.ndim else coef * taken for coef in every)
         machines = _Machines.of(state, _used(state), coefs, votes=votes)
@@ -163,10 +164,15 @@ def _add_sums(graph: Graph, features: str, width: int, of: Sequence[str]) -> lis
 # -- linear machines, on columns or on a feature map -----------------------------------------------
 
 
-def _features(graph: Graph, state: TwoClassState, rows: str) -> tuple[str, Floats]:
+def _features(
+    graph: Graph, state: TwoClassState, rows: str, views: SeenRows | None
+) -> tuple[str, Floats]:
     """What linear machines are given of rows, and what their coefficients are multiplied by."""
     if state.feature_map_ is None:
         return rows, np.array(1.0)
+    if isinstance(state.kernel, ViewSum):
+        assert views is not None
+        return _kernel_sum(graph, state, state.kernel, views)
     assert state.gamma_ is not None
     seen, arrays = graph.add("Div", rows, state.bootstrap_scale_), state.feature_map_
     if "landmarks" in arrays:
@@ -215,10 +221,24 @@ def _kernel_sums(graph: Graph, state: TwoClassState, rows: str, *, votes: bool) 
     return graph.sum_over([state.bootstrap_scale_, *arrays], [zeros] * (1 + votes), sums)
 
 
-def _view_sums(
-    graph: Graph, state: TwoClassState, kernel: ViewKernels, seen: SeenRows, *, votes: bool
-) -> list[str]:
+def _kernel_sum(
+    graph: Graph, state: TwoClassState, kernel: ViewSum, seen: SeenRows
+) -> tuple[str, Floats]:
+    """As `_features`, of the map of a sum of kernels of views."""
+    assert state.feature_map_ is not None
+    known = KnownRows(seen, state.feature_map_["landmarks"])
+    of_each = zip(kernel.families, kernel.views, kernel.gamma.tolist(), strict=True)
+    parts = [
+        graph.add("Mul", known.kernel(*each), share)
+        for each, share in zip(of_each, kernel.shares.tolist(), strict=True)
+    ]
+    return graph.add("Sum", *parts), state.feature_map_["normalization"]
+
+
+def _view_sums(graph: Graph, state: TwoClassState, seen: SeenRows, *, votes: bool) -> list[str]:
     """Sums of kernels of views, of which a linear one is a vector for each machine."""
+    kernel = state.kernel
+    assert isinstance(kernel, ViewKernels)
     assert state.bootstrap_dual_coef_ is not None
     assert state.X_fit_ is not None
     known, used, found = KnownRows(seen, state.X_fit_ / state.bootstrap_scale_), _used(state), []

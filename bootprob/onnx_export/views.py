@@ -8,7 +8,7 @@ from onnx import TensorProto
 
 from bootprob.onnx_export.graph import Graph
 from bootprob.runtime.arrays import Floats, Integers
-from bootprob_gpu.kernels.views import ColumnViews, View
+from bootprob_gpu.kernels.views import RELEVANT, ColumnViews, View
 
 __all__ = ["SeenRows"]
 
@@ -36,12 +36,9 @@ class SeenRows:
         return len(self.views.knots)
 
     def of(self, view: View) -> str:
-        """A view of the rows, shape (m, p); NaN where the rows are."""
+        """A view of the rows, shape (m, p), or of relevant columns; NaN where the rows are."""
         if view not in self._seen:
-            graph, rows = self.graph, self._seen["columns"]
-            add = _add_levels if view == "levels" else _add_scores
-            missing = graph.add("IsNaN", rows)
-            self._seen[view] = graph.add("Where", missing, rows, add(graph, rows, self.views))
+            self._seen[view] = self._add(view)
         return self._seen[view]
 
     def among(self, view: View, columns: tuple[int, ...]) -> str:
@@ -56,6 +53,18 @@ class SeenRows:
     def of_known(self, view: View, rows: Floats) -> Floats:
         """The same of rows (l, p) that are known now."""
         return self.views.of(view, torch.from_numpy(rows)).numpy()
+
+    def _add(self, view: View) -> str:
+        graph, rows, views = self.graph, self._seen["columns"], self.views
+        if view.startswith(RELEVANT):
+            assert views.relevance is not None
+            relevance = views.relevance.numpy()
+            which = np.flatnonzero(relevance)
+            whole: View = view.removeprefix(RELEVANT)  # type: ignore[assignment]
+            some = graph.add("Gather", self.of(whole), which, axis=1)
+            return graph.add("Mul", some, relevance[None, which])
+        found = (_add_levels if view == "levels" else _add_scores)(graph, rows, views)
+        return graph.add("Where", graph.add("IsNaN", rows), rows, found)
 
 
 def _add_levels(graph: Graph, rows: str, views: ColumnViews) -> str:

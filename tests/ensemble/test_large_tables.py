@@ -14,7 +14,7 @@ from sklearn.base import clone
 from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
-from bootprob.ensemble.uncertainty import composite_posterior_fit
+from bootprob.ensemble.uncertainty import composite_search
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.large_tables import mapped_columns, samples_of
@@ -39,7 +39,7 @@ def _small_is_large():
         for name, number in (("EXACT_ROWS", 100), ("DRAWN", 120), ("COLUMNS", 30)):
             patched.setattr(large_tables, f"_{name}", number)
         patched.setattr(views, "_MULTIPLES", _FEW)
-        patched.setattr(composite_posterior_fit, "TAILS", ((-0.3, -0.3),))
+        patched.setattr(composite_search, "TAILS", ((-0.3, -0.3),))
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,18 +70,27 @@ def views(known: np.ndarray) -> ColumnViews:
 
 
 @pytest.fixture
+def relevant(views: ColumnViews) -> ColumnViews:
+    """The same of which columns are relevant."""
+    relevance = torch.tensor([0.5, 0.0, 2.0, 1.0, 0.0], dtype=torch.float64)
+    return replace(views, relevance=relevance)
+
+
+@pytest.fixture
 def rows(known: np.ndarray, views: ColumnViews, rng: np.random.Generator) -> np.ndarray:
     return _rows(known, views, rng)
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_views(view: View, rows: np.ndarray, views: ColumnViews) -> None:
+def test_views(view: View, rows: np.ndarray, relevant: ColumnViews) -> None:
+    views = relevant
+
     def add(graph: Graph, X: str) -> str:
         return graph.add("Identity", SeenRows(graph, X, views).of(view))
 
     expected = views.of(view, torch.from_numpy(rows)).numpy()
     np.testing.assert_allclose(_answers(rows, add), expected, rtol=1e-14, atol=1e-14)
-    assert _answers(rows[:0], add).shape == (0, rows.shape[1])
+    assert _answers(rows[:0], add).shape == (0, expected.shape[1])
     strange = np.array([np.nan, np.inf, -np.inf])[:, None].repeat(rows.shape[1], axis=1)
     expected = views.of(view, torch.from_numpy(strange)).numpy()
     expected[0] = np.nan
@@ -91,8 +101,10 @@ def test_views(view: View, rows: np.ndarray, views: ColumnViews) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("family", ["rbf", "laplacian"])
 def test_kernels(
-    family: str, view: View, rows: np.ndarray, known: np.ndarray, views: ColumnViews
+    family: str, view: View, rows: np.ndarray, known: np.ndarray, relevant: ColumnViews
 ) -> None:
+    views = relevant
+
     def add(graph: Graph, X: str) -> str:
         return KnownRows(SeenRows(graph, X, views), known).kernel(family, view, 0.3)
 
@@ -125,6 +137,8 @@ def _posterior(
     curves += [Curve(family, "scores", 0.2) for family in FAMILIES[1:]]
     curves += [Curve(family, "scores", 0.2, (1, 3)) for family in FAMILIES[1:]]
     curves += [Curve("rbf", "levels", 0.2), Curve("laplacian", "levels", 0.2)]
+    if views.relevance is not None:
+        curves += [Curve("additive", "relevant scores", 0.2), Curve("rbf", "relevant levels", 0.2)]
     deviation = np.tile([0.4, 0.7, 0.9], (len(curves), 1))
     deviation[0] = 0.4, 0.0, 0.0
     deviation[1, 1] = deviation[2, 0] = 0
@@ -132,8 +146,9 @@ def _posterior(
     landmarks = Landmarks(torch.from_numpy(known), views)
     seen = landmarks.seen(landmarks.rows)
     most = max(landmarks.values(curve, seen).shape[1] for curve in curves[1:])
-    kept = [np.linalg.qr(rng.normal(size=(width, 2)))[0] for width in (p, len(scored))]
-    size = 1 + (4 if directions else p + len(scored)) + most
+    steps = 5 if views.relevance is not None else 0
+    kept = [np.linalg.qr(rng.normal(size=(width, 2)))[0] for width in (p, len(scored) + steps)]
+    size = 1 + (4 if directions else p + len(scored) + steps) + most
     roots = rng.normal(size=(len(curves), size, size)) / size
     return CompositePosterior(
         weight=np.full(len(curves), 1 / len(curves)),
@@ -151,13 +166,22 @@ def _posterior(
         scored=scored,
         column_directions=kept[0] if directions else None,
         score_directions=kept[1] if directions else None,
+        stepped=rng.integers(0, p, steps) if steps else None,
+        thresholds=rng.normal(size=steps) if steps else None,
     )
 
 
 @pytest.mark.parametrize("directions", [False, True])
+@pytest.mark.parametrize("large", [False, True])
 def test_posteriors(
-    directions: bool, known: np.ndarray, views: ColumnViews, rng: np.random.Generator
+    directions: bool,
+    large: bool,
+    known: np.ndarray,
+    views: ColumnViews,
+    relevant: ColumnViews,
+    rng: np.random.Generator,
 ) -> None:
+    views = relevant if large else views
     posterior = _posterior(known, views, rng, directions=directions)
     rows = np.concatenate([known, known + rng.normal(size=known.shape)])
     kernel = ViewKernels(

@@ -161,12 +161,6 @@ class Model:
             return _ALL_COLUMNS
         return (1 - _ALL_COLUMNS) / (p - 1) / comb(p, size)
 
-    def parts(self, rows: Tensor) -> tuple[list[Tensor], Tensor]:
-        """Columns of 1 and the linear parts, and squares (m, 2) of what these leave out."""
-        seen = self.landmarks.seen(rows, ("columns", "scores"))
-        linear, missing = self.straight.of(seen)
-        return [torch.ones_like(rows[:, :1]), *linear], missing
-
     def basis(self, kernel: Curve) -> Tensor:
         """From kernel values (m, l) to columns whose inner products they are, (l, r)."""
         values, vectors = torch.linalg.eigh(self.landmarks.own_values(kernel))
@@ -189,11 +183,16 @@ class Columns:
         self._data, self._model, self._kernel = data, model, kernel
         self.basis = None if kernel is None else model.basis(kernel)
         rank = 0 if self.basis is None else self.basis.shape[1]
-        linear, _ = model.parts(data.rows[:1])
-        self.widths = [*(part.shape[1] for part in linear), rank]
+        linear, _ = model.straight.of(model.landmarks.seen(data.rows[:1]))
+        self.widths = [1, *(part.shape[1] for part in linear), rank]
         held = len(data.rows) * sum(self.widths) <= _HELD
-        self._held = list(self._made()) if held else None
-        self._missing = torch.cat([*self._unreached()])  # (n, 3), of unit variances
+        missing, kept = [], []
+        for block, columns, unreached in self._made():
+            missing.append(unreached)
+            if held:
+                kept.append((block, columns))
+        self._missing = torch.cat(missing)  # (n, 3), of unit variances
+        self._held = kept if held else None
 
     def at(self, data: LabelledRows) -> Columns:
         """The same of other rows."""
@@ -220,34 +219,29 @@ class Columns:
         variances = self._missing.new_tensor(setting.variances[1:])
         return self._missing @ variances if self._missing[:, variances > 0].any() else None
 
-    def _unreached(self) -> Iterator[Tensor]:
-        for block, columns in self._made() if self._held is None else self._held:
-            rows = self._data.rows[block]
-            _, linear = self._model.parts(rows)
-            curve = torch.zeros_like(linear[:, :1])
-            if self._kernel is not None:
-                landmarks = self._model.landmarks
-                whole = landmarks.diagonal(self._kernel, landmarks.seen(rows))
-                reached = columns[:, sum(self.widths[:3]) :].square().sum(1)
-                curve = (whole - reached).clamp_min(0)[:, None]
-            yield torch.cat([linear, curve], dim=1)
-
-    def _made(self) -> Iterator[tuple[slice, Tensor]]:
+    def _made(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Slices of rows with their columns, and variances (m, 3) that these do not reach."""
+        landmarks, kernel = self._model.landmarks, self._kernel
+        views = dict.fromkeys(("columns", "scores", "columns" if kernel is None else kernel.view))
         for block in row_blocks(len(self._data.rows), sum(self.widths), 2**22):
             rows = self._data.rows[block]
-            parts, _ = self._model.parts(rows)
-            if self._kernel is not None and self.basis is not None:
-                landmarks = self._model.landmarks
-                parts.append(landmarks.values(self._kernel, landmarks.seen(rows)) @ self.basis)
-            yield block, torch.cat(parts, dim=1)
+            seen = landmarks.seen(rows, views)
+            linear, missing = self._model.straight.of(seen)
+            parts, unreached = [torch.ones_like(rows[:, :1]), *linear], torch.zeros_like(rows[:, 0])
+            if kernel is not None and self.basis is not None:
+                curve = landmarks.values(kernel, seen) @ self.basis
+                parts.append(curve)
+                unreached = landmarks.diagonal(kernel, seen) - curve.square().sum(1)
+            missing = torch.column_stack([missing, unreached.clamp_min(0)])
+            yield block, torch.cat(parts, dim=1), missing
 
 
 @dataclass(frozen=True)
 class _Again:
     """Blocks that are made whenever they are looked at."""
 
-    made: Callable[[], Iterator[tuple[slice, Tensor]]]
+    made: Callable[[], Iterator[tuple[slice, Tensor, Tensor]]]
     which: Tensor
 
     def __iter__(self) -> Iterator[tuple[slice, Tensor]]:
-        return ((block, columns[:, self.which]) for block, columns in self.made())
+        return ((block, columns[:, self.which]) for block, columns, _ in self.made())

@@ -18,12 +18,12 @@ from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.rbf import Rbf
 
-__all__ = ["ColumnViews", "View", "ViewKernels", "ViewSum"]
+__all__ = ["RELEVANT", "ColumnViews", "View", "ViewKernels", "ViewSum"]
 
 View = Literal[
     "columns", "scores", "levels", "relevant columns", "relevant scores", "relevant levels"
 ]
-_RELEVANT = "relevant "
+RELEVANT = "relevant "
 
 _FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
     each.name: each for each in (Linear, Rbf, Laplacian)
@@ -68,15 +68,15 @@ class ColumnViews:
     def known(self) -> tuple[View, ...]:
         """Views that there are."""
         if self.relevance is None or not bool(self.relevance.any()):
-            return tuple(view for view in get_args(View) if not view.startswith(_RELEVANT))
+            return tuple(view for view in get_args(View) if not view.startswith(RELEVANT))
         return get_args(View)
 
     def of(self, view: View, rows: Tensor) -> Tensor:
         """A view of rows (..., p) in float64, same shape; of relevant columns those alone."""
-        if view.startswith(_RELEVANT):
+        if view.startswith(RELEVANT):
             assert self.relevance is not None
             counts = self.relevance > 0
-            whole: View = view.removeprefix(_RELEVANT)  # type: ignore[assignment]
+            whole: View = view.removeprefix(RELEVANT)  # type: ignore[assignment]
             return self.among(counts).of(whole, rows[..., counts]) * self.relevance[counts]
         if view == "columns":
             return rows
