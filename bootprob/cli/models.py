@@ -78,8 +78,9 @@ def fit_table(
         shown = ", ".join(f"{name} {share:.0%}" for name, share in shares if share >= _SLIGHT)
         typer.echo(f"Kernels by their weight: {shown}.")
     if (error := model.svc.feature_map_error_) is not None:
+        name = model.svc.feature_map or "of the sum of these kernels"
         typer.echo(
-            f"Feature map {model.svc.feature_map}: its kernel is off by {error['relative']:.1%} "
+            f"Feature map {name}: its kernel is off by {error['relative']:.1%} "
             f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
             "at most."
         )

@@ -46,7 +46,10 @@ def two_classes_of(model: Any, what: str) -> TwoClasses:
 
 
 def _kept(model: Any, state: TwoClassState) -> TwoClasses:
-    """The same object for a model as long as nothing in it is replaced: averages are made once."""
+    """The same object for a model as long as nothing in it is replaced: averages are made once.
+
+    Numbers that are written into a fitted array are not seen; whoever edits a model replaces it.
+    """
     spec, known = PredictionSpec.of(vars(model)), _KEPT.get(model)
     if known is None or known.spec != spec or not known.state.is_of(vars(model)):
         known = _KEPT[model] = TwoClasses(state, spec)

@@ -116,7 +116,9 @@ class Scores:
             if method == "bca":
                 return intervals.bca(scores, level, intervals.acceleration(scores, counts, used))
             assert gram is not None
-            share = (self.state.n_drawn_ or len(used)) / len(used)
+            shared = self.state.shared_draws_
+            n = len(used) if shared is None else len(shared["classes"])
+            share = (self.state.n_drawn_ or n) / n
             variance = intervals.after_bootstrap_variance(scores, gram, int(used.sum()), share)
             return intervals.studentised(scores, level, np.sqrt(variance))
 

@@ -131,7 +131,7 @@ _KERNEL_POSTERIOR = {
     # Of the composite posterior alone:
     "family": _part("g", "not negative", kinds="i"),
     "view": _part("g", "not negative", kinds="i"),
-    "relevant": _part("gp", "not negative", kinds="i"),
+    "columns_of_curve": _part("gp", "not negative", kinds="i"),
     "deviation": _part("g3", "not negative"),
     "tails": _part("g2"),
     "scored": _part("s", "not negative", kinds="i"),
@@ -245,9 +245,9 @@ class State:
         """Seed from which `bootstrap_counts` draws the samples again.""", kind=list,
         of_pair="same", shown="list of int")
     n_drawn_: int | None = _declare(
-        """Rows that each bootstrap sample draws, where that is fewer than n: with ``kernel="auto"``
-        and more than 3,000 rows up to 10,000 (docs/adaptive.md).""", kind=int, absent="None",
-        of_pair="same", shown="int or None")
+        """Rows that each bootstrap sample of a large table draws: with ``kernel="auto"`` and more
+        than 3,000 rows n, or 10,000 if that is fewer (docs/adaptive.md); None elsewhere.""",
+        kind=int, absent="None", of_pair="same", shown="int or None")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
     versions_: dict[str, str] = _declare(
         """With what it was trained.""", kind=dict, of_pair="same", shown="dict of str")

@@ -122,12 +122,12 @@ def _check_settings(values: Mapping[str, Any]) -> None:
     )
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
+    if values.get("n_drawn_") is not None and not values["n_drawn_"] > 0:
+        raise ValueError("n_drawn_ is no number of rows")
     if not 0 < len(entropy) <= 16 or not all(type(e) is int and 0 <= e < 2**64 for e in entropy):
         raise ValueError("entropy_ is no seed")
     if type(values["n_redrawn_"]) is not int or values["n_redrawn_"] < 0:
         raise ValueError("n_redrawn_ is no number of samples")
-    if values.get("n_drawn_") is not None and not values["n_drawn_"] > 0:
-        raise ValueError("n_drawn_ is no number of rows")
     if not (math.isfinite(seconds) and seconds >= 0):
         raise ValueError("fit_seconds_ is no time")
     if not all(isinstance(text, str) for pair in versions.items() for text in pair):
@@ -316,9 +316,9 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
         raise ValueError("kernel_posterior_.view has views that there are not")
     if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
-    relevant = of["relevant"]
-    if not (relevant.max() <= 1 and (relevant.any(axis=1) | (of["family"] == 0)).all()):
-        raise ValueError("kernel_posterior_.relevant does not say which columns curves look at")
+    looked_at = of["columns_of_curve"]
+    if not (looked_at.max() <= 1 and (looked_at.any(axis=1) | (of["family"] == 0)).all()):
+        raise ValueError("kernel_posterior_.columns_of_curve does not say which columns those are")
     for name in ("scored", "stepped"):
         if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:
             raise ValueError(f"kernel_posterior_.{name} has numbers that are of no columns")

@@ -86,9 +86,9 @@ def join_state(
         invalid.
     """
     if _PAIRS not in values:
-        return _join(params, arrays, values, TWO_CLASSES)
+        return _drawn(_join(params, arrays, values, TWO_CLASSES))
     own = {name: array for name, array in arrays.items() if not name.startswith(f"{_PAIRS}.")}
-    svc = _join(params, own, values, SEVERAL_CLASSES)
+    svc = _drawn(_join(params, own, values, SEVERAL_CLASSES))
     codes, stored = svc.y_, list(values[_PAIRS])
     K = len(svc.classes_)
     # Before there are pairs: of very many classes they would not fit into memory.
@@ -120,6 +120,14 @@ def join_state(
         svc.pair_ensembles_.append(pair)
     if len({pair.n_replicates_ for pair in svc.pair_ensembles_}) > 1:
         raise ValueError("the pairs differ in the number of replicates")
+    return svc
+
+
+def _drawn(svc: BootstrapSVC) -> BootstrapSVC:
+    """The same, whose samples draw no more rows than there are."""
+    shared = svc.shared_draws_
+    if (svc.n_drawn_ or 0) > len(svc.y_ if shared is None else shared["classes"]):
+        raise ValueError("n_drawn_ is more than there are rows")
     return svc
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from bootprob.runtime.arrays import Floats
+
 __all__ = ["is_large", "mapped_columns", "samples_of"]
 
 _EXACT_ROWS = 3000
@@ -16,7 +20,7 @@ def is_large(n: int) -> bool:
     return n > _EXACT_ROWS
 
 
-def samples_of(n: int, n_bootstraps: int) -> tuple[int, int]:
+def samples_of(weight: Floats, n_bootstraps: int) -> tuple[int, int]:
     """Bootstrap samples of a large table: how many, and how many rows each draws.
 
     Up to 50 samples of up to 10,000 rows. Averaging machines of parts of a table is as good as one
@@ -26,12 +30,13 @@ def samples_of(n: int, n_bootstraps: int) -> tuple[int, int]:
 
     Parameters
     ----------
-    n : int
-        Rows of the table.
+    weight : ndarray, shape (n,)
+        Row weights. Rows of weight 0 are drawn as others, but 10,000 are others than these.
     n_bootstraps : int
         Samples asked for.
     """
-    return min(n_bootstraps, _REPLICATES), min(n, _DRAWN)
+    drawn = np.ceil(_DRAWN * len(weight) / np.count_nonzero(weight))
+    return min(n_bootstraps, _REPLICATES), min(len(weight), int(drawn))
 
 
 def mapped_columns(n: int) -> int:

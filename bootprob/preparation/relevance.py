@@ -112,10 +112,13 @@ class _Terms:
         label = label - weight @ label / weight.sum()
         variance = float(weight @ label.square() / weight.sum())
         vector = torch.zeros(len(self._gram), dtype=torch.float64)
+        spread = torch.zeros_like(vector[p:])
         for block, scores, levels in self._blocks():
-            vector += torch.cat([scores, levels], dim=1).T @ (weight[block] * label[block])
-        counts = self._gram.diagonal()[p:]
-        tables = vector[p:].reshape(p, -1), variance * counts.reshape(p, -1)
+            mass = weight[block] * label[block]
+            vector += torch.cat([scores, levels], dim=1).T @ mass
+            spread += levels.T @ mass.square()
+        spread = torch.maximum(variance * self._gram.diagonal()[p:], spread)
+        tables = vector[p:].reshape(p, -1), spread.reshape(p, -1)
         alone = variance * _beyond_chance(*tables)
         ridge = _RIDGE * self._gram.diagonal().mean()
         additive = torch.linalg.solve(self._gram + ridge * torch.eye(len(vector)).double(), vector)

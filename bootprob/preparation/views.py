@@ -127,10 +127,12 @@ def view_kernels(
     families: list[str] = []
     of: list[View] = []
     gammas: list[float] = []
-    two_values = bool((views.knots[:, -1:] == views.knots[:, 1:]).all())
+    of_two = (views.knots[:, -1:] == views.knots[:, 1:]).all(1)  # which are their own scores
+    relevant = of_two >= 0 if views.relevance is None else views.relevance > 0
+    same = {"scores": of_two.all(), "relevant scores": of_two[relevant].all()}
     for (family, view), multiples in _MULTIPLES.items():
-        if view not in views.known or (view.endswith("scores") and two_values):
-            continue  # those are the columns
+        if view not in views.known or same.get(view, False):
+            continue
         if view not in seen:
             seen[view] = views.of(view, known).numpy()
         unit = _unit(family, seen[view])

@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy.special import expit
 
-from bootprob.ensemble.uncertainty.column_sets import relevant_columns, score_statistics
+from bootprob.ensemble.uncertainty.column_sets import likely_sets, score_statistics
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.intervals import of_mixture
@@ -56,8 +56,8 @@ def test_a_statistic_is_what_a_term_adds_to_the_quadratic(rng):
         )
         assert got[j, k] == got[k, j] == pytest.approx(expected, rel=1e-6)
     for j in range(3):
-        squares = [gained(seen[view][:, j] ** 2) for view in ("columns", "scores")]
-        expected = max(*squares, gained(seen["levels"][:, j]))
+        powers = [gained(seen[v][:, j] ** k) for v in ("columns", "scores") for k in (2, 3)]
+        expected = max(*powers, gained(seen["levels"][:, j]))
         assert got[j, j] == pytest.approx(expected, rel=1e-6)
 
 
@@ -85,7 +85,7 @@ def test_the_search_finds_the_set_with_the_largest_evidence():
             asked.append(columns)
             return -5.0 * len(wanted ^ set(columns))
 
-        found = relevant_columns(known, evidence)
+        found = likely_sets(known, evidence)
         assert found == [(1, 3, 4)]
         assert len(asked) == len(set(asked)) < 45
         assert all(columns == tuple(sorted(columns)) for columns in asked)
@@ -93,11 +93,11 @@ def test_the_search_finds_the_set_with_the_largest_evidence():
 
 
 def test_sets_that_are_nearly_as_good_are_kept_and_two_columns_have_single_ones():
-    both = relevant_columns(torch.ones(3, 3), lambda columns: -0.5 * len(columns))
+    both = likely_sets(torch.ones(3, 3), lambda columns: -0.5 * len(columns))
     assert len(both) == 2
     assert all(len(columns) == 1 for columns in both)
-    assert relevant_columns(torch.eye(2), lambda columns: -columns[0]) == [(0,), (1,)]
-    assert relevant_columns(torch.zeros(2, 2), lambda columns: 0.0) == []
+    assert likely_sets(torch.eye(2), lambda columns: -columns[0]) == [(0,), (1,)]
+    assert likely_sets(torch.zeros(2, 2), lambda columns: 0.0) == []
 
 
 def test_an_interaction_among_many_columns_is_found_and_narrow(rng):
@@ -110,8 +110,8 @@ def test_an_interaction_among_many_columns_is_found_and_narrow(rng):
     positive = rng.uniform(size=n) < expit(logit(rows))
     kernels = view_kernels(rows, np.ones(n))
     posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
-    few = posterior.relevant.sum(axis=1) < 5
-    assert (posterior.relevant[few][:, [4, 7]] == 1).all()
+    few = posterior.columns_of_curve.sum(axis=1) < 5
+    assert (posterior.columns_of_curve[few][:, [4, 7]] == 1).all()
     assert posterior.weight[few].sum() > 0.9
     bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
     truth = expit(logit(new))

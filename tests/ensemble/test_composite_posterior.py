@@ -58,7 +58,7 @@ def gram(posterior, part, rows):
     found = 100 + of_columns * rows @ rows.T + of_scores * scores @ scores.T
     family = FAMILIES[posterior.family[part]]
     seen, gamma = view(VIEWS[posterior.view[part]]).numpy(), posterior.gamma[part]
-    seen = seen[:, posterior.relevant[part] == 1]
+    seen = seen[:, posterior.columns_of_curve[part] == 1]
     if family == "none":
         return found
     additive = np.exp(-gamma * np.square(seen[:, None] - seen[None])).mean(axis=2)

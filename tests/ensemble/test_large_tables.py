@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
 from fastapi.testclient import TestClient
+from scipy.special import expit
 from sklearn.base import clone
 
 from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_search
+from bootprob.exceptions import ModelFileError
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.large_tables import mapped_columns, samples_of
+from bootprob.preparation.relevance import column_relevance
 from bootprob.preparation.view_map import ViewMap
-from bootprob.preparation.views import view_kernels
+from bootprob.preparation.views import learn_views, view_kernels
 from bootprob.report import write_report
 from bootprob.server import create_app
 from bootprob.tables.model import TableModel
@@ -197,8 +201,11 @@ def test_samples_of_fewer_rows_than_there_are():
 
 
 def test_more_rows_do_not_take_more_of_machines():
-    assert samples_of(5_000, 500) == (50, 120)
-    assert samples_of(10**6, 20) == (20, 120)
+    weight = np.ones(5_000)
+    assert samples_of(weight, 500) == (50, 120)
+    assert samples_of(weight[:90], 20) == (20, 90)
+    weight[1_000:] = 0  # 120 of those that count
+    assert samples_of(weight, 20) == (20, 600)
     assert mapped_columns(10**6) == 30
     assert mapped_columns(10**9) >= 30
 
@@ -219,3 +226,56 @@ def test_a_table_is_served_scored_in_batches_and_reported(tmp_path):
     np.testing.assert_allclose(served, probability, rtol=1e-9)
     write_report({"large": table.svc}, tmp_path / "report.html", title="Large")
     assert "8 bootstrap samples of 120 rows" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_a_relevant_flag_that_few_rows_have_gets_its_step_between_its_values(rng):
+    X = np.column_stack([rng.uniform(size=400) > 0.04, rng.normal(size=400)]).astype(float)
+    y = rng.uniform(size=400) < np.where(X[:, 0] == 1, 0.3, 0.99)
+    model = BootstrapSVC(n_bootstraps=5, random_state=0).fit(X, y)
+    posterior = model.kernel_posterior_
+    at = posterior["thresholds"][posterior["stepped"] == 0]
+    low, high = np.unique((X[:, 0] - model.center_[0]) / model.scale_[0])
+    np.testing.assert_allclose(at, [(low + high) / 2])
+    moved = X + np.array([1e-9, 0.0])
+    np.testing.assert_allclose(model.predict_proba(moved), model.predict_proba(X), atol=1e-7)
+
+
+def test_noise_is_irrelevant_whatever_rows_weigh(rng):
+    n, found = 3_000, 0
+    for _ in range(10):
+        rows, codes = rng.normal(size=(n, 3)), rng.integers(2, size=n)
+        weight = np.where(rng.uniform(size=n) < 0.1, 20.0, 1.0)
+        found += column_relevance(rows, codes, weight, learn_views(rows, weight)).any()
+    assert found < 5  # of ten, at a level of 1 %
+
+
+def test_rows_of_no_weight_take_no_machine_s_rows(rng):
+    X, weight = rng.normal(size=(400, 2)), np.ones(400)
+    weight[110:] = 0
+    y = rng.uniform(size=400) < expit(2 * X[:, 0])
+    model = BootstrapSVC(n_bootstraps=5, random_state=0).fit(X, y, sample_weight=weight)
+    assert model.n_drawn_ == 400
+    counts = model.bootstrap_counts()
+    assert (counts[:, :110].sum(axis=1) > 70).all()
+    weight[90:] = 0  # no large table any more
+    assert (
+        BootstrapSVC(n_bootstraps=5, random_state=0).fit(X, y, sample_weight=weight).n_drawn_
+        is None
+    )
+
+
+def test_standard_errors_of_pairs_are_not_those_of_more_rows_than_were_drawn(rng):
+    X = rng.normal(size=(300, 3))
+    y = np.argmax(X + rng.normal(size=(300, 3)), axis=1)
+    model = BootstrapSVC(n_bootstraps=30, random_state=0).fit(X, y)
+    pair = model.pair_ensembles_[0]
+    width = np.diff(pair.score_interval(X[:20], method="studentised"))
+    assert (width > 0).mean() > 0.8
+
+
+def test_a_file_whose_samples_draw_more_rows_than_there_are_is_refused(model, tmp_path):
+    edited = copy(model)
+    edited.n_drawn_ = 10**9
+    save(edited, tmp_path / "model.bootprob")
+    with pytest.raises(ModelFileError, match="n_drawn_"):
+        load(tmp_path / "model.bootprob")

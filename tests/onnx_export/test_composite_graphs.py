@@ -155,7 +155,7 @@ def _posterior(
         family=np.array([FAMILIES.index(curve.family) for curve in curves]),
         view=np.array([VIEWS.index(curve.view) for curve in curves]),
         gamma=np.array([curve.gamma for curve in curves]),
-        relevant=np.array(
+        columns_of_curve=np.array(
             [np.isin(np.arange(p), curve.columns or np.arange(p)) for curve in curves], dtype=int
         ),
         deviation=deviation,

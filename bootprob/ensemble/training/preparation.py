@@ -168,8 +168,8 @@ def prepare(
     entropy = draw_entropy(random_state)
     B, drawn = spec.n_bootstraps, None
     of_views = isinstance(kernel, ViewKernels)
-    if of_views and is_large(len(X)):
-        B, drawn = samples_of(len(X), B)
+    if of_views and is_large(int(np.count_nonzero(weight))):
+        B, drawn = samples_of(weight, B)
     counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn)
     shared = of_views or spec.feature_map is not None
     if spec.standardize == "bootstrap" and kernel.has_features and not shared:
@@ -229,7 +229,9 @@ def _kernel(
     if spec.kernel == "auto":
         _check_unasked(spec)
         seen = rows * scale if spec.standardize is None else rows
-        return view_kernels(seen, weight, codes if is_large(len(X)) else None)
+        return view_kernels(
+            seen, weight, codes if is_large(int(np.count_nonzero(weight))) else None
+        )
     known = KERNELS[spec.kernel].parameters
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:

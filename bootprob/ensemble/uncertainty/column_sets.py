@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Seen
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
 
-__all__ = ["ColumnSet", "relevant_columns", "score_statistics"]
+__all__ = ["ColumnSet", "likely_sets", "score_statistics"]
 
 ColumnSet = tuple[int, ...]
 """Columns, ascending."""
@@ -29,7 +30,7 @@ def score_statistics(
 ) -> Tensor:
     """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
 
-    Of two columns the term is their product, of one its square or its levels; of the views of the
+    Of two columns the term is their product, of one its square, cube or levels; of the views of the
     columns the larger counts. With factors of precision W and residuals ``r = ν − W m`` of a
     posterior of linear parts, of columns A and prior precision P, a term φ that is added has the
     score ``φᵀ r`` of variance ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil.
@@ -60,8 +61,9 @@ def score_statistics(
         return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
 
     alone = _largest(
-        statistics(seen[view] if view == "levels" else seen[view].square())
+        statistics(seen[view] if view == "levels" else seen[view] ** power)
         for view in OF_ALL_COLUMNS
+        for power in (2, 3)
     )
     every = torch.diag(alone)
     paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
@@ -80,7 +82,7 @@ def _largest(of_views: Iterable[Tensor]) -> Tensor:
     return torch.stack(list(of_views)).amax(0)
 
 
-def relevant_columns(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> list[ColumnSet]:
+def likely_sets(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> list[ColumnSet]:
     """Sets of columns that are the most likely to be those that bend the logit.
 
     A stepwise search of the set with the largest evidence, from the columns and pairs with the
@@ -114,7 +116,9 @@ def relevant_columns(statistics: Tensor, evidence: Callable[[ColumnSet], float])
             promise = [max(promise[j], known[j, j]) for j in range(p)]
             order = sorted(set(range(p)) - set(columns), key=lambda j: -promise[j])
             found += [tuple(sorted((*columns, j))) for j in order[:_MORE]]
-        return found
+        apart = (pair for _, pair in pairs if len(pair) > 1 and not {*pair} & {*columns})
+        found += [tuple(sorted((*columns, *pair))) for pair in islice(apart, _MORE)]
+        return [each for each in found if len(each) < p]
 
     pairs = sorted(
         ((known[j, k], tuple(sorted({j, k}))) for j in range(p) for k in range(j + 1)),

@@ -82,11 +82,14 @@ def _steps(rows: Tensor, views: ColumnViews) -> tuple[Tensor | None, Tensor | No
     seen = rows[:: max(1, len(rows) // _ROWS_FOR_STEPS)]
     stepped, thresholds = [], []
     for column in relevant.tolist():
-        own = seen[:, column].quantile(shares).unique()
-        own = own[own < seen[:, column].max()]  # above which there are rows
+        values = seen[:, column].unique()
+        between = (values[:-1] + values[1:]) / 2  # not on a value, which rounding may move across
+        reached = seen[:, column].quantile(shares, interpolation="lower")
+        at = torch.searchsorted(values, reached).clamp_max(max(len(between) - 1, 0)).unique()
+        own = between[at] if len(between) else between
         stepped += [column] * len(own)
         thresholds.append(own)
-    return torch.tensor(stepped, device=rows.device), torch.cat(thresholds)
+    return torch.tensor(stepped, dtype=torch.int64, device=rows.device), torch.cat(thresholds)
 
 
 def _directions(columns: Tensor) -> Tensor | None:
@@ -119,7 +122,7 @@ class Model:
         """Of these one of each family and view, of a γ in the middle."""
         kinds: dict[tuple[str, str], list[Curve]] = {}
         for each in sorted(self.of_columns):
-            if each.family != "both":
+            if each.family != "additive":
                 kinds.setdefault((each.family, each.view), []).append(each)
         return [of_kind[len(of_kind) // 2] for of_kind in kinds.values()]
 
@@ -149,13 +152,13 @@ class Model:
             return float(np.log(probability * _STRAIGHT_SHARE))
         falling = np.exp(_DOUBLING * np.arange(len(CURVED)))
         share = falling[CURVED.index(setting.curve)] / falling.sum()
-        share *= self._share_of_columns(len(setting.kernel.columns)) / len(self.curved)
+        share *= self._share_of_columns(setting.kernel) / len(self.curved)
         return float(np.log(probability * (1 - _STRAIGHT_SHARE) * share))
 
-    def _share_of_columns(self, size: int) -> float:
+    def _share_of_columns(self, kernel: Curve) -> float:
         """Prior probability of the columns of a curve: all, or one set of so many."""
-        p = self.landmarks.rows.shape[1]
-        if p == 1:
+        p, size = self.landmarks.rows.shape[1], len(kernel.columns)
+        if p == 1 or kernel.view not in OF_ALL_COLUMNS:
             return 1.0
         if not size:
             return _ALL_COLUMNS

@@ -93,7 +93,7 @@ class CompositePosterior:
     family, view : ndarray of int, shape (g,)
         Of the kernel, in `FAMILIES` and `VIEWS`.
     gamma : ndarray, shape (g,)
-    relevant : ndarray of int, shape (g, p)
+    columns_of_curve : ndarray of int, shape (g, p)
         1 where the curve looks at the column, else 0.
     deviation : ndarray, shape (g, 3)
         σ₁, σ₂ and σ₃, in logits, the root of their mean squares where a part stands for several;
@@ -121,7 +121,7 @@ class CompositePosterior:
     family: Integers
     view: Integers
     gamma: Floats
-    relevant: Integers
+    columns_of_curve: Integers
     deviation: Floats
     tails: Floats
     coefficients: Floats
@@ -141,8 +141,8 @@ class CompositePosterior:
         """The kernel of a part; None for one without."""
         if not self.family[part]:
             return None
-        relevant = self.relevant[part]
-        columns = () if relevant.all() else tuple(np.flatnonzero(relevant).tolist())
+        looked_at = self.columns_of_curve[part]
+        columns = () if looked_at.all() else tuple(np.flatnonzero(looked_at).tolist())
         family, view = FAMILIES[self.family[part]], VIEWS[self.view[part]]
         return Curve(family, view, float(self.gamma[part]), columns)
 

@@ -49,9 +49,10 @@ def fit_composite_posterior(
     The logit has 75 % of links. What labels say as Gaussian factors under the best setting so far
     ranks all others, for which one Cholesky factor each is enough; those that may count get factors
     of their own. Of more than 1,000 rows, that many tell which kernels are possible, then 10,000,
-    and all rows which of those count. Of more than 3,000 rows linear parts have steps in relevant
-    columns, the curve has 512 landmarks after the first stage, fewer settings get factors of their
-    own (`Stage.outline`, `Stage.some`), and of all rows those alone that were possible before.
+    and all rows which of those count. Linear parts have steps in relevant columns, where views have
+    any; of more than 3,000 rows the curve has 512 landmarks after the first stage, fewer settings
+    get factors of their own (`Stage.outline`, `Stage.some`), and of all rows those alone that were
+    possible before.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         family=np.array([FAMILIES.index(each.family) for each in chosen]),
         view=np.array([VIEWS.index(each.view) for each in chosen]),
         gamma=np.array([each.gamma for each in chosen]),
-        relevant=np.array([_relevant(each, landmarks.shape[1]) for each in chosen]),
+        columns_of_curve=np.array([_looked_at(each, landmarks.shape[1]) for each in chosen]),
         deviation=np.sqrt(variances),
         tails=np.array([tails for _, tails in alike]),
         coefficients=torch.stack(coefficients).cpu().numpy(),
@@ -189,7 +190,7 @@ def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:
     return coefficients, quadratic
 
 
-def _relevant(curve: Curve, p: int) -> Integers:
+def _looked_at(curve: Curve, p: int) -> Integers:
     """Which of p columns a curve looks at, as 0 and 1."""
     found = np.full(p, not curve.columns, dtype=np.int64)
     found[list(curve.columns)] = 1

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from bootprob.ensemble.uncertainty.column_sets import ColumnSet, relevant_columns, score_statistics
+from bootprob.ensemble.uncertainty.column_sets import ColumnSet, likely_sets, score_statistics
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
     LOGIT,
@@ -94,7 +94,10 @@ class Stage:
         sites = self._predicted(before[0])
         for each in before:
             self._add(each.setting, sites)
-        return self._possible(near)
+        straight, _ = self._climb(self._add(_without_curve(before[0].setting), sites), [])
+        few = self._of_few_columns(straight)
+        self._climb(self._best(), few)
+        return self._possible(dict.fromkeys([*near, *few]))
 
     def outline(self) -> list[Found]:
         """Find where to look with more rows: the best with the logit, and with another link."""
@@ -194,7 +197,7 @@ class Stage:
         def of_set(which: ColumnSet) -> float:
             return max(evidence(each.among(which, p)) for each in model.plain)
 
-        sets = relevant_columns(statistics, of_set)
+        sets = likely_sets(statistics, of_set)
         curves = [each.among(which, p) for which in sets for each in model.of_columns]
         curves.sort(key=lambda each: -evidence(each))
         return [c for c in curves if evidence(c) > evidence(curves[0]) - _NEAR][:_MOST_NEAR]
@@ -285,6 +288,10 @@ class Stage:
         probability = mean.sigmoid()
         precision = data.weight * probability * (1 - probability)
         return Sites(precision, precision * mean + data.weight * (data.label - probability))
+
+
+def _without_curve(setting: Setting) -> Setting:
+    return replace(setting, kernel=None, curve=0.0)
 
 
 def _kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Curve]:

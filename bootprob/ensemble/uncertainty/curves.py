@@ -44,6 +44,8 @@ class Curve:
         In `FAMILIES` and `VIEWS`.
     gamma : float
         0 for "quadratic", which has none.
+    columns : tuple of int
+        Those that it looks at, of a view in `OF_ALL_COLUMNS`; empty for all.
     """
 
     family: str
@@ -99,8 +101,8 @@ class Landmarks:
     )
 
     def few(self, number: int) -> Landmarks:
-        """So many of them, or a few more."""
-        return replace(self, rows=self.rows[:: max(1, len(self.rows) // number)].contiguous())
+        """No more than so many of them."""
+        return replace(self, rows=self.rows[:: -(-len(self.rows) // number)].contiguous())
 
     def n_knots(self, n_columns: int) -> int:
         """Of each of so many columns; 0 where they are too many."""

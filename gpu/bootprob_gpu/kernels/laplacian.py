@@ -37,7 +37,8 @@ def _distances(rows: Tensor, others: Tensor) -> Tensor:
     """L1 distances (..., m, n).
 
     A column in which the others are a or b adds ``|x − a|`` or ``|x − b|``, which is linear in
-    which of the two they are: many such columns are a matrix product.
+    which of the two they are: many such columns are a matrix product. It rounds: equal rows may be
+    1e-15 apart.
     """
     if rows.dim() == others.dim() == 2 and len(rows) >= _MANY and others.numel():
         low, high = torch.aminmax(others, dim=0)
