@@ -24,7 +24,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS, _OF_LARGE = 256, 512
-_KEPT_WEIGHT = 0.98
+_LEAST_WEIGHT = 0.01
 _NONE = Curve("none", "columns", 0.0)
 
 
@@ -109,8 +109,8 @@ def fit_composite_posterior(
 def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn.
 
-    Those of one kernel and link, which differ in σ alone, become one part of their moments. The
-    likeliest parts that have 98 % of the weight are kept: each costs whoever asks about rows.
+    Those of one kernel and link, which differ in σ alone, become one part of their moments. Parts
+    of 1 % or more of the weight are kept: each costs whoever asks about rows.
     """
     evidence = np.array([each.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
@@ -120,8 +120,8 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         alike.setdefault((each.setting.kernel, each.setting.tails), []).append(number)
     of_parts = {key: weight[members].sum() for key, members in alike.items()}
     order = sorted(alike, key=lambda key: -of_parts[key])
-    enough = 1 + int(np.searchsorted(np.cumsum([of_parts[key] for key in order]), _KEPT_WEIGHT))
-    alike = {key: alike[key] for key in order[:enough]}
+    least = min(_LEAST_WEIGHT, of_parts[order[0]])
+    alike = {key: alike[key] for key in order if of_parts[key] >= least}
     share_of = np.array([of_parts[key] for key in alike])
     bases = [each.columns.basis for each in posteriors]
     size = sum(posteriors[0].columns.widths[:3])
