@@ -128,7 +128,7 @@ def view_kernels(
     of: list[View] = []
     gammas: list[float] = []
     of_two = (views.knots[:, -1:] == views.knots[:, 1:]).all(1)  # which are their own scores
-    relevant = of_two >= 0 if views.relevance is None else views.relevance > 0
+    relevant = torch.ones_like(of_two) if views.relevance is None else views.relevance > 0
     same = {"scores": of_two.all(), "relevant scores": of_two[relevant].all()}
     for (family, view), multiples in _MULTIPLES.items():
         if view not in views.known or same.get(view, False):

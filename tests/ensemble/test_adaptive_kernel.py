@@ -15,6 +15,7 @@ from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.ensemble.state import state_of
 from bootprob.exceptions import DataError
 from bootprob_gpu.kernels.views import ViewKernels
+from refitted import fitted_elsewhere_is_the_same
 
 
 def _table(rng, n=150, p=4):
@@ -98,15 +99,8 @@ def test_the_same_from_a_file_and_again(interactions, model, tmp_path):
         np.testing.assert_array_equal(other.proba_interval(X[:9]), model.proba_interval(X[:9]))
 
 
-@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"checkpoint": "shards"}])
-def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path, options):
-    X, y = interactions
-    if "checkpoint" in options:
-        options = {"checkpoint": str(tmp_path / "shards")}
-        clone(model).set_params(**options).fit(X, y)
-    other = clone(model).set_params(**options).fit(X, y)
-    np.testing.assert_array_equal(other.weights_, model.weights_)
-    np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path):
+    fitted_elsewhere_is_the_same(model, *interactions, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(rng, monkeypatch)
     monkeypatch.setattr(composite_model, "_LINEAR", (0.8,))
     for module in (composite_model, composite_search):
         monkeypatch.setattr(module, "CURVED", (2.0,))
-    monkeypatch.setattr(composite_search, "_PROBES", (2.0,))
+    monkeypatch.setattr(composite_search, "_PROBE", 2.0)
     n = 7
     rows, _, weight, kernels = table(rng, n, 2, straight)
     positive = np.array([True, False, True, True, False, True, False])

@@ -28,6 +28,7 @@ from bootprob.report import write_report
 from bootprob.server import create_app
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
+from refitted import fitted_elsewhere_is_the_same
 
 _FEW = {
     ("linear", "columns"): (1.0,),
@@ -135,15 +136,8 @@ def test_the_same_from_a_file_and_again(interactions, model, tmp_path):
         np.testing.assert_array_equal(other.proba_interval(X[:9]), model.proba_interval(X[:9]))
 
 
-@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"checkpoint": "shards"}])
-def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path, options):
-    X, y = interactions
-    if "checkpoint" in options:
-        options = {"checkpoint": str(tmp_path / "shards")}
-        clone(model).set_params(**options).fit(X, y)
-    other = clone(model).set_params(**options).fit(X, y)
-    np.testing.assert_array_equal(other.weights_, model.weights_)
-    np.testing.assert_array_equal(other.predict_proba(X[:9]), model.predict_proba(X[:9]))
+def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path):
+    fitted_elsewhere_is_the_same(model, *interactions, tmp_path)
 
 
 @pytest.mark.parametrize(

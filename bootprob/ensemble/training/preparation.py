@@ -160,7 +160,8 @@ def prepare(
     else:
         center, scale = center_and_scale(X, weight, names)
         rows = (X - center) / scale
-    kernel = _kernel(spec, X, rows, scale, codes, weight, device)
+    large = spec.kernel == ViewKernels.name and is_large(int(np.count_nonzero(weight)))
+    kernel = _kernel(spec, X, rows, scale, codes if large else None, weight, device)
     if checkpoint is None:
         random_state = check_random_state(spec.random_state)
     else:
@@ -168,7 +169,7 @@ def prepare(
     entropy = draw_entropy(random_state)
     B, drawn = spec.n_bootstraps, None
     of_views = isinstance(kernel, ViewKernels)
-    if of_views and is_large(int(np.count_nonzero(weight))):
+    if large:
         B, drawn = samples_of(weight, B)
     counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn)
     shared = of_views or spec.feature_map is not None
@@ -214,7 +215,7 @@ def _kernel(
     X: Floats,
     rows: Floats,
     scale: Floats,
-    codes: NDArray[np.intp],
+    codes: NDArray[np.intp] | None,
     weight: Floats,
     device: torch.device,
 ) -> KernelFunction:
@@ -229,9 +230,7 @@ def _kernel(
     if spec.kernel == "auto":
         _check_unasked(spec)
         seen = rows * scale if spec.standardize is None else rows
-        return view_kernels(
-            seen, weight, codes if is_large(int(np.count_nonzero(weight))) else None
-        )
+        return view_kernels(seen, weight, codes)
     known = KERNELS[spec.kernel].parameters
     given: dict[str, Any] = {name: getattr(spec, name) for name in known}
     if "gamma" in known:

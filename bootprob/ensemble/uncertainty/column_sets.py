@@ -60,20 +60,14 @@ def score_statistics(
         left = size - reached.square().sum(0)
         return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
 
-    alone = _largest(
-        statistics(seen[view] if view == "levels" else seen[view] ** power)
-        for view in OF_ALL_COLUMNS
-        for power in (2, 3)
-    )
+    smooth = [seen[view] for view in OF_ALL_COLUMNS if view != "levels"]
+    powers = (statistics(own**power) for own in smooth for power in (2, 3))
+    alone = _largest([statistics(seen["levels"]), *powers])
     every = torch.diag(alone)
     paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
     first, second = paired[torch.triu_indices(len(paired), len(paired), 1, device=paired.device)]
     if len(first):
-        of_pairs = _largest(
-            statistics(seen[view][:, first] * seen[view][:, second])
-            for view in OF_ALL_COLUMNS
-            if view != "levels"
-        )
+        of_pairs = _largest(statistics(own[:, first] * own[:, second]) for own in smooth)
         every[first, second] = every[second, first] = of_pairs
     return every
 

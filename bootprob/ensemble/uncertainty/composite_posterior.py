@@ -60,10 +60,13 @@ class Straight:
         whole = self.whole(rows)
         parts, missing = [], []
         for part, directions in zip(whole, self.directions, strict=True):
-            kept = part if directions is None else part @ directions
+            if directions is None:
+                parts.append(part)
+                missing.append(part.new_zeros(len(part)))
+                continue
+            kept = part @ directions
             parts.append(kept)
-            lost = part.square().sum(1) - kept.square().sum(1)
-            missing.append(torch.zeros_like(lost) if directions is None else lost.clamp_min(0))
+            missing.append((part.square().sum(1) - kept.square().sum(1)).clamp_min(0))
         return parts, torch.stack(missing, dim=1)
 
 

@@ -131,26 +131,15 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         group, share = [posteriors[number] for number in members], weight[members]
         share /= share.sum()
         variances.append(share @ [each.setting.variances[1:] for each in group])
-        of_each = [_on_landmarks(each, size) for each in group]
-        mean = sum(w * c for w, (c, _) in zip(share.tolist(), of_each, strict=True))
+        mean, form = _together(group, share, size)
         coefficients.append(mean)
-        quadratic.append(
-            sum(
-                w * (form + torch.outer(c - mean, c - mean))
-                for w, (c, form) in zip(share.tolist(), of_each, strict=True)
-            )
-        )
-        means = torch.stack([each.found.left_out_mean for each in group])
-        spread = torch.stack([each.found.left_out_variance for each in group])
-        shares = torch.from_numpy(share).to(means.device)
-        mean = shares @ means
-        spread = shares @ (spread + (means - mean).square())
-        left_out.append(bent_moments(mean, spread.sqrt(), tails))
+        quadratic.append(form)
+        left_out.append(_left_out(group, share, tails))
     chosen = [kernel or _NONE for kernel, _ in alike]
     landmarks = model.landmarks.rows
-    of_straight = model.straight
-    parts = (*of_straight.directions, of_straight.stepped, of_straight.thresholds)
-    directions = [None if each is None else each.cpu().numpy() for each in parts]
+    straight = model.straight
+    parts = (*straight.directions, straight.stepped, straight.thresholds)
+    stored = [None if each is None else each.cpu().numpy() for each in parts]
     posterior = CompositePosterior(
         weight=share_of / share_of.sum(),
         family=np.array([FAMILIES.index(each.family) for each in chosen]),
@@ -162,13 +151,34 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         coefficients=torch.stack(coefficients).cpu().numpy(),
         quadratic=torch.stack(quadratic).cpu().numpy(),
         landmarks=landmarks[: 1 if set(chosen) == {_NONE} else None].cpu().numpy(),
-        scored=model.straight.scored.cpu().numpy(),
-        column_directions=directions[0],
-        score_directions=directions[1],
-        stepped=directions[2],
-        thresholds=directions[3],
+        scored=straight.scored.cpu().numpy(),
+        column_directions=stored[0],
+        score_directions=stored[1],
+        stepped=stored[2],
+        thresholds=stored[3],
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())
+
+
+def _together(group: list[Found], share: Floats, size: int) -> tuple[Tensor, Tensor]:
+    """The c and S of a mixture of one kernel and link: its mean and variance of logits."""
+    coefficients, forms = zip(*(_on_landmarks(each, size) for each in group), strict=True)
+    means = torch.stack(coefficients)
+    shares = torch.from_numpy(share).to(means)
+    mean = shares @ means
+    apart = means - mean
+    form = torch.tensordot(shares, torch.stack(forms), dims=1)
+    return mean, form + apart.T @ (shares[:, None] * apart)
+
+
+def _left_out(group: list[Found], share: Floats, tails: tuple[float, float]) -> Tensor:
+    """Mean and standard deviation of it for the training rows left out in turn, (n, 2)."""
+    means = torch.stack([each.found.left_out_mean for each in group])
+    variances = torch.stack([each.found.left_out_variance for each in group])
+    shares = torch.from_numpy(share).to(means)
+    mean = shares @ means
+    variance = shares @ (variances + (means - mean).square())
+    return bent_moments(mean, variance.sqrt(), tails)
 
 
 def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:

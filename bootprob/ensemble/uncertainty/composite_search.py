@@ -41,7 +41,7 @@ _MOST_NEAR_OF_LARGE = 6
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: 0.1 % of its weight
 _PROBED = 96  # landmarks of curves that are compared
-_PROBES = (CURVED[2],)  # σ₃ of these
+_PROBE = CURVED[2]  # σ₃ of these
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,8 @@ class Stage:
 
     def search(self) -> list[Found]:
         """Find what the labels leave possible, best first."""
-        model, data = self._model, self._data
-        start = Sites.beginning(data.label, data.weight)
-        first = Setting(None, model.linear(None)[0], 0.0, LOGIT)
-        base = self._add(first, start)
-        straight, _ = self._climb(base, [])
-        _, possible = self._climb(straight, model.curved)
+        straight = self._straight()
+        _, possible = self._climb(straight, self._model.curved)
         kernels = [*possible, *self._of_few_columns(straight)]
         leader, kernels = self._climb(self._best(), kernels)
         for tails in TAILS:
@@ -94,16 +90,15 @@ class Stage:
         sites = self._predicted(before[0])
         for each in before:
             self._add(each.setting, sites)
-        straight, _ = self._climb(self._add(_without_curve(before[0].setting), sites), [])
+        first = replace(before[0].setting, kernel=None, curve=0.0)
+        straight, _ = self._climb(self._add(first, sites), [])
         few = self._of_few_columns(straight)
         self._climb(self._best(), few)
         return self._possible(dict.fromkeys([*near, *few]))
 
     def outline(self) -> list[Found]:
         """Find where to look with more rows: the best with the logit, and with another link."""
-        start = Sites.beginning(self._data.label, self._data.weight)
-        base = self._add(Setting(None, self._model.linear(None)[0], 0.0, LOGIT), start)
-        straight, _ = self._climb(base, [])
+        straight = self._straight()
         leader, kernels = self._climb(straight, self._model.curved)
         kernels = [*kernels, *self._of_few_columns(straight)]
         leader, kernels = self._climb(leader, kernels)
@@ -175,6 +170,12 @@ class Stage:
                 return found, kernels
             base = found
 
+    def _straight(self) -> Found:
+        """The best without a curve, with the logit, from nothing."""
+        start = Sites.beginning(self._data.label, self._data.weight)
+        first = Setting(None, self._model.linear(None)[0], 0.0, LOGIT)
+        return self._climb(self._add(first, start), [])[0]
+
     def _of_few_columns(self, straight: Found) -> list[Curve]:
         """Curves in the columns that bend the logit, those with the largest evidence."""
         model, rows = self._model, self._data.rows
@@ -203,11 +204,11 @@ class Stage:
         return [c for c in curves if evidence(c) > evidence(curves[0]) - _NEAR][:_MOST_NEAR]
 
     def _probed(self, base: Found, kernel: Curve) -> float:
-        """What ranks a kernel, by two values of σ₃, but for what all have."""
-        near = self._near(base.setting, kernel)
-        found = [self._value(replace(near, curve=curve), base.found.sites) for curve in _PROBES]
+        """What ranks a kernel, by one value of σ₃, but for what all have."""
+        near = replace(self._near(base.setting, kernel), curve=_PROBE)
+        found = self._value(near, base.found.sites)
         del self._columns[kernel]  # of which there are many
-        return max(found)
+        return found
 
     def _add(self, setting: Setting, start: Sites) -> Found:
         """Condition on the labels."""
@@ -288,10 +289,6 @@ class Stage:
         probability = mean.sigmoid()
         precision = data.weight * probability * (1 - probability)
         return Sites(precision, precision * mean + data.weight * (data.label - probability))
-
-
-def _without_curve(setting: Setting) -> Setting:
-    return replace(setting, kernel=None, curve=0.0)
 
 
 def _kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Curve]:
