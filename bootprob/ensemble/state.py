@@ -44,10 +44,10 @@ class Attribute:
     One of `form`, `parts` and `kind` says what it is. Letters of shapes are: n training rows,
     p columns, D columns that the models know (those of a feature map, else p), f kernels of a
     feature map's sum, B replicates, R models, K classes, k rows kept for pictures, g parts of the
-    kernel's posterior, l landmarks of it, L columns of it (landmarks and 1), s columns with scores,
-    j steps, o both of these, c and e directions, v knots and t thresholds of views of a column,
-    N rows of a table that a pair of classes shares its draws with; m and q are steps of a
-    calibrator.
+    kernel's posterior, u curves of each, U of these and 2 linear ones, l landmarks of it, L columns
+    of it (landmarks and 1), s columns with scores, j steps, o both of these, c and e directions,
+    v knots and t thresholds of views of a column, N rows of a table that a pair of classes shares
+    its draws with; m and q are steps of a calibrator.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def _declare(doc: str, **more: Any) -> Any:
 
 def _part(shapes: str, numbers: str = "finite", *, kinds: str = "f") -> ArrayForm:
     """Of a dict of arrays that may be empty."""
-    return ArrayForm(kinds, (shapes,), numbers, optional=True)
+    return ArrayForm(kinds, tuple(shapes.split()), numbers, optional=True)
 
 
 FEATURE_MAPS = {
@@ -123,16 +123,16 @@ _KERNEL_POSTERIOR = {
     "landmarks": _part("lp"),
     "support": _part("l", "not negative", kinds="i"),
     "unit": _part("g", "positive"),
-    "gamma": _part("g", "not negative"),
+    "gamma": _part("g gu", "not negative"),
     "prior_variance": _part("g", "not negative"),
     "weight": _part("g", "a share"),
     "coefficients": _part("gL"),
     "quadratic": _part("gLL"),
     # Of the composite posterior alone:
-    "family": _part("g", "not negative", kinds="i"),
-    "view": _part("g", "not negative", kinds="i"),
-    "columns_of_curve": _part("gp", "not negative", kinds="i"),
-    "deviation": _part("g3", "not negative"),
+    "family": _part("gu", "not negative", kinds="i"),
+    "view": _part("gu", "not negative", kinds="i"),
+    "columns_of_curve": _part("gup", "not negative", kinds="i"),
+    "deviation": _part("gU", "not negative"),
     "tails": _part("g2"),
     "scored": _part("s", "not negative", kinds="i"),
     "column_directions": _part("pc"),

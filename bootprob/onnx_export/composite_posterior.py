@@ -55,10 +55,12 @@ def _add_moments(
             for lost, variance in zip(missing, variances[:2], strict=True)
             if lost is not None and variance > 0
         ]
-        if (curve := posterior.curve(part)) is not None:
+        curves = posterior.curves(part)
+        for curve, of_curve in zip(curves, variances[2:], strict=False):
             blocks.append(curved.values(curve))
-            prior.append(graph.add("Mul", curved.diagonal(curve), variances[2]))
-        used = [0, *(1 + np.flatnonzero(variances))]
+            prior.append(graph.add("Mul", curved.diagonal(curve), of_curve))
+        linear = 1 + np.flatnonzero(variances[:2])
+        used = [0, *linear, *range(3, 3 + len(curves))]
         starts = np.cumsum([0, *(width for _, width in blocks)])
         at = np.concatenate([np.arange(starts[block], starts[block + 1]) for block in used])
         columns = graph.add("Concat", *(blocks[block][0] for block in used), axis=1)
@@ -131,7 +133,7 @@ class _Curved:
     def _add_values(self, curve: Curve) -> tuple[str, int]:
         graph, own = self._graph, self._seen.among(curve.view, curve.columns)
         known = self._landmarks.of(curve)
-        n, p = known.rows.shape
+        p = known.rows.shape[1]
         if curve.family == "both":
             parts = [self.values(replace(curve, family=each)) for each in ("additive", "quadratic")]
             names, widths = zip(*parts, strict=True)
@@ -146,7 +148,9 @@ class _Curved:
             enough = known.rows[: p * (p + 1)] / known.size
             products = graph.product(own, enough.T.numpy(), p)
             return graph.add("Mul", products, products), len(enough)
-        return self._known.kernel(curve.family, curve.view, curve.gamma, curve.columns), n
+        stride = self._landmarks.stride(curve)
+        values = self._known.kernel(curve.family, curve.view, curve.gamma, curve.columns, stride)
+        return values, len(known.rows[::stride])
 
 
 def _add_bent_moments(

@@ -26,22 +26,32 @@ class KnownRows:
 
     def __init__(self, seen: SeenRows, rows: Floats) -> None:
         self._seen, self._rows = seen, rows
-        self._distances: dict[tuple[str, View, tuple[int, ...]], str] = {}
+        self._distances: dict[tuple[str, View, tuple[int, ...], int], str] = {}
 
     def of(self, view: View, columns: tuple[int, ...] = ()) -> Floats:
         """A view of these rows, shape (l, p), or some columns of it."""
         found = self._seen.of_known(view, self._rows)
         return found[:, list(columns)] if columns else found
 
-    def kernel(self, family: str, view: View, gamma: float, columns: tuple[int, ...] = ()) -> str:
-        """Add the kernel "linear", "rbf" or "laplacian" of a view, or columns of it, (m, l)."""
+    def kernel(
+        self,
+        family: str,
+        view: View,
+        gamma: float,
+        columns: tuple[int, ...] = (),
+        stride: int = 1,
+    ) -> str:
+        """Add the kernel "linear", "rbf" or "laplacian" of a view, or columns of it, (m, l).
+
+        Of the known rows, those of a stride.
+        """
         if family == "linear":
-            taken = gamma * self.of(view, columns).T
+            taken = gamma * self.of(view, columns)[::stride].T
             return self._seen.graph.product(self._seen.among(view, columns), taken, len(taken))
-        which = family, view, columns
+        which = family, view, columns, stride
         if which not in self._distances:
             graph, rows = self._seen.graph, self._seen.among(view, columns)
-            known = self.of(view, columns)
+            known = self.of(view, columns)[::stride]
             self._distances[which] = (
                 add_squared_distances(graph, rows, graph.constant(known), known.shape[1])
                 if family == "rbf"

@@ -312,12 +312,13 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     for name, names in (("family", FAMILIES), ("view", SEEN)):
         if not of[name].max() < len(names):
             raise ValueError(f"kernel_posterior_.{name} has numbers that name nothing")
-    if not {SEEN[view] for view in of["view"].tolist()} <= set(kernel.of_columns.known):
+    if not {SEEN[view] for view in of["view"].flat} <= set(kernel.of_columns.known):
         raise ValueError("kernel_posterior_.view has views that there are not")
-    if ((of["family"] == 0) != (of["deviation"][:, 2] == 0)).any():
+    of_curves = of["deviation"][:, 2:]
+    if of_curves.shape != of["family"].shape or ((of["family"] == 0) != (of_curves == 0)).any():
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
     looked_at = of["columns_of_curve"]
-    if not (looked_at.max() <= 1 and (looked_at.any(axis=1) | (of["family"] == 0)).all()):
+    if not (looked_at.max() <= 1 and (looked_at.any(axis=2) | (of["family"] == 0)).all()):
         raise ValueError("kernel_posterior_.columns_of_curve does not say which columns those are")
     for name in ("scored", "stepped"):
         if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:

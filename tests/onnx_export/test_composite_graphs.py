@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.composite_posterior import (
+    CompositePosterior,
+    stored_curves,
+)
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
 from bootprob.ensemble.uncertainty.link_tails import bent
 from bootprob.intervals.mixtures import logit_of_mixture
@@ -132,35 +135,35 @@ def _posterior(
 ) -> CompositePosterior:
     """Parts of all families and views, with arbitrary coefficients."""
     p, scored = known.shape[1], np.array([1, 2, 3])
-    curves = [Curve("none", "columns", 0.0)]
-    curves += [Curve(family, "columns", 0.2) for family in FAMILIES[1:]]
+    curves = [Curve(family, "columns", 0.2) for family in FAMILIES[1:]]
     curves += [Curve(family, "scores", 0.2) for family in FAMILIES[1:]]
     curves += [Curve(family, "scores", 0.2, (1, 3)) for family in FAMILIES[1:]]
     curves += [Curve("rbf", "levels", 0.2), Curve("laplacian", "levels", 0.2)]
     if views.relevance is not None:
         curves += [Curve("additive", "relevant scores", 0.2), Curve("rbf", "relevant levels", 0.2)]
-    deviation = np.tile([0.4, 0.7, 0.9], (len(curves), 1))
-    deviation[0] = 0.4, 0.0, 0.0
-    deviation[1, 1] = deviation[2, 0] = 0
-    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(curves), 2))
+    kernels = [(), *((curve,) for curve in curves)]
+    kernels += [(curves[0], Curve("laplacian", "scores", 0.3, (2,)), curves[-1])]
+    deviation = np.zeros((len(kernels), 5))
+    deviation[:, :2] = 0.4, 0.7
+    deviation[0, 1] = deviation[1, 1] = deviation[2, 0] = 0
+    for part, kernel in enumerate(kernels):
+        deviation[part, 2 : 2 + len(kernel)] = (0.9, 0.4, 0.2)[: len(kernel)]
+    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(kernels), 2))
     landmarks = Landmarks(torch.from_numpy(known), views)
     seen = landmarks.seen(landmarks.rows)
-    most = max(landmarks.values(curve, seen).shape[1] for curve in curves[1:])
+    most = max(
+        sum(landmarks.values(curve, seen).shape[1] for curve in kernel) for kernel in kernels
+    )
     steps = 5 if views.relevance is not None else 0
     kept = [np.linalg.qr(rng.normal(size=(width, 2)))[0] for width in (p, len(scored) + steps)]
     size = 1 + (4 if directions else p + len(scored) + steps) + most
-    roots = rng.normal(size=(len(curves), size, size)) / size
+    roots = rng.normal(size=(len(kernels), size, size)) / size
     return CompositePosterior(
-        weight=np.full(len(curves), 1 / len(curves)),
-        family=np.array([FAMILIES.index(curve.family) for curve in curves]),
-        view=np.array([VIEWS.index(curve.view) for curve in curves]),
-        gamma=np.array([curve.gamma for curve in curves]),
-        columns_of_curve=np.array(
-            [np.isin(np.arange(p), curve.columns or np.arange(p)) for curve in curves], dtype=int
-        ),
+        weight=np.full(len(kernels), 1 / len(kernels)),
+        **stored_curves(kernels, p, 3),
         deviation=deviation,
         tails=tails,
-        coefficients=rng.normal(size=(len(curves), size)) / 2,
+        coefficients=rng.normal(size=(len(kernels), size)) / 2,
         quadratic=roots @ roots.transpose(0, 2, 1) - 0.01 * np.eye(size),
         landmarks=known,
         scored=scored,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -17,7 +18,7 @@ from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "Straight"]
+__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "Straight", "stored_curves"]
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 LEAST_VARIANCE = 1e-12  # where rounding leaves none
@@ -93,14 +94,14 @@ class CompositePosterior:
     ----------
     weight : ndarray, shape (g,)
         Posterior probability of each part.
-    family, view : ndarray of int, shape (g,)
-        Of the kernel, in `FAMILIES` and `VIEWS`.
-    gamma : ndarray, shape (g,)
-    columns_of_curve : ndarray of int, shape (g, p)
+    family, view : ndarray of int, shape (g, k)
+        Of the kernels of up to k curves, in `FAMILIES` and `VIEWS`; family 0 where there is none.
+    gamma : ndarray, shape (g, k)
+    columns_of_curve : ndarray of int, shape (g, k, p)
         1 where the curve looks at the column, else 0.
-    deviation : ndarray, shape (g, 3)
-        σ₁, σ₂ and σ₃, in logits, the root of their mean squares where a part stands for several;
-        0 for what it is without.
+    deviation : ndarray, shape (g, 2 + k)
+        σ₁, σ₂ and those of the curves, in logits, the root of their mean squares where a part
+        stands for several; 0 for what it is without.
     tails : ndarray, shape (g, 2)
         Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
         logit.
@@ -140,14 +141,20 @@ class CompositePosterior:
         """All that there are, by name."""
         return {name: array for name, array in vars(self).items() if array is not None}
 
-    def curve(self, part: int) -> Curve | None:
-        """The kernel of a part; None for one without."""
-        if not self.family[part]:
-            return None
-        looked_at = self.columns_of_curve[part]
-        columns = () if looked_at.all() else tuple(np.flatnonzero(looked_at).tolist())
-        family, view = FAMILIES[self.family[part]], VIEWS[self.view[part]]
-        return Curve(family, view, float(self.gamma[part]), columns)
+    def curves(self, part: int) -> tuple[Curve, ...]:
+        """Those of a part."""
+        found = []
+        for family, view, gamma, looked_at in zip(
+            self.family[part],
+            self.view[part],
+            self.gamma[part],
+            self.columns_of_curve[part],
+            strict=True,
+        ):
+            columns = () if looked_at.all() else tuple(np.flatnonzero(looked_at).tolist())
+            if family:
+                found.append(Curve(FAMILIES[family], VIEWS[view], float(gamma), columns))
+        return tuple(found)
 
     def moments(self, rows: Floats | Tensor, kernel: ViewKernels, device: torch.device) -> Floats:
         """Mean and standard deviation of the true logits of rows, under each part.
@@ -192,10 +199,10 @@ class Moments:
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._variances = arrays["deviation"].square()
         self._tails = posterior.tails.tolist()
-        self._curves = [posterior.curve(part) for part in range(len(posterior.weight))]
-        curves = [each for each in self._curves if each is not None]
+        self._curves = [posterior.curves(part) for part in range(len(posterior.weight))]
+        curves = [each for kernel in self._curves for each in kernel]
         self._views = dict.fromkeys(("columns", "scores", *(each.view for each in curves)))
-        self._numbers = posterior.coefficients.shape[1] * (2 + len(set(curves)))
+        self._numbers = posterior.coefficients.shape[1] * (2 + len(set(self._curves)))
         widths = [
             1,
             len(posterior.landmarks.T)
@@ -212,7 +219,8 @@ class Moments:
         self._used: list[tuple[int, ...]] = []
         self._mean, self._form = [], []
         for part, deviations in enumerate(posterior.deviation):
-            used = (0, *(1 + block for block in range(3) if deviations[block] > 0))
+            curved = bool(self._curves[part])
+            used = (0, *(k for k in (1, 2) if deviations[k - 1] > 0), *((3,) if curved else ()))
             at = torch.cat([every[block] for block in used])
             self._used.append(used)
             self._mean.append(arrays["coefficients"][part, at])
@@ -233,20 +241,39 @@ class Moments:
         seen = self._landmarks.seen(rows, self._views)
         linear, missing = self._straight.of(seen)
         first = [torch.ones_like(rows[:, :1]), *linear]
-        made: dict[tuple[tuple[int, ...], Curve | None], Tensor] = {}
+        values: dict[Curve, Tensor] = {}
+        made: dict[tuple[tuple[int, ...], tuple[Curve, ...]], Tensor] = {}
         found = []
         for part, key in enumerate(zip(self._used, self._curves, strict=True)):
-            used, curve = key
+            used, curves = key
+            for curve in curves:
+                if curve not in values:
+                    values[curve] = self._landmarks.values(curve, seen)
             if key not in made:
-                blocks = first if curve is None else [*first, self._landmarks.values(curve, seen)]
-                made[key] = torch.cat([blocks[block] for block in used], dim=1)
+                linear_used = [first[block] for block in used if block < 3]
+                made[key] = torch.cat([*linear_used, *(values[curve] for curve in curves)], dim=1)
             columns, variances = made[key], self._variances[part]
             form, mean = self._form[part], self._mean[part]
             size = columns.shape[1]
             variance = ((columns @ form[:size, :size]) * columns).sum(1)
             variance += missing @ variances[:2]
-            if curve is not None:
-                variance += variances[2] * self._landmarks.diagonal(curve, seen)
+            for curve, of_curve in zip(curves, variances[2:], strict=False):
+                variance += of_curve * self._landmarks.diagonal(curve, seen)
             deviation = variance.clamp_min(LEAST_VARIANCE).sqrt()
             found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
         return torch.stack(found, dim=1)
+
+
+def stored_curves(
+    kernels: Sequence[tuple[Curve, ...]], p: int, most: int
+) -> dict[str, NDArray[Any]]:
+    """The arrays that `CompositePosterior.curves` reads, for up to so many curves a part."""
+    family, view = np.zeros((2, len(kernels), most), dtype=np.int64)
+    gamma = np.zeros((len(kernels), most))
+    looked_at = np.zeros((len(kernels), most, p), dtype=np.int64)
+    for part, kernel in enumerate(kernels):
+        for k, curve in enumerate(kernel):
+            family[part, k] = FAMILIES.index(curve.family)
+            view[part, k], gamma[part, k] = VIEWS.index(curve.view), curve.gamma
+            looked_at[part, k, list(curve.columns) if curve.columns else slice(None)] = 1
+    return {"family": family, "view": view, "gamma": gamma, "columns_of_curve": looked_at}

@@ -9,23 +9,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bootprob.ensemble.uncertainty.composite_model import Model, straight_columns
-from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
-from bootprob.ensemble.uncertainty.composite_search import Found, Stage
-from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, candidates
+from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, straight_columns
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, stored_curves
+from bootprob.ensemble.uncertainty.composite_search import again, outline, search, some
+from bootprob.ensemble.uncertainty.composite_stage import Found, Stage
+from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_intervals
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent_moments
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
-from bootprob.runtime.arrays import Floats, Integers
+from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.01
-_NONE = Curve("none", "columns", 0.0)
 
 
 def fit_composite_posterior(
@@ -92,15 +92,16 @@ def fit_composite_posterior(
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
     model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
     stage = Stage(every.part(first) if stages else every, model)
-    possible = stage.outline() if large else stage.search()
+    possible, near = outline(stage) if large else search(stage)
     if large and stages:
         model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
     for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
-        near, stage = stage.near, Stage(data, model)
+        stage = Stage(data, model)
         if large:
-            possible = stage.some(possible, near if len(data.rows) <= EXAMINED_ROWS[-1] else [])
+            near = near if len(data.rows) <= EXAMINED_ROWS[-1] else []
+            possible, near = some(stage, possible, near)
         else:
-            possible = stage.again(possible, near)
+            possible, near = again(stage, possible, near)
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
     return _mixture(possible, model)
@@ -115,47 +116,45 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     evidence = np.array([each.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
-    alike: dict[tuple[Curve | None, tuple[float, float]], list[int]] = {}
+    alike: dict[tuple[Kernel, tuple[float, float]], list[int]] = {}
     for number, each in enumerate(posteriors):
-        alike.setdefault((each.setting.kernel, each.setting.tails), []).append(number)
+        alike.setdefault((each.setting.curves, each.setting.tails), []).append(number)
     of_parts = {key: weight[members].sum() for key, members in alike.items()}
     order = sorted(alike, key=lambda key: -of_parts[key])
     least = min(_LEAST_WEIGHT, of_parts[order[0]])
     alike = {key: alike[key] for key in order if of_parts[key] >= least}
     share_of = np.array([of_parts[key] for key in alike])
-    bases = [each.columns.basis for each in posteriors]
     size = sum(posteriors[0].columns.widths[:3])
-    size += max(0 if basis is None else len(basis) for basis in bases)
+    size += max(sum(len(basis) for basis in each.columns.bases) for each in posteriors)
+    most = max(1, *(len(curves) for curves, _ in alike))
     coefficients, quadratic, variances, left_out = [], [], [], []
     for (_, tails), members in alike.items():
         group, share = [posteriors[number] for number in members], weight[members]
         share /= share.sum()
-        variances.append(share @ [each.setting.variances[1:] for each in group])
+        of_group = share @ [each.setting.variances[1:] for each in group]
+        variances.append(np.pad(of_group, (0, most + 2 - len(of_group))))
         mean, form = _together(group, share, size)
         coefficients.append(mean)
         quadratic.append(form)
         left_out.append(_left_out(group, share, tails))
-    chosen = [kernel or _NONE for kernel, _ in alike]
     landmarks = model.landmarks.rows
     straight = model.straight
     parts = (*straight.directions, straight.stepped, straight.thresholds)
-    stored = [None if each is None else each.cpu().numpy() for each in parts]
+    arrays = [None if each is None else each.cpu().numpy() for each in parts]
+    kernels = [kernel for kernel, _ in alike]
     posterior = CompositePosterior(
         weight=share_of / share_of.sum(),
-        family=np.array([FAMILIES.index(each.family) for each in chosen]),
-        view=np.array([VIEWS.index(each.view) for each in chosen]),
-        gamma=np.array([each.gamma for each in chosen]),
-        columns_of_curve=np.array([_looked_at(each, landmarks.shape[1]) for each in chosen]),
+        **stored_curves(kernels, landmarks.shape[1], most),
         deviation=np.sqrt(variances),
         tails=np.array([tails for _, tails in alike]),
         coefficients=torch.stack(coefficients).cpu().numpy(),
         quadratic=torch.stack(quadratic).cpu().numpy(),
-        landmarks=landmarks[: 1 if set(chosen) == {_NONE} else None].cpu().numpy(),
+        landmarks=landmarks[: None if any(kernels) else 1].cpu().numpy(),
         scored=straight.scored.cpu().numpy(),
-        column_directions=stored[0],
-        score_directions=stored[1],
-        stepped=stored[2],
-        thresholds=stored[3],
+        column_directions=arrays[0],
+        score_directions=arrays[1],
+        stepped=arrays[2],
+        thresholds=arrays[3],
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())
 
@@ -187,21 +186,14 @@ def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:
     straight = sum(columns.widths[:3])
     which, _ = columns.of(posterior.setting)
     to = torch.eye(straight, dtype=torch.float64, device=which.device)
-    if columns.basis is not None:
-        to = torch.block_diag(to, columns.basis)
+    to = torch.block_diag(to, *columns.bases)
     coefficients = found.mean.new_zeros(size)
     quadratic = found.mean.new_zeros(size, size)
     end, own = len(to), to[:, which]
     coefficients[:end] = own @ found.mean
     quadratic[:end, :end] = own @ found.covariance @ own.T
-    if columns.basis is not None:
-        reached = columns.basis @ columns.basis.T
-        quadratic[straight:end, straight:end] -= posterior.setting.curve**2 * reached
+    of_curves = posterior.setting.variances[3:]
+    reached = [s * basis @ basis.T for s, basis in zip(of_curves, columns.bases, strict=True)]
+    if reached:
+        quadratic[straight:end, straight:end] -= torch.block_diag(*reached)
     return coefficients, quadratic
-
-
-def _looked_at(curve: Curve, p: int) -> Integers:
-    """Which of p columns a curve looks at, as 0 and 1."""
-    found = np.full(p, not curve.columns, dtype=np.int64)
-    found[list(curve.columns)] = 1
-    return found

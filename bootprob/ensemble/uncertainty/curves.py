@@ -22,6 +22,8 @@ OF_ALL_COLUMNS: tuple[View, ...] = ("columns", "scores", "levels")
 """Views with all columns, in their order, of which curves may look at few."""
 VIEWS: tuple[View, ...] = get_args(View)
 _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
+_LANDMARKS_OF_COLUMN = 48  # for each of few columns that a curve looks at
+_RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
 
 Seen = Mapping[View, Tensor]
@@ -84,6 +86,11 @@ class _Known:
         shares = torch.linspace(0, 1, self.n_knots, dtype=torch.float64, device=device)
         return self.rows.quantile(shares, dim=0).mT.contiguous()
 
+    @property
+    def stride(self) -> int:
+        """Every which row is enough for so few columns."""
+        return max(1, len(self.rows) // (_LANDMARKS_OF_COLUMN * self.rows.shape[1]))
+
     @cached_property
     def size(self) -> float:
         """Root of the mean of ``‖x‖⁴``."""
@@ -99,6 +106,7 @@ class Landmarks:
     _known: dict[tuple[View, tuple[int, ...]], _Known] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _bases: dict[Curve, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def few(self, number: int) -> Landmarks:
         """No more than so many of them."""
@@ -128,9 +136,15 @@ class Landmarks:
         if curve.family == "quadratic":
             enough = known.rows[: own.shape[1] * (own.shape[1] + 1)]  # twice the rank
             return (own @ (enough.mT / known.size)).square_()
-        gamma = own.new_tensor([curve.gamma])
-        kernel = Rbf(gamma) if curve.family == "rbf" else Laplacian(gamma)
-        return kernel.gram(own, known.rows)[0]
+        return _kernel(curve, own).gram(own, self._near(curve))[0]
+
+    def basis(self, curve: Curve) -> Tensor:
+        """From values (m, l) to columns (m, r) whose inner products are the kernel; (l, r)."""
+        if curve not in self._bases:
+            values, vectors = torch.linalg.eigh(self.own_values(curve))
+            kept = values > _RANK * values[-1]
+            self._bases[curve] = vectors[:, kept] / values[kept].sqrt()
+        return self._bases[curve]
 
     def own_values(self, curve: Curve) -> Tensor:
         """What `values` have to be divided by, as a matrix, to be the kernel; (l, l)."""
@@ -140,8 +154,11 @@ class Landmarks:
             knots = self.of(curve).knots
             apart = knots.unsqueeze(2) - knots.unsqueeze(1)
             return len(knots) * torch.block_diag(*(apart.square() * -curve.gamma).exp())
-        values = self.values(curve, self.seen(self.rows, [curve.view]))
-        return values[: values.shape[1]]
+        if curve.family == "quadratic":
+            values = self.values(curve, self.seen(self.rows, [curve.view]))
+            return values[: values.shape[1]]
+        near = self._near(curve)
+        return _kernel(curve, near).gram(near, near)[0]
 
     def diagonal(self, curve: Curve, rows: Seen) -> Tensor:
         """Kernel between rows (m, p) and themselves, (m,)."""
@@ -153,6 +170,13 @@ class Landmarks:
             return (additive + quadratic) / 2
         return torch.ones_like(own[:, 0])
 
+    def stride(self, curve: Curve) -> int:
+        """Every which landmark an "rbf" or "laplacian" curve is known on."""
+        return self.of(curve).stride if curve.columns else 1
+
+    def _near(self, curve: Curve) -> Tensor:
+        return self.of(curve).rows[:: self.stride(curve)].contiguous()
+
     def of(self, curve: Curve) -> _Known:
         """What a curve sees of them."""
         key = curve.view, curve.columns
@@ -160,6 +184,11 @@ class Landmarks:
             rows = curve.of(self.views.of(curve.view, self.rows))
             self._known[key] = _Known(rows, self.n_knots(rows.shape[1]))
         return self._known[key]
+
+
+def _kernel(curve: Curve, rows: Tensor) -> Rbf | Laplacian:
+    gamma = rows.new_tensor([curve.gamma])
+    return Rbf(gamma) if curve.family == "rbf" else Laplacian(gamma)
 
 
 def _single(curve: Curve) -> list[Curve]:

@@ -19,7 +19,7 @@ __all__ = [
     "Sites",
     "approximate",
     "attempt",
-    "log_mass",
+    "log_masses",
     "warn_of_rough_intervals",
 ]
 
@@ -33,6 +33,7 @@ _ITERATIONS = 200
 _TOLERANCE = 1e-3  # of a logit's standard deviation
 _LEAST_PRECISION = 1e-12
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
+_NUMBERS_AT_ONCE = 2**23
 
 
 @dataclass(frozen=True)
@@ -200,13 +201,23 @@ def attempt(
     )
 
 
-def log_mass(blocks: Blocks, sites: Sites, precision: Tensor, noise: Tensor | None) -> float:
-    """Logarithm of the integral of given factors over β, but for what depends on them alone.
+def log_masses(
+    blocks: Blocks, sites: Sites, precisions: Tensor, noise: Tensor | None
+) -> list[float]:
+    """Logarithms of the integral of given factors over β, but for what depends on them alone.
 
-    Parameters are those of `approximate`.
+    Parameters are those of `approximate`, but for several diagonals of P, shape (m, d).
     """
-    mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
-    return _log_mass(mean, factor, sites, precision, noise)
+    sites_of_columns = sites.without(noise)
+    matrix, vector = _sums(blocks, sites_of_columns, torch.zeros_like(precisions[0]))
+    found = []
+    for chunk in precisions.split(max(1, _NUMBERS_AT_ONCE // matrix.numel())):
+        factors = torch.linalg.cholesky(matrix + torch.diag_embed(chunk))
+        reached = torch.linalg.solve_triangular(factors, vector[None, :, None], upper=False)
+        log_diagonals = factors.diagonal(dim1=1, dim2=2).log().sum(1)
+        found.append(chunk.log().sum(1) / 2 - log_diagonals + reached.square().sum((1, 2)) / 2)
+    every = torch.cat(found)
+    return (every if noise is None else every + sites.log_mass(noise)).tolist()
 
 
 def _log_mass(

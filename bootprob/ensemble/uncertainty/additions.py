@@ -1,0 +1,132 @@
+"""What more a posterior may hold: curves that the evidence asks for, or does not rule out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.column_sets import ColumnSet, score_statistics
+from bootprob.ensemble.uncertainty.composite_columns import Columns
+from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest, Setting
+from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
+from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.runtime.arrays import Floats
+
+__all__ = ["Added", "Additions"]
+
+_MOST_SETS = 20  # of columns that are looked at
+_FIRST_ODDS = 1 / 4  # prior odds of a first curve in few columns, beside none
+_NEAR_ODDS, _OF_STRAIGHT = 1.5, 1 / 4  # of a rest, beside curves without, and beside none
+_MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
+
+
+class Added(NamedTuple):
+    """A curve, the σ that is the best, and the logarithm of its odds."""
+
+    log_odds: float
+    curve: Curve
+    scale: float
+
+
+class Additions:
+    """A posterior, and what the evidence gains if curves are added while its factors stay.
+
+    Parameters
+    ----------
+    data : LabelledRows
+    model : Model
+    setting : Setting
+        Of the posterior.
+    columns : Columns
+        Of its kernel.
+    found : Approximation
+    """
+
+    def __init__(
+        self,
+        data: LabelledRows,
+        model: Model,
+        setting: Setting,
+        columns: Columns,
+        found: Approximation,
+    ) -> None:
+        self._model, self._setting = model, setting
+        self._seen = model.landmarks.seen(data.rows, OF_ALL_COLUMNS)
+        which, self._precision = columns.of(setting)
+        self._known = torch.cat([part for _, part in columns.blocks(which)])
+        sites = found.sites.without(columns.missing(setting))
+        self._found = replace(found, sites=sites)
+        self._tau = sites.precision
+        self._residual = sites.shift - self._tau * (self._known @ found.mean)
+
+    @cached_property
+    def statistics(self) -> Tensor:
+        """Of terms in one or two columns, from `score_statistics`."""
+        return score_statistics(self._seen, self._known, self._found, self._precision)
+
+    @cached_property
+    def _spread(self) -> tuple[Tensor, Tensor]:
+        """L of ``L Lᵀ = Aᵀ W A + P``, and ``L⁻¹ Aᵀ W``."""
+        weighted = (self._known * self._tau.unsqueeze(1)).T
+        factor = torch.linalg.cholesky(torch.diag(self._precision) + weighted @ self._known)
+        return factor, torch.linalg.solve_triangular(factor, weighted, upper=False)
+
+    def gains(self, curve: Curve) -> Floats:
+        """Logarithm of the factor by which the evidence grows, for each σ of `CURVED`.
+
+        With columns Φ of the curve, of unit variance, and residuals ``r = ν − W A m``:
+        ``½ rᵀ Φ (M + σ⁻²)⁻¹ Φᵀ r − ½ log det(1 + σ² M)``, where M is
+        ``Φᵀ W Φ − Φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W Φ``; what its landmarks do not reach is left out.
+        """
+        phi = self._model.probes.values(curve, self._seen) @ self._model.probes.basis(curve)
+        _, spread = self._spread
+        reached = spread @ phi
+        matrix = phi.T @ (phi * self._tau.unsqueeze(1)) - reached.T @ reached
+        values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
+        values = values.clamp_min(0)
+        scores = (vectors.T @ (phi.T @ self._residual)).square()
+        variances = torch.tensor(CURVED, dtype=torch.float64, device=phi.device)[:, None].square()
+        fitted = (scores / (values + 1 / variances)).sum(1)
+        return ((fitted - torch.log1p(variances * values).sum(1)) / 2).cpu().numpy()
+
+    def best(self, curve: Curve) -> Added:
+        """With the σ that has most of the odds; prior odds of the columns are not in it."""
+        odds = self.gains(curve) + self._model.log_shares
+        k = int(odds.argmax())
+        return Added(float(odds[k]), curve, float(CURVED[k]))
+
+    def of_set(self, columns: ColumnSet) -> Added:
+        """The best of the curves in a set of columns, with their prior odds."""
+        p, number = self._model.landmarks.rows.shape[1], len(self._setting.kernel)
+        best = max(self.best(each.among(columns, p)) for each in self._model.plain)
+        prior = self._model.log_odds(number, len(columns))
+        prior += 0.0 if number else float(np.log(_FIRST_ODDS))
+        return best._replace(log_odds=best.log_odds + prior)
+
+    def likely(self, most: int = _MOST_SETS) -> list[Added]:
+        """The best curves in the single columns and pairs with the largest statistics, ordered."""
+        known = self.statistics.cpu().numpy()
+        sets = [(known[j, k], {j, k}) for j in range(len(known)) for k in range(j + 1)]
+        sets.sort(key=lambda each: -each[0])
+        found = [self.of_set(tuple(sorted(which))) for value, which in sets[:most] if value > 0]
+        return sorted(found, key=lambda each: -each.log_odds)
+
+    def near(self) -> Rest | None:
+        """Curves in few columns that are possible and too little to be sure of, if there are any.
+
+        Each has its variance times its probability, as coefficients under a spike and a slab have
+        (T. Mitchell, J. Beauchamp, J. Am. Stat. Assoc. 83 (1988) 1023–1032).
+        """
+        probable = [(1 / (1 + np.exp(-each.log_odds)), each) for each in self.likely()]
+        kept = [(share, each) for share, each in probable if share > _LEAST_NEAR][:_MOST_NEAR]
+        if not kept:
+            return None
+        scales = tuple(float(each.scale * np.sqrt(share)) for share, each in kept)
+        odds = _NEAR_ODDS if self._setting.kernel else _OF_STRAIGHT
+        return Rest(tuple(each.curve for _, each in kept), scales, float(np.log(odds)))

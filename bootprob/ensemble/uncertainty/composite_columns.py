@@ -1,0 +1,112 @@
+"""Columns of rows whose coefficients a composite posterior knows: linear parts, and of curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, Setting
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.runtime.row_blocks import row_blocks
+
+__all__ = ["Columns"]
+
+_HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
+_NONE = 1e-10  # prior variance of what a setting leaves out
+
+
+class Columns:
+    """Columns of rows for one kernel: 1, linear parts, curves; kept, or made again when looked at.
+
+    Attributes
+    ----------
+    bases : list of Tensor, shape (l, r)
+        Of each curve.
+    widths : list of int
+        Columns of each of these.
+    """
+
+    def __init__(self, data: LabelledRows, model: Model, kernel: Kernel) -> None:
+        self._data, self._model, self._kernel = data, model, kernel
+        self.bases = [model.landmarks.basis(curve) for curve in kernel]
+        linear, _ = model.straight.of(model.landmarks.seen(data.rows[:1]))
+        of_curves = (basis.shape[1] for basis in self.bases)
+        self.widths = [1, *(part.shape[1] for part in linear), *of_curves]
+        held = len(data.rows) * sum(self.widths) <= _HELD
+        missing, kept = [], []
+        for block, columns, unreached in self._made():
+            missing.append(unreached)
+            if held:
+                kept.append((block, columns))
+        self._missing = torch.cat(missing)  # (n, 2 and curves), of unit variances
+        self._unreached = self._missing.any(dim=0).nonzero().flatten().tolist()
+        self._held = kept if held else None
+
+    def at(self, data: LabelledRows) -> Columns:
+        """The same of other rows."""
+        return Columns(data, self._model, self._kernel)
+
+    def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
+        """Which columns a setting looks at, and their prior precision."""
+        every = torch.tensor(setting.variances, dtype=torch.float64).repeat_interleave(
+            torch.tensor(self.widths)
+        )
+        which = every.nonzero().flatten().to(self._data.rows.device)
+        return which, 1 / every.to(which.device)[which]
+
+    def alike(self, setting: Setting) -> tuple[float, ...]:
+        """What is the same of settings of which `missing` is."""
+        variances = setting.variances[1:]
+        return tuple(variances[k] for k in self._unreached)
+
+    def precisions(self, settings: Sequence[Setting]) -> Tensor:
+        """Prior precisions of all columns, of several settings; of those left out a huge one."""
+        every = torch.tensor([each.variances for each in settings], dtype=torch.float64)
+        of_blocks = 1 / every.clamp_min(_NONE)
+        found = of_blocks.repeat_interleave(torch.tensor(self.widths), dim=1)
+        return found.to(self._data.rows.device)
+
+    def blocks(self, which: Tensor | None = None) -> Iterable[tuple[slice, Tensor]]:
+        """Slices of rows with some columns, or all."""
+        if which is None:
+            which = torch.arange(sum(self.widths), device=self._data.rows.device)
+        if self._held is None:
+            return _Again(self._made, which)
+        if len(which) == sum(self.widths):
+            return self._held
+        return [(block, columns[:, which]) for block, columns in self._held]
+
+    def missing(self, setting: Setting) -> Tensor | None:
+        """Prior variance that the columns do not reach, shape (n,); None where they reach all."""
+        variances = self._missing.new_tensor(setting.variances[1:])
+        return self._missing @ variances if self._missing[:, variances > 0].any() else None
+
+    def _made(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Slices of rows with their columns, and the variances that these do not reach."""
+        landmarks = self._model.landmarks
+        views = dict.fromkeys(("columns", "scores", *(curve.view for curve in self._kernel)))
+        for block in row_blocks(len(self._data.rows), sum(self.widths), 2**22):
+            rows = self._data.rows[block]
+            seen = landmarks.seen(rows, views)
+            linear, missing = self._model.straight.of(seen)
+            parts, unreached = [torch.ones_like(rows[:, :1]), *linear], [missing]
+            for curve, basis in zip(self._kernel, self.bases, strict=True):
+                columns = landmarks.values(curve, seen) @ basis
+                left = landmarks.diagonal(curve, seen) - columns.square().sum(1)
+                parts.append(columns)
+                unreached.append(left.clamp_min(0).unsqueeze(1))
+            yield block, torch.cat(parts, dim=1), torch.cat(unreached, dim=1)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """Blocks that are made whenever they are looked at."""
+
+    made: Callable[[], Iterator[tuple[slice, Tensor, Tensor]]]
+    which: Tensor
+
+    def __iter__(self) -> Iterator[tuple[slice, Tensor]]:
+        return ((block, columns[:, self.which]) for block, columns, _ in self.made())

@@ -1,0 +1,278 @@
+"""Settings of a composite posterior on some rows: their evidence, and what may be near it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+import torch
+
+from bootprob.ensemble.uncertainty.additions import Additions
+from bootprob.ensemble.uncertainty.composite_columns import Columns
+from bootprob.ensemble.uncertainty.composite_model import (
+    CURVED,
+    LOGIT,
+    Kernel,
+    Model,
+    Rest,
+    Setting,
+)
+from bootprob.ensemble.uncertainty.expectation_propagation import (
+    Approximation,
+    Sites,
+    attempt,
+    log_masses,
+)
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.link_tails import bent
+
+__all__ = ["LEAST_WEIGHT", "NEAR", "Found", "Stage", "kernels_of"]
+
+_MOST_CURVED = 10
+_MOST_STRAIGHT = 16
+LEAST_WEIGHT = 0.005  # of a setting that is kept
+_UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
+_RISE = 0.1  # of the logarithm of the evidence that is worth another look
+NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible
+_MOST_CURVES = 8  # of a sum
+_REST_SCALES = CURVED[:3]
+_REST_ODDS, _OF_STRAIGHT = 2.5, 0.1  # prior odds of a rest, beside curves without, beside none
+
+
+@dataclass(frozen=True)
+class Found:
+    """The posterior for one setting, of the coefficients of the columns.
+
+    Its evidence is the logarithm of that times the prior probability of the setting.
+    """
+
+    setting: Setting
+    columns: Columns
+    found: Approximation
+    evidence: float
+
+
+class Stage:
+    """Some rows with their labels, and the posteriors that have been found with them."""
+
+    def __init__(self, data: LabelledRows, model: Model) -> None:
+        self.data, self.model = data, model
+        self._columns: dict[Kernel, Columns] = {}
+        self._done: dict[Setting, Found] = {}
+
+    def add(self, setting: Setting, start: Sites) -> Found:
+        """Condition on the labels."""
+        if setting not in self._done:
+            columns, data = self._of(setting.curves), self.data
+            which, precision = columns.of(setting)
+            found = attempt(
+                columns.blocks(which),
+                data.label,
+                data.weight,
+                precision,
+                start,
+                partial(bent, tails=setting.tails),
+                columns.missing(setting),
+            )
+            evidence = found.evidence + self.model.log_prior(setting)
+            evidence -= 0.0 if found.settled else _UNSETTLED
+            self._done[setting] = Found(setting, columns, found, evidence)
+        return self._done[setting]
+
+    def best(self, tails: tuple[float, float] | None = None, *, straight: bool = False) -> Found:
+        """The one with the largest evidence, of all, of those with a link or without curves."""
+        found = (
+            each
+            for setting, each in self._done.items()
+            if tails in (None, setting.tails) and not (straight and setting.curves)
+        )
+        return max(found, key=lambda each: each.evidence)
+
+    def links(self) -> list[tuple[float, float]]:
+        """Those that have been tried."""
+        return list(dict.fromkeys(setting.tails for setting in self._done))
+
+    def likely(self) -> list[Found]:
+        """Those of all so far that carry weight, best first."""
+        found = sorted(self._done.values(), key=lambda each: -each.evidence)
+        straight = [each for each in found if not each.setting.curves][:_MOST_STRAIGHT]
+        curved = [each for each in found if each.setting.curves][:_MOST_CURVED]
+        found = sorted((*straight, *curved), key=lambda each: -each.evidence)
+        weight = np.exp([each.evidence - found[0].evidence for each in found])
+        kept = weight > LEAST_WEIGHT * weight.sum()
+        return [each for each, counts in zip(found, kept, strict=True) if counts]
+
+    def straight(self) -> Found:
+        """The best without a curve, with the logit, from nothing."""
+        start = Sites.beginning(self.data.label, self.data.weight)
+        first = Setting((), self.model.linear(())[0], (), LOGIT)
+        return self.climb(self.add(first, start), [])[0]
+
+    def climb(self, base: Found, kernels: Sequence[Kernel]) -> tuple[Found, list[Kernel]]:
+        """From one posterior to the best with its link; and kernels that are not far from it."""
+        begun = base.evidence
+        while True:
+            ranked = self.ranked(base, [(), *kernels])
+            behind = max(NEAR, (ranked[0][0] - begun) / 2)
+            kernels = kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
+            found = self.add(ranked[0][1], base.found.sites)
+            if found.evidence <= base.evidence + _RISE:
+                return found, kernels
+            base = found
+
+    def grown(self, base: Found) -> Found:
+        """With one more curve in few columns after the other, while the evidence rises."""
+        while self.model.of_columns and len(base.setting.kernel) < _MOST_CURVES:
+            likely = self.additions(base).likely()
+            if not likely or likely[0].log_odds <= _RISE:
+                break
+            setting = base.setting
+            more = replace(
+                setting,
+                kernel=(*setting.kernel, likely[0].curve),
+                scales=(*setting.scales, likely[0].scale),
+            )
+            found, _ = self.climb(self.add(more, base.found.sites), [more.kernel])
+            if found.evidence <= base.evidence + _RISE:
+                break
+            base = found
+        return base
+
+    def additions(self, base: Found) -> Additions:
+        """What may be added to one."""
+        return Additions(self.data, self.model, base.setting, base.columns, base.found)
+
+    def ranked(self, base: Found, kernels: Iterable[Kernel]) -> list[tuple[float, Setting]]:
+        """Settings with the logarithms of their evidence if factors are those of another.
+
+        Exact for that other, and to first order around it: factors are where the evidence does
+        not change with them. Of each kernel, σ of its curves for the linear parts of that other,
+        and linear parts for the best of these.
+        """
+        known: dict[Setting, float] = {}
+        offset = self._offset(base)
+        for kernel in kernels:
+            near = self._near(base.setting, kernel)
+            of_scales = self._valued(base, offset, _scaled(near), known)
+            self._valued(base, offset, self._linear_near(of_scales, near.linear), known)
+        return sorted(((value, each) for each, value in known.items()), key=lambda e: -e[0])
+
+    def with_rests(self, base: Found) -> list[tuple[float, Setting]]:
+        """As `ranked`, the same with what may be there besides."""
+        known: dict[Setting, float] = {}
+        offset = self._offset(base)
+        near = self.additions(base).near() if self.model.of_columns else None
+        for rest in (*([near] if near else []), *self._in_all_columns(base)):
+            more = replace(base.setting, rest=rest)
+            self._valued(base, offset, self._linear_near(more, more.linear), known)
+        return [(value, each) for each, value in known.items()]
+
+    def _in_all_columns(self, base: Found) -> list[Rest]:
+        """One more curve in all columns, of each of some σ.
+
+        Its prior odds are those of all such curves together, of which the likeliest stands for the
+        others.
+        """
+        every = self.model.of_all
+        if any(not curve.columns for curve in base.setting.kernel) or not every:
+            return []
+        rests = [[Rest((curve,), (scale,), 0.0) for scale in _REST_SCALES] for curve in every]
+        values = np.empty((len(every), len(_REST_SCALES)))
+        for k, of_curve in enumerate(rests):
+            settings = [replace(base.setting, rest=rest) for rest in of_curve]
+            values[k] = list(self._values(settings, base.found.sites).values())
+        best = int(np.logaddexp.reduce(values, axis=1).argmax())
+        for k, curve in enumerate(every):
+            if k != best:  # of which there are many
+                del self._columns[(*base.setting.kernel, curve)]
+        odds = _REST_ODDS if base.setting.kernel else _OF_STRAIGHT
+        log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
+        likeliest = zip(rests[best], log_odds.tolist(), strict=True)
+        return [replace(rest, log_odds=each) for rest, each in likeliest]
+
+    def predicted(self, before: Found) -> Sites:
+        """Factors as Laplace's method has them, at what fewer rows predict."""
+        data = self.data
+        columns = before.columns.at(data)  # whose landmarks may have been others
+        which, _ = columns.of(before.setting)
+        mean = torch.cat([part @ before.found.mean for _, part in columns.blocks(which)])
+        probability = mean.sigmoid()
+        precision = data.weight * probability * (1 - probability)
+        return Sites(precision, precision * mean + data.weight * (data.label - probability))
+
+    def _offset(self, base: Found) -> float:
+        """What `_values` leaves out, for the factors of one."""
+        return base.evidence - self._values([base.setting], base.found.sites)[base.setting]
+
+    def _valued(
+        self, base: Found, offset: float, settings: Sequence[Setting], known: dict[Setting, float]
+    ) -> Setting:
+        """The best of some, whose values are known then."""
+        fresh = [each for each in settings if each not in known]
+        for each, value in self._values(fresh, base.found.sites).items():
+            known[each] = offset + value
+        return max(settings, key=lambda each: known[each])
+
+    def _near(self, setting: Setting, kernel: Kernel) -> Setting:
+        """The same with another kernel, and linear parts and σ that go with it."""
+        linear = setting.linear
+        if linear not in self.model.linear(kernel):
+            linear = (max(linear),) * 2
+        if kernel == setting.kernel:
+            return replace(setting, linear=linear)
+        known = [each for each in self._done.values() if each.setting.kernel == kernel]
+        scales = (CURVED[len(CURVED) // 3],) * len(kernel)
+        if known:
+            scales = max(known, key=lambda each: each.evidence).setting.scales
+        return replace(setting, kernel=kernel, scales=scales, linear=linear)
+
+    def _linear_near(self, setting: Setting, linear: tuple[float, float]) -> list[Setting]:
+        """With linear parts of which one is a given one, or both are alike."""
+        every, (first, second) = self.model.linear(setting.curves), linear
+        if not setting.curves:
+            kept = [(a, b) for a, b in every if a in (first, b) or b == second]
+        else:
+            kept = [(a, b) for a, b in every if a == b or not b or (a, b) == (first, second)]
+        return [replace(setting, linear=each) for each in kept]
+
+    def _of(self, kernel: Kernel) -> Columns:
+        if kernel not in self._columns:
+            self._columns[kernel] = Columns(self.data, self.model, kernel)
+        return self._columns[kernel]
+
+    def _values(self, settings: Iterable[Setting], sites: Sites) -> dict[Setting, float]:
+        """Logarithms of the integral of factors, but for what depends on them alone, and prior."""
+        groups: dict[tuple[Kernel, tuple[float, ...]], list[Setting]] = {}
+        for each in settings:
+            alike = self._of(each.curves).alike(each)
+            groups.setdefault((each.curves, alike), []).append(each)
+        found: dict[Setting, float] = {}
+        for (curves, _), group in groups.items():
+            columns = self._of(curves)
+            noise = columns.missing(group[0])
+            masses = log_masses(columns.blocks(), sites, columns.precisions(group), noise)
+            for each, mass in zip(group, masses, strict=True):
+                found[each] = mass + self.model.log_prior(each)
+        return found
+
+
+def _scaled(setting: Setting) -> list[Setting]:
+    """With other σ of the curves: of one all, of a sum all by a factor, and each."""
+    now = setting.scales
+    if not now:
+        return [setting]
+    if len(now) == 1:
+        return [replace(setting, scales=(float(scale),)) for scale in CURVED]
+    found = [tuple(scale * factor for scale in now) for factor in (0.5, 1.0, 2.0)]
+    for k, factor in product(range(len(now)), (0.5, 2.0)):
+        found.append((*now[:k], now[k] * factor, *now[k + 1 :]))
+    least, most = CURVED[0], CURVED[-1]
+    return [replace(setting, scales=s) for s in found if least <= min(s) and max(s) <= most]
+
+
+def kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Kernel]:
+    """The kernels of settings, each once, in their order."""
+    return list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel))
