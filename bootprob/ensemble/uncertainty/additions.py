@@ -22,7 +22,7 @@ __all__ = ["Added", "Additions"]
 
 _MOST_SETS = 20  # of columns that are looked at
 _FIRST_ODDS = 1 / 4  # prior odds of a first curve in few columns, beside none
-_NEAR_ODDS, _OF_STRAIGHT = 1.5, 1 / 4  # of a rest, beside curves without, and beside none
+_NEAR_ODDS, _OF_STRAIGHT = 1.0, 1 / 4  # of a rest, beside curves without, and beside none
 _MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
 
 
@@ -112,9 +112,11 @@ class Additions:
     def likely(self, most: int = _MOST_SETS) -> list[Added]:
         """The best curves in the single columns and pairs with the largest statistics, ordered."""
         known = self.statistics.cpu().numpy()
-        sets = [(known[j, k], {j, k}) for j in range(len(known)) for k in range(j + 1)]
-        sets.sort(key=lambda each: -each[0])
-        found = [self.of_set(tuple(sorted(which))) for value, which in sets[:most] if value > 0]
+        every = ({j, k} for j in range(len(known)) for k in range(j + 1))
+        sets = [tuple(sorted(which)) for which in every if len(which) < len(known)]
+        sets = [which for which in sets if known[which[0], which[-1]] > 0]
+        sets.sort(key=lambda which: -known[which[0], which[-1]])
+        found = [self.of_set(which) for which in sets[:most]]
         return sorted(found, key=lambda each: -each.log_odds)
 
     def near(self) -> Rest | None:

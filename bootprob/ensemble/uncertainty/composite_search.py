@@ -19,7 +19,7 @@ from bootprob.ensemble.uncertainty.composite_stage import (
 
 __all__ = ["again", "outline", "search", "some"]
 
-_MOST_EXAMINED = 16
+_MOST_EXAMINED = 24
 _RISE = 0.1  # of the logarithm of the evidence that is worth another look
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6

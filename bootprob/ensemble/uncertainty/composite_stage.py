@@ -31,7 +31,7 @@ from bootprob.ensemble.uncertainty.link_tails import bent
 
 __all__ = ["LEAST_WEIGHT", "NEAR", "Found", "Stage", "kernels_of"]
 
-_MOST_CURVED = 10
+_MOST_CURVED = 24
 _MOST_STRAIGHT = 16
 LEAST_WEIGHT = 0.005  # of a setting that is kept
 _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
@@ -39,7 +39,7 @@ _RISE = 0.1  # of the logarithm of the evidence that is worth another look
 NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible
 _MOST_CURVES = 8  # of a sum
 _REST_SCALES = CURVED[:3]
-_REST_ODDS, _OF_STRAIGHT = 2.5, 0.1  # prior odds of a rest, beside curves without, beside none
+_REST_ODDS, _OF_STRAIGHT = 1.0, 0.1  # prior odds of a rest, beside curves without, beside none
 
 
 @dataclass(frozen=True)
