@@ -21,7 +21,7 @@ from bootprob.runtime.arrays import Floats
 __all__ = ["Added", "Additions"]
 
 _MOST_SETS = 20  # of columns that are looked at
-_FIRST_ODDS = 1 / 4  # prior odds of a first curve in few columns, beside none
+_FIRST_ODDS = 1 / 4  # prior odds of sums of curves in few columns, beside no curve
 _NEAR_ODDS, _OF_STRAIGHT = 1.0, 1 / 4  # of a rest, beside curves without, and beside none
 _MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
 
@@ -71,11 +71,11 @@ class Additions:
         return score_statistics(self._seen, self._known, self._found, self._precision)
 
     @cached_property
-    def _spread(self) -> tuple[Tensor, Tensor]:
-        """L of ``L Lᵀ = Aᵀ W A + P``, and ``L⁻¹ Aᵀ W``."""
+    def _spread(self) -> Tensor:
+        """``L⁻¹ Aᵀ W`` with ``L Lᵀ = Aᵀ W A + P``."""
         weighted = (self._known * self._tau.unsqueeze(1)).T
         factor = torch.linalg.cholesky(torch.diag(self._precision) + weighted @ self._known)
-        return factor, torch.linalg.solve_triangular(factor, weighted, upper=False)
+        return torch.linalg.solve_triangular(factor, weighted, upper=False)
 
     def gains(self, curve: Curve) -> Floats:
         """Logarithm of the factor by which the evidence grows, for each σ of `CURVED`.
@@ -85,8 +85,7 @@ class Additions:
         ``Φᵀ W Φ − Φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W Φ``; what its landmarks do not reach is left out.
         """
         phi = self._model.probes.values(curve, self._seen) @ self._model.probes.basis(curve)
-        _, spread = self._spread
-        reached = spread @ phi
+        reached = self._spread @ phi
         matrix = phi.T @ (phi * self._tau.unsqueeze(1)) - reached.T @ reached
         values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
         values = values.clamp_min(0)
@@ -104,7 +103,8 @@ class Additions:
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""
         p, number = self._model.landmarks.rows.shape[1], len(self._setting.kernel)
-        best = max(self.best(each.among(columns, p)) for each in self._model.plain)
+        every = (self.best(each.among(columns, p)) for each in self._model.plain)
+        best = max(every, key=lambda each: each.log_odds)
         prior = self._model.log_odds(number, len(columns))
         prior += 0.0 if number else float(np.log(_FIRST_ODDS))
         return best._replace(log_odds=best.log_odds + prior)

@@ -41,18 +41,20 @@ def fit_composite_posterior(
     quadratic ones (`bootprob.ensemble.uncertainty.curves`). Posterior and evidence for given scales
     and kernel are those of `bootprob.ensemble.uncertainty.expectation_propagation`; the curve is
     known on up to 256 landmarks, and the part of its prior variance that they do not reach is a
-    row's own. No curve has a prior probability of 2 in 3; of curves, all kernels have the same, and
-    each doubling of σ₃ has that of ``e^-½``. Two thirds of that are for curves in all columns; of
-    the rest each number of columns has as much as any other, and so has each set of so many
-    (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619, section 3;
-    `bootprob.ensemble.uncertainty.column_sets` finds them). Half is for linear parts of one scale.
-    The logit has 75 % of links. What labels say as Gaussian factors under the best setting so far
+    row's own. No curve has a prior probability of 2 in 3; of curves, those in all columns have
+    half, all kernels the same, and each doubling of a σ has that of ``e^-½``. The rest is for sums
+    of curves in few columns each (`Model.log_odds`): one more with probability ½, and of sets of so
+    many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619, section 3).
+    `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides. Half is for
+    linear parts of one scale. The logit has 75 % of links.
+
+    What labels say as Gaussian factors under the best setting so far
     ranks all others, for which one Cholesky factor each is enough; those that may count get factors
     of their own. Of more than 1,000 rows, that many tell which kernels are possible, then 10,000,
     and all rows which of those count. Linear parts have steps in relevant columns, where views have
     any; of more than 3,000 rows the curve has 512 landmarks after the first stage, fewer settings
-    get factors of their own (`Stage.outline`, `Stage.some`), and of all rows those alone that were
-    possible before.
+    get factors of their own (`outline` and `some` of `composite_search`), and of all rows those
+    alone that were possible before.
 
     Parameters
     ----------
