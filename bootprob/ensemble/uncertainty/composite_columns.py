@@ -15,6 +15,7 @@ from bootprob.runtime.row_blocks import row_blocks
 __all__ = ["Columns"]
 
 _HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
+_ROUNDING = 1e-9  # share of a prior variance below which a curve's landmarks reach all of it
 _NONE = 1e-10  # prior variance of what a setting leaves out
 
 
@@ -95,9 +96,10 @@ class Columns:
             parts, unreached = [torch.ones_like(rows[:, :1]), *linear], [missing]
             for curve, basis in zip(self._kernel, self.bases, strict=True):
                 columns = landmarks.values(curve, seen) @ basis
-                left = landmarks.diagonal(curve, seen) - columns.square().sum(1)
+                diagonal = landmarks.diagonal(curve, seen)
+                left = diagonal - columns.square().sum(1)
                 parts.append(columns)
-                unreached.append(left.clamp_min(0).unsqueeze(1))
+                unreached.append(torch.where(left > _ROUNDING * diagonal, left, 0.0).unsqueeze(1))
             yield block, torch.cat(parts, dim=1), torch.cat(unreached, dim=1)
 
 

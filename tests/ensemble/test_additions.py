@@ -1,0 +1,114 @@
+"""Curves that are added to a composite posterior: what the evidence gains, sums, and rests."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+from bootprob.ensemble.uncertainty.additions import Added
+from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest, straight_columns
+from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
+from bootprob.ensemble.uncertainty.composite_stage import Stage
+from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
+from bootprob.ensemble.uncertainty.expectation_propagation import Sites, log_masses
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.intervals import of_mixture
+from bootprob.preparation.views import view_kernels
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def stage(rng):
+    rows = rng.normal(size=(80, 4))
+    positive = rng.uniform(size=80) < expit(rows[:, 0] + 2 * rows[:, 1] * rows[:, 2])
+    data = LabelledRows.of(rows, positive, rng.uniform(0.5, 1.5, size=80), CPU)
+    kernels = view_kernels(rows, np.ones(80))
+    landmarks = Landmarks(data.rows, kernels.of_columns)
+    straight = straight_columns(data.rows, kernels.of_columns)
+    return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_gains_are_differences_of_the_logarithm_of_the_mass(stage, number):
+    """Beside linear parts, and beside a curve; of a curve that landmarks know exactly."""
+    base, curve = stage.straight(), Curve("quadratic", "columns", 0.0, (1, 2))
+    if number:
+        setting = replace(base.setting, kernel=(Curve("quadratic", "scores", 0.0, (0, 3)),))
+        base = stage.add(replace(setting, scales=(1.0,)), base.found.sites)
+    gains = stage.additions(base).gains(curve)
+    assert base.columns.missing(base.setting) is None
+    which, precision = base.columns.of(base.setting)
+    [(block, known)] = base.columns.blocks(which)
+    seen = stage.model.probes.seen(stage.data.rows)
+    more = stage.model.probes.values(curve, seen) @ stage.model.probes.basis(curve)
+    blocks = [(block, torch.cat([known, more], dim=1))]
+    sites = base.found.sites
+    [without] = log_masses([(block, known)], sites, precision[None], None)
+    of_curve = 1 / torch.tensor(CURVED, dtype=torch.float64).square()
+    every = torch.cat([precision.expand(6, -1), of_curve[:, None].expand(-1, more.shape[1])], dim=1)
+    np.testing.assert_allclose(gains, np.subtract(log_masses(blocks, sites, every, None), without))
+
+
+def test_a_mass_is_the_determinant_and_the_square_of_what_factors_say(rng):
+    columns, shift = torch.from_numpy(rng.normal(size=(9, 3))), torch.from_numpy(rng.normal(size=9))
+    tau, noise = torch.from_numpy(rng.uniform(0.1, 2, size=(2, 9)))
+    precisions = torch.from_numpy(rng.uniform(0.1, 5, size=(4, 3)))
+    found = log_masses([(slice(0, 9), columns)], Sites(tau, shift), precisions, noise)
+    for got, precision in zip(found, precisions, strict=True):
+        covariance = columns @ torch.diag(1 / precision) @ columns.T + torch.diag(noise)
+        inner = torch.eye(9, dtype=torch.float64) + covariance * tau
+        expected = shift @ torch.linalg.solve(inner, covariance) @ shift / 2
+        assert got == pytest.approx(float(expected - torch.logdet(inner) / 2))
+
+
+def test_a_rest_has_curves_by_their_probability(stage, monkeypatch):
+    additions, few = stage.additions(stage.straight()), Curve("quadratic", "columns", 0.0, (1, 2))
+    likely = [Added(0.0, few, 2.0), Added(np.log(1 / 3), few, 1.0), Added(-9.0, few, 1.0)]
+    monkeypatch.setattr(additions, "likely", lambda: likely)
+    rest = additions.near()
+    assert rest.kernel == (few, few)
+    np.testing.assert_allclose(np.square(rest.scales), [2, 1 / 4])
+    monkeypatch.setattr(additions, "likely", lambda: likely[2:])
+    assert additions.near() is None
+
+
+def test_the_curves_of_all_columns_share_their_odds(stage):
+    """The likeliest one's evidence, with its odds, is that of all together, at each σ."""
+    base = stage.straight()
+    rests = [s.rest for _, s in stage.with_rests(base) if not s.rest.kernel[0].columns]
+    rests = list(dict.fromkeys(rests))
+    assert [rest.scales for rest in rests] == [(scale,) for scale in CURVED[:3]]
+    every = {rest.kernel for rest in rests}
+    assert len(every) == 1
+    for rest in rests:
+        settings = [
+            replace(base.setting, rest=Rest((each,), rest.scales, 0.0))
+            for each in stage.model.of_all
+        ]
+        values = list(stage._values(settings, base.found.sites).values())
+        [own] = stage._values([replace(base.setting, rest=rest)], base.found.sites).values()
+        together = np.logaddexp.reduce(values) - np.log(len(values)) + np.log(0.1 / 3)
+        assert own == pytest.approx(together)
+
+
+def test_terms_in_different_columns_are_a_sum():
+    rng, n, p = np.random.default_rng(4), 700, 8
+    rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
+
+    def logit(rows):
+        return 1.5 * rows[:, 0] * rows[:, 1] + 2 * np.abs(rows[:, 5]) - 1.5
+
+    positive = rng.uniform(size=n) < expit(logit(rows))
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
+    of_terms = [
+        {(0, 1), (5,)} <= {curve.columns for curve in posterior.curves(part)}
+        for part in range(len(posterior.weight))
+    ]
+    assert posterior.weight[of_terms].sum() > 0.5
+    bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
+    truth = expit(logit(new))
+    assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.8
