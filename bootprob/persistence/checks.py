@@ -293,6 +293,8 @@ def _check_kernel_posterior(arrays: Arrays, values: Mapping[str, Any], parts: se
     ):
         raise TypeError("kernel_posterior_ and oob_kernel_logits_ are not complete")
     of = {part: arrays[f"kernel_posterior_.{part}"] for part in parts}
+    if of["gamma"].ndim != (2 if made is CompositePosterior else 1):
+        raise ValueError("kernel_posterior_.gamma has another shape than its kernels")
     if made is CompositePosterior:
         _check_composite(of, _kernel(arrays, values))
     elif of["coefficients"].shape[1] != 1 + len(of.get("landmarks", of.get("support", ()))):
@@ -315,7 +317,9 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     if not {SEEN[view] for view in of["view"].flat} <= set(kernel.of_columns.known):
         raise ValueError("kernel_posterior_.view has views that there are not")
     of_curves = of["deviation"][:, 2:]
-    if of_curves.shape != of["family"].shape or ((of["family"] == 0) != (of_curves == 0)).any():
+    there = of["family"] > 0
+    holes = (np.diff(there.astype(int), axis=1) > 0).any()
+    if of_curves.shape != there.shape or (there != (of_curves > 0)).any() or holes:
         raise ValueError("kernel_posterior_ has curves without a kernel, or kernels without one")
     looked_at = of["columns_of_curve"]
     if not (looked_at.max() <= 1 and (looked_at.any(axis=2) | (of["family"] == 0)).all()):

@@ -112,3 +112,19 @@ def test_terms_in_different_columns_are_a_sum():
     bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
     truth = expit(logit(new))
     assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.8
+
+
+def test_prior_odds_of_sums_multiply_to_that_of_all_orders(stage):
+    """After a curve in all columns the first of few is the first, and nothing is counted twice."""
+    model, every = stage.model, stage.model.curved[0]
+    few = [Curve("quadratic", "columns", 0.0, (k,)) for k in range(3)]
+
+    def prior(*kernel):
+        scales = (1.0,) * len(kernel)
+        return model.log_prior(replace(stage.straight().setting, kernel=kernel, scales=scales))
+
+    of_one = np.log(1 / 2 / 2 / 4 / 3) + model.log_share(1.0)  # one more, one column, of 4, of 3
+    assert prior(every, few[0]) - prior(every) == pytest.approx(of_one)
+    assert prior(every, *few[:2]) - prior(every, few[0]) == pytest.approx(of_one + np.log(2))
+    assert prior(*few) - prior(*few[:2]) == pytest.approx(of_one + np.log(3))
+    assert (0.2, 0.0) not in model.linear((every,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -102,21 +103,22 @@ class Additions:
 
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""
-        p, number = self._model.landmarks.rows.shape[1], len(self._setting.kernel)
+        p, kernel = self._model.landmarks.rows.shape[1], self._setting.kernel
         every = (self.best(each.among(columns, p)) for each in self._model.plain)
         best = max(every, key=lambda each: each.log_odds)
+        number = sum(bool(curve.columns) for curve in kernel)
         prior = self._model.log_odds(number, len(columns))
-        prior += 0.0 if number else float(np.log(_FIRST_ODDS))
+        prior += 0.0 if kernel else float(np.log(_FIRST_ODDS))
         return best._replace(log_odds=best.log_odds + prior)
 
     def likely(self, most: int = _MOST_SETS) -> list[Added]:
         """The best curves in the single columns and pairs with the largest statistics, ordered."""
         known = self.statistics.cpu().numpy()
-        every = ({j, k} for j in range(len(known)) for k in range(j + 1))
-        sets = [tuple(sorted(which)) for which in every if len(which) < len(known)]
-        sets = [which for which in sets if known[which[0], which[-1]] > 0]
-        sets.sort(key=lambda which: -known[which[0], which[-1]])
-        found = [self.of_set(which) for which in sets[:most]]
+        rows, columns = np.nonzero(np.triu(known))
+        order = np.argsort(-known[rows, columns], kind="stable")
+        every = (tuple(sorted({int(rows[k]), int(columns[k])})) for k in order)
+        sets = islice((which for which in every if len(which) < len(known)), most)
+        found = [self.of_set(which) for which in sets]
         return sorted(found, key=lambda each: -each.log_odds)
 
     def near(self) -> Rest | None:

@@ -32,7 +32,7 @@ def score_statistics(
 
     Of two columns the term is their product, of one its square, cube or levels; of the views of the
     columns the larger counts. With factors of precision W and residuals ``r = ν − W m`` of a
-    posterior of linear parts, of columns A and prior precision P, a term φ that is added has the
+    posterior, of columns A and prior precision P, a term φ that is added has the
     score ``φᵀ r`` of variance ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil.
     Soc. 44 (1948) 50–57). Of wide tables products of those 64 columns are looked at whose own terms
     are the largest; others are 0.

@@ -36,13 +36,13 @@ _LINEAR = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard dev
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 _STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
 LOGIT = (0.0, 0.0)
-_LOGIT_SHARE = 0.75
+_LOGIT_SHARE = 0.3  # of links
 _ALL_COLUMNS = 1 / 2  # of curves: the rest look at few columns
 _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
 _KINDS = 3  # families and views that say different things of few columns
 TAILS = tuple(pair for a in (-2.5, -0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (a, 0.0), (0.0, a)))
-_DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of σ₃
+_DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _DIRECTIONS = 256  # of either linear part
 _STEPS, _LEAST_OF_COLUMN, _MOST_STEPS = 15, 4, 256  # of a relevant column, and in all
@@ -183,7 +183,7 @@ class Model:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
         if not self.straight.n_others:
             return [(s, 0.0) for s in _LINEAR]
-        less = (0.0,) if kernel else ()
+        less = () if kernel else (0.0,)
         every = product((*_LINEAR, *less), repeat=2)
         return [each for each in every if any(each)]
 
@@ -207,17 +207,21 @@ class Model:
         elif setting.kernel:
             of_all = setting.kernel[0].view in OF_ALL_COLUMNS and bool(self.of_columns)
             found += np.log((_ALL_COLUMNS if of_all else 1.0) / len(self.curved))
-        for number, (curve, scale) in enumerate(zip(setting.kernel, setting.scales, strict=True)):
+        number = 0
+        for curve, scale in zip(setting.kernel, setting.scales, strict=True):
             found += self.log_share(scale)
             if curve.columns:
                 found += self.log_odds(number, len(curve.columns))
+                number += 1
         return float(found)
 
     def log_odds(self, number: int, size: int) -> float:
         """Logarithm of what one more curve, in given columns, has of the prior of so many before.
 
-        Of the columns 1 / (q (q + 1)) is for q of them, of sets of so many each has the same. As a
-        sum has no order, it has that of all its orders.
+        There is one more with probability ½. Of the columns 1 / (q (q + 1)) is for q of them, of
+        sets of so many each has the same; and a third of that is each curve's, because families,
+        views and γ of few columns say much the same. As a sum has no order, it has that of all its
+        orders. A curve in all columns, which comes first, is not counted.
         """
         p = self.landmarks.rows.shape[1]
         another = _ANOTHER * (number + 1)

@@ -25,7 +25,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS, _OF_LARGE = 256, 512
-_LEAST_WEIGHT = 0.01
+_LEAST_WEIGHT = 0.02
 
 
 def fit_composite_posterior(
@@ -46,7 +46,7 @@ def fit_composite_posterior(
     of curves in few columns each (`Model.log_odds`): one more with probability ½, and of sets of so
     many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619, section 3).
     `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides. Half is for
-    linear parts of one scale. The logit has 75 % of links.
+    linear parts of one scale. The logit has 30 % of links.
 
     What labels say as Gaussian factors under the best setting so far
     ranks all others, for which one Cholesky factor each is enough; those that may count get factors
@@ -113,7 +113,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     """All of them together, for new rows and for the training rows left out in turn.
 
     Those of one kernel and link, which differ in σ alone, become one part of their moments. Parts
-    of 1 % or more of the weight are kept: each costs whoever asks about rows.
+    of 2 % or more of the weight are kept: each costs whoever asks about rows.
     """
     evidence = np.array([each.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
@@ -125,9 +125,10 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
     order = sorted(alike, key=lambda key: -of_parts[key])
     least = min(_LEAST_WEIGHT, of_parts[order[0]])
     alike = {key: alike[key] for key in order if of_parts[key] >= least}
+    kept = [posteriors[number] for members in alike.values() for number in members]
     share_of = np.array([of_parts[key] for key in alike])
-    size = sum(posteriors[0].columns.widths[:3])
-    size += max(sum(len(basis) for basis in each.columns.bases) for each in posteriors)
+    size = sum(kept[0].columns.widths[:3])
+    size += max(sum(len(basis) for basis in each.columns.bases) for each in kept)
     most = max(1, *(len(curves) for curves, _ in alike))
     coefficients, quadratic, variances, left_out = [], [], [], []
     for (_, tails), members in alike.items():

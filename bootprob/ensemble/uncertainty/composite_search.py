@@ -32,7 +32,7 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     straight = stage.straight()
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     leader, kernels = stage.climb(stage.best(), [*possible, *_of_few_columns(stage, straight)])
-    for base in (straight, leader):
+    for base in dict.fromkeys([straight, leader]):
         stage.grown(base)
     leader, kernels = stage.climb(stage.best(), kernels)
     for tails in TAILS:
@@ -60,7 +60,7 @@ def again(
     straight, _ = stage.climb(stage.add(first, sites), [])
     few = _of_few_columns(stage, straight)
     leader, _ = stage.climb(stage.best(), few)
-    for base in (straight, leader):
+    for base in dict.fromkeys([straight, leader]):
         stage.grown(base)
     return _possible(stage, list(dict.fromkeys([*near, *few])))
 
@@ -70,7 +70,7 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     straight = stage.straight()
     leader, kernels = stage.climb(straight, [(each,) for each in stage.model.curved])
     leader, kernels = stage.climb(leader, [*kernels, *_of_few_columns(stage, straight)])
-    for base in (straight, leader):
+    for base in dict.fromkeys([straight, leader]):
         stage.grown(base)
     leader = stage.best()
     others = [stage.add(replace(leader.setting, tails=t), leader.found.sites) for t in TAILS]
@@ -92,7 +92,7 @@ def some(
 
 
 def _affordable(stage: Stage, before: Found) -> int:
-    """How many settings may get factors of their own, 1 to 16."""
+    """How many settings may get factors of their own, 1 to 24."""
     size = len(stage.data.rows) * sum(before.columns.widths) ** 2
     return int(np.clip(_WORK / size, 1, _MOST_EXAMINED))
 

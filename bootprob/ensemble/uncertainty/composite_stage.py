@@ -120,7 +120,7 @@ class Stage:
             kernels = kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
             found = self.add(ranked[0][1], base.found.sites)
             if found.evidence <= base.evidence + _RISE:
-                return found, kernels
+                return max(base, found, key=lambda each: each.evidence), kernels
             base = found
 
     def grown(self, base: Found) -> Found:
@@ -129,12 +129,11 @@ class Stage:
             likely = self.additions(base).likely()
             if not likely or likely[0].log_odds <= _RISE:
                 break
-            setting = base.setting
-            more = replace(
-                setting,
-                kernel=(*setting.kernel, likely[0].curve),
-                scales=(*setting.scales, likely[0].scale),
-            )
+            _, curve, scale = likely[0]
+            curves = [*zip(base.setting.kernel, base.setting.scales, strict=True), (curve, scale)]
+            curves.sort(key=lambda each: (bool(each[0].columns), *each))  # one order of a sum
+            kernel, scales = zip(*curves, strict=True)
+            more = replace(base.setting, kernel=kernel, scales=scales)
             found, _ = self.climb(self.add(more, base.found.sites), [more.kernel])
             if found.evidence <= base.evidence + _RISE:
                 break
