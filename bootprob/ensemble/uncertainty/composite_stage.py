@@ -182,7 +182,8 @@ class Stage:
         values = np.empty((len(every), len(_REST_SCALES)))
         for k, of_curve in enumerate(rests):
             settings = [replace(base.setting, rest=rest) for rest in of_curve]
-            values[k] = list(self._values(settings, base.found.sites).values())
+            of_settings = self._values(settings, base.found.sites)
+            values[k] = [of_settings[setting] for setting in settings]
         best = int(np.logaddexp.reduce(values, axis=1).argmax())
         for k, curve in enumerate(every):
             if k != best:  # of which there are many
