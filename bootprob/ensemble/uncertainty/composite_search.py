@@ -81,12 +81,17 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
 def some(
     stage: Stage, before: Sequence[Found], near: Sequence[Kernel]
 ) -> tuple[list[Found], list[Kernel]]:
-    """The same with more rows, and no more factors than can be afforded."""
+    """The same with more rows, and no more factors than can be afforded.
+
+    Of too many, without a kernel that may be `near`, those alone that were possible before.
+    """
     sites, most = stage.predicted(before[0]), _affordable(stage, before[0])
     for each in before[:most]:
         stage.add(each.setting, sites)
-    best = stage.best()
-    ranked = stage.ranked(best, [(), *near]) if near else []
+    if not near:
+        return stage.likely(), []
+    best = stage.grown(stage.best())
+    ranked = stage.ranked(best, dict.fromkeys([(), best.setting.kernel, *near]))
     _examine(stage, best, ranked[:most], best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
 
