@@ -82,6 +82,7 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
     for module in (composite_model, composite_stage, additions):
         monkeypatch.setattr(module, "CURVED", (2.0,))
     monkeypatch.setattr(composite_stage, "_REST_SCALES", (2.0,))
+    monkeypatch.setattr(composite_posterior_fit, "_LEAST_WEIGHT", 1e-3)
     n, rng = 7, np.random.default_rng(4)
     rows, _, weight, kernels = table(rng, n, 2, straight)
     positive = np.array([True, False, True, True, False, True, False])
@@ -98,13 +99,13 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
         likelihood = np.exp(log_expit(sign * logits) @ weight)
         if tails.any():  # of these the middle of an interval is kept, not the mean
             continue
-        checked += 1 + len(posterior.curves(part))
+        checked += 1
         for row in range(n):
             mean = np.average(logits[:, row], weights=likelihood)
             deviation = np.sqrt(np.average(np.square(logits[:, row] - mean), weights=likelihood))
             assert found[row, part, 0] == pytest.approx(mean, abs=0.25 * deviation)
             assert found[row, part, 1] == pytest.approx(deviation, rel=0.2)
-    assert checked > 2
+    assert checked > 3
 
 
 @pytest.mark.parametrize("noise", [False, True])
@@ -143,7 +144,7 @@ def test_a_straight_truth_is_narrow_and_a_wave_is_found():
         truth = expit(logit(new))
         assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.7
         known, plain = posterior.moments(rows, kernels, CPU), ~posterior.tails.any(axis=1)
-        assert (known[:, plain, 1].mean(axis=0) < left_out[:, plain, 1].mean(axis=0)).all()
+        assert (known[:, plain, 1] <= left_out[:, plain, 1] * (1 + 1e-6)).all()
 
 
 def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng, monkeypatch):
@@ -234,7 +235,7 @@ def test_many_rows_in_stages_and_blocks(monkeypatch):
         expit(of_mixture(each.moments(new, kernels, CPU), each.weight, 0.95))
         for each in (narrowed, plain)
     )
-    assert np.abs(wide - narrow).mean() < 0.06
+    assert np.abs(wide - narrow).mean() < 0.04
 
 
 @pytest.mark.parametrize("shape", [(60, 300), (120, 60)])

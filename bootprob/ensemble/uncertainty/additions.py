@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from bootprob.ensemble.uncertainty.column_sets import ColumnSet, score_statistics
-from bootprob.ensemble.uncertainty.composite_columns import Columns
-from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest, Setting
+from bootprob.ensemble.uncertainty.column_sets import (
+    ColumnSet,
+    score_statistics,
+    singles_and_pairs,
+)
+from bootprob.ensemble.uncertainty.composite_columns import Found
+from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
-from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["Added", "Additions"]
 
 _MOST_SETS = 20  # of columns that are looked at
-_FIRST_ODDS = 1 / 4  # prior odds of sums of curves in few columns, beside no curve
 _NEAR_ODDS, _OF_STRAIGHT = 1.0, 1 / 4  # of a rest, beside curves without, and beside none
 _MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
 
@@ -42,41 +42,26 @@ class Additions:
     ----------
     data : LabelledRows
     model : Model
-    setting : Setting
-        Of the posterior.
-    columns : Columns
-        Of its kernel.
-    found : Approximation
+    base : Found
+        The posterior.
     """
 
-    def __init__(
-        self,
-        data: LabelledRows,
-        model: Model,
-        setting: Setting,
-        columns: Columns,
-        found: Approximation,
-    ) -> None:
-        self._model, self._setting = model, setting
+    def __init__(self, data: LabelledRows, model: Model, base: Found) -> None:
+        self._model, self._kernel = model, base.setting.kernel
         self._seen = model.landmarks.seen(data.rows, OF_ALL_COLUMNS)
-        which, self._precision = columns.of(setting)
-        self._known = torch.cat([part for _, part in columns.blocks(which)])
-        sites = found.sites.without(columns.missing(setting))
-        self._found = replace(found, sites=sites)
+        which, precision = base.columns.of(base.setting)
+        known = torch.cat([part for _, part in base.columns.blocks(which)])
+        sites = base.found.sites.without(base.columns.missing(base.setting))
         self._tau = sites.precision
-        self._residual = sites.shift - self._tau * (self._known @ found.mean)
+        self._residual = sites.shift - self._tau * (known @ base.found.mean)
+        weighted = (known * self._tau.unsqueeze(1)).T
+        factor = torch.linalg.cholesky(torch.diag(precision) + weighted @ known)
+        self._reach = torch.linalg.solve_triangular(factor, weighted, upper=False)
 
     @cached_property
     def statistics(self) -> Tensor:
         """Of terms in one or two columns, from `score_statistics`."""
-        return score_statistics(self._seen, self._known, self._found, self._precision)
-
-    @cached_property
-    def _spread(self) -> Tensor:
-        """``L⁻¹ Aᵀ W`` with ``L Lᵀ = Aᵀ W A + P``."""
-        weighted = (self._known * self._tau.unsqueeze(1)).T
-        factor = torch.linalg.cholesky(torch.diag(self._precision) + weighted @ self._known)
-        return torch.linalg.solve_triangular(factor, weighted, upper=False)
+        return score_statistics(self._seen, self._tau, self._residual, self._reach)
 
     def gains(self, curve: Curve) -> Floats:
         """Logarithm of the factor by which the evidence grows, for each σ of `CURVED`.
@@ -86,7 +71,7 @@ class Additions:
         ``Φᵀ W Φ − Φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W Φ``; what its landmarks do not reach is left out.
         """
         phi = self._model.probes.values(curve, self._seen) @ self._model.probes.basis(curve)
-        reached = self._spread @ phi
+        reached = self._reach @ phi
         matrix = phi.T @ (phi * self._tau.unsqueeze(1)) - reached.T @ reached
         values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
         values = values.clamp_min(0)
@@ -103,22 +88,15 @@ class Additions:
 
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""
-        p, kernel = self._model.landmarks.rows.shape[1], self._setting.kernel
+        p = self._model.landmarks.rows.shape[1]
         every = (self.best(each.among(columns, p)) for each in self._model.plain)
         best = max(every, key=lambda each: each.log_odds)
-        number = sum(bool(curve.columns) for curve in kernel)
-        prior = self._model.log_odds(number, len(columns))
-        prior += 0.0 if kernel else float(np.log(_FIRST_ODDS))
+        prior = self._model.log_odds_beside(self._kernel, len(columns))
         return best._replace(log_odds=best.log_odds + prior)
 
-    def likely(self, most: int = _MOST_SETS) -> list[Added]:
+    def likely(self) -> list[Added]:
         """The best curves in the single columns and pairs with the largest statistics, ordered."""
-        known = self.statistics.cpu().numpy()
-        rows, columns = np.nonzero(np.triu(known))
-        order = np.argsort(-known[rows, columns], kind="stable")
-        every = (tuple(sorted({int(rows[k]), int(columns[k])})) for k in order)
-        sets = islice((which for which in every if len(which) < len(known)), most)
-        found = [self.of_set(which) for which in sets]
+        found = [self.of_set(each) for each in singles_and_pairs(self.statistics)[:_MOST_SETS]]
         return sorted(found, key=lambda each: -each.log_odds)
 
     def near(self) -> Rest | None:
@@ -132,5 +110,5 @@ class Additions:
         if not kept:
             return None
         scales = tuple(float(each.scale * np.sqrt(share)) for share, each in kept)
-        odds = _NEAR_ODDS if self._setting.kernel else _OF_STRAIGHT
+        odds = _NEAR_ODDS if self._kernel else _OF_STRAIGHT
         return Rest(tuple(each.curve for _, each in kept), scales, float(np.log(odds)))

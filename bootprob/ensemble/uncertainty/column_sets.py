@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Seen
-from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
 
-__all__ = ["ColumnSet", "likely_sets", "score_statistics"]
+__all__ = ["ColumnSet", "likely_sets", "score_statistics", "singles_and_pairs"]
 
 ColumnSet = tuple[int, ...]
 """Columns, ascending."""
@@ -25,14 +25,12 @@ _RISE = 0.1  # of the logarithm of the evidence that is worth another step
 _NEAR, _MOST_SETS = 3.0, 2  # sets that are kept: how far behind the best, how many
 
 
-def score_statistics(
-    seen: Seen, columns: Tensor, found: Approximation, precision: Tensor
-) -> Tensor:
+def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor) -> Tensor:
     """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
 
     Of two columns the term is their product, of one its square, cube or levels; of the views of the
-    columns the larger counts. With factors of precision W and residuals ``r = ν − W m`` of a
-    posterior, of columns A and prior precision P, a term φ that is added has the
+    columns the larger counts. With factors of precision W and residuals ``r = ν − W A m`` of a
+    posterior of coefficients of columns A, with prior precision P, a term φ that is added has the
     score ``φᵀ r`` of variance ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil.
     Soc. 44 (1948) 50–57). Of wide tables products of those 64 columns are looked at whose own terms
     are the largest; others are 0.
@@ -41,23 +39,18 @@ def score_statistics(
     ----------
     seen : mapping of str to Tensor, shape (n, p)
         Views of the rows.
-    columns : Tensor, shape (n, d)
-        A.
-    found : Approximation
-        The posterior of their coefficients.
-    precision : Tensor, shape (d,)
-        The diagonal of P.
+    weight : Tensor, shape (n,)
+        The diagonal of W.
+    residual : Tensor, shape (n,)
+        r.
+    reach : Tensor, shape (d, n)
+        ``L⁻¹ Aᵀ W`` with ``L Lᵀ = Aᵀ W A + P``.
     """
-    tau, nu = found.sites.precision, found.sites.shift
-    residual = nu - tau * (columns @ found.mean)
-    spread = (columns * tau.unsqueeze(1)).T
-    factor = torch.linalg.cholesky(torch.diag(precision) + spread @ columns)
 
     def statistics(terms: Tensor) -> Tensor:
         terms = terms - terms.mean(0)
-        size = tau @ terms.square()
-        reached = torch.linalg.solve_triangular(factor, spread @ terms, upper=False)
-        left = size - reached.square().sum(0)
+        size = weight @ terms.square()
+        left = size - (reach @ terms).square().sum(0)
         return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
 
     smooth = [seen[view] for view in OF_ALL_COLUMNS if view != "levels"]
@@ -74,6 +67,15 @@ def score_statistics(
 
 def _largest(of_views: Iterable[Tensor]) -> Tensor:
     return torch.stack(list(of_views)).amax(0)
+
+
+def singles_and_pairs(statistics: Tensor) -> list[ColumnSet]:
+    """Those with statistics above 0, the largest first; none holds all columns."""
+    known = statistics.triu().cpu().numpy()
+    found = np.argwhere(known)
+    order = np.argsort(-known[tuple(found.T)], kind="stable")
+    sets = (tuple(sorted({*pair})) for pair in found[order].tolist())
+    return [each for each in sets if len(each) < len(known)]
 
 
 def likely_sets(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> list[ColumnSet]:
@@ -110,15 +112,12 @@ def likely_sets(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> l
             promise = [max(promise[j], known[j, j]) for j in range(p)]
             order = sorted(set(range(p)) - set(columns), key=lambda j: -promise[j])
             found += [tuple(sorted((*columns, j))) for j in order[:_MORE]]
-        apart = (pair for _, pair in pairs if len(pair) > 1 and not {*pair} & {*columns})
+        apart = (each for each in promising if len(each) > 1 and not {*each} & {*columns})
         found += [tuple(sorted((*columns, *pair))) for pair in islice(apart, _MORE)]
         return [each for each in found if len(each) < p]
 
-    pairs = sorted(
-        ((known[j, k], tuple(sorted({j, k}))) for j in range(p) for k in range(j + 1)),
-        key=lambda each: -each[0],
-    )
-    begun = [[each for value, each in pairs if value > 0 and len(each) < p][:_STARTS]]
+    promising = singles_and_pairs(statistics)
+    begun = [promising[:_STARTS]]
     if 2 < p <= _MOST_BACKWARDS:
         begun.append(next_to(tuple(range(p))))
     for candidates in begun:

@@ -1,4 +1,4 @@
-"""Columns of rows whose coefficients a composite posterior knows: linear parts, and of curves."""
+"""Columns of rows, linear and of curves, and the posterior of their coefficients."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, Setting
+from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "Found"]
 
 _HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
 _ROUNDING = 1e-9  # share of a prior variance below which a curve's landmarks reach all of it
@@ -101,6 +102,19 @@ class Columns:
                 parts.append(columns)
                 unreached.append(torch.where(left > _ROUNDING * diagonal, left, 0.0).unsqueeze(1))
             yield block, torch.cat(parts, dim=1), torch.cat(unreached, dim=1)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The posterior for one setting, of the coefficients of the columns.
+
+    Its evidence is the logarithm of that times the prior probability of the setting.
+    """
+
+    setting: Setting
+    columns: Columns
+    found: Approximation
+    evidence: float
 
 
 @dataclass(frozen=True)

@@ -227,6 +227,12 @@ class Model:
         another = _ANOTHER * (number + 1)
         return float(np.log(another / (size * (size + 1)) / comb(p, size) / _KINDS))
 
+    def log_odds_beside(self, kernel: Kernel, size: int) -> float:
+        """Logarithm of the prior odds of one more curve, in given columns, beside these alone."""
+        number = sum(bool(curve.columns) for curve in kernel)
+        first = 1.0 if kernel else (1 - _STRAIGHT_SHARE) * (1 - _ALL_COLUMNS) / _STRAIGHT_SHARE
+        return self.log_odds(number, size) + float(np.log(first))
+
     def log_share(self, scale: float) -> float:
         """Logarithm of the prior probability of the σ of a curve that is nearest."""
         return float(self.log_shares[np.abs(np.log(np.divide(CURVED, scale))).argmin()])

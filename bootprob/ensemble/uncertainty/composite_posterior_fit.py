@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, straight_columns
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, stored_curves
 from bootprob.ensemble.uncertainty.composite_search import again, outline, search, some
-from bootprob.ensemble.uncertainty.composite_stage import Found, Stage
+from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_intervals
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
@@ -48,13 +49,13 @@ def fit_composite_posterior(
     `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides. Half is for
     linear parts of one scale. The logit has 30 % of links.
 
-    What labels say as Gaussian factors under the best setting so far
-    ranks all others, for which one Cholesky factor each is enough; those that may count get factors
-    of their own. Of more than 1,000 rows, that many tell which kernels are possible, then 10,000,
-    and all rows which of those count. Linear parts have steps in relevant columns, where views have
-    any; of more than 3,000 rows the curve has 512 landmarks after the first stage, fewer settings
-    get factors of their own (`outline` and `some` of `composite_search`), and of all rows those
-    alone that were possible before.
+    What labels say as Gaussian factors under the best setting so far ranks all others, for which
+    one Cholesky factor each is enough; those that may count get factors of their own. Of more than
+    1,000 rows, that many tell which kernels are possible, then 10,000, and all rows which of those
+    count. Linear parts have steps in relevant columns, where views have any; of more than 3,000
+    rows the curve has 512 landmarks after the first stage, fewer settings get factors of their own
+    (`outline` and `some` of `composite_search`), and of all rows those alone that were possible
+    before.
 
     Parameters
     ----------

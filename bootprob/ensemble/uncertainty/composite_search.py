@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
+from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import LOGIT, NOTHING, TAILS, Kernel, Setting
 from bootprob.ensemble.uncertainty.composite_stage import (
     LEAST_WEIGHT,
     NEAR,
-    Found,
+    RISE,
     Stage,
     kernels_of,
 )
@@ -20,7 +21,6 @@ from bootprob.ensemble.uncertainty.composite_stage import (
 __all__ = ["again", "outline", "search", "some"]
 
 _MOST_EXAMINED = 24
-_RISE = 0.1  # of the logarithm of the evidence that is worth another look
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
@@ -31,16 +31,14 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     """Find what the labels leave possible, best first; and kernels that more may make possible."""
     straight = stage.straight()
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
-    leader, kernels = stage.climb(stage.best(), [*possible, *_of_few_columns(stage, straight)])
-    for base in dict.fromkeys([straight, leader]):
-        stage.grown(base)
+    kernels = _with_few_columns(stage, straight, possible)
     leader, kernels = stage.climb(stage.best(), kernels)
     for tails in TAILS:
         base = stage.add(replace(straight.setting, tails=tails), straight.found.sites)
         stage.climb(base, [])
         stage.add(replace(leader.setting, tails=tails), leader.found.sites)
     reached = leader.evidence
-    while stage.best().evidence > reached + _RISE:
+    while stage.best().evidence > reached + RISE:
         base = stage.best()
         reached = base.evidence
         leader, kernels = stage.climb(base, kernels)
@@ -58,20 +56,15 @@ def again(
         stage.add(replace(each.setting, rest=NOTHING), sites)
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
     straight, _ = stage.climb(stage.add(first, sites), [])
-    few = _of_few_columns(stage, straight)
-    leader, _ = stage.climb(stage.best(), few)
-    for base in dict.fromkeys([straight, leader]):
-        stage.grown(base)
-    return _possible(stage, list(dict.fromkeys([*near, *few])))
+    few = _with_few_columns(stage, straight, [])
+    return _possible(stage, dict.fromkeys([*near, *few]))
 
 
 def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     """Find where to look with more rows: the best with the logit, and with another link."""
     straight = stage.straight()
-    leader, kernels = stage.climb(straight, [(each,) for each in stage.model.curved])
-    leader, kernels = stage.climb(leader, [*kernels, *_of_few_columns(stage, straight)])
-    for base in dict.fromkeys([straight, leader]):
-        stage.grown(base)
+    _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
+    kernels = _with_few_columns(stage, straight, possible)
     leader = stage.best()
     others = [stage.add(replace(leader.setting, tails=t), leader.found.sites) for t in TAILS]
     near = list(dict.fromkeys([leader.setting.kernel, *kernels]))
@@ -100,6 +93,15 @@ def _affordable(stage: Stage, before: Found) -> int:
     """How many settings may get factors of their own, 1 to 24."""
     size = len(stage.data.rows) * sum(before.columns.widths) ** 2
     return int(np.clip(_WORK / size, 1, _MOST_EXAMINED))
+
+
+def _with_few_columns(stage: Stage, straight: Found, kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Look at curves in few columns and their sums; kernels that are not far from the best."""
+    few = _of_few_columns(stage, straight)
+    leader, kernels = stage.climb(stage.best(), [*kernels, *few])
+    for base in dict.fromkeys([straight, leader]):
+        stage.grown(base)
+    return kernels
 
 
 def _of_few_columns(stage: Stage, straight: Found) -> list[Kernel]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from bootprob.ensemble.uncertainty.additions import Additions
-from bootprob.ensemble.uncertainty.composite_columns import Columns
+from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
     LOGIT,
@@ -21,7 +21,6 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Setting,
 )
 from bootprob.ensemble.uncertainty.expectation_propagation import (
-    Approximation,
     Sites,
     attempt,
     log_masses,
@@ -29,30 +28,17 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent
 
-__all__ = ["LEAST_WEIGHT", "NEAR", "Found", "Stage", "kernels_of"]
+__all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
 LEAST_WEIGHT = 0.005  # of a setting that is kept
 _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
-_RISE = 0.1  # of the logarithm of the evidence that is worth another look
+RISE = 0.1  # of the logarithm of the evidence that is worth another look
 NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible
 _MOST_CURVES = 8  # of a sum
 _REST_SCALES = CURVED[:3]
 _REST_ODDS, _OF_STRAIGHT = 1.0, 0.1  # prior odds of a rest, beside curves without, beside none
-
-
-@dataclass(frozen=True)
-class Found:
-    """The posterior for one setting, of the coefficients of the columns.
-
-    Its evidence is the logarithm of that times the prior probability of the setting.
-    """
-
-    setting: Setting
-    columns: Columns
-    found: Approximation
-    evidence: float
 
 
 class Stage:
@@ -119,7 +105,7 @@ class Stage:
             behind = max(NEAR, (ranked[0][0] - begun) / 2)
             kernels = kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
             found = self.add(ranked[0][1], base.found.sites)
-            if found.evidence <= base.evidence + _RISE:
+            if found.evidence <= base.evidence + RISE:
                 return max(base, found, key=lambda each: each.evidence), kernels
             base = found
 
@@ -127,7 +113,7 @@ class Stage:
         """With one more curve in few columns after the other, while the evidence rises."""
         while self.model.of_columns and len(base.setting.kernel) < _MOST_CURVES:
             likely = self.additions(base).likely()
-            if not likely or likely[0].log_odds <= _RISE:
+            if not likely or likely[0].log_odds <= RISE:
                 break
             _, curve, scale = likely[0]
             curves = [*zip(base.setting.kernel, base.setting.scales, strict=True), (curve, scale)]
@@ -135,14 +121,14 @@ class Stage:
             kernel, scales = zip(*curves, strict=True)
             more = replace(base.setting, kernel=kernel, scales=scales)
             found, _ = self.climb(self.add(more, base.found.sites), [more.kernel])
-            if found.evidence <= base.evidence + _RISE:
+            if found.evidence <= base.evidence + RISE:
                 break
             base = found
         return base
 
     def additions(self, base: Found) -> Additions:
         """What may be added to one."""
-        return Additions(self.data, self.model, base.setting, base.columns, base.found)
+        return Additions(self.data, self.model, base)
 
     def ranked(self, base: Found, kernels: Iterable[Kernel]) -> list[tuple[float, Setting]]:
         """Settings with the logarithms of their evidence if factors are those of another.
