@@ -40,6 +40,14 @@ class Kernel(StrEnum):
     poly = "poly"
 
 
+class Effort(StrEnum):
+    """How much time the kernel auto may take."""
+
+    low = "low"
+    normal = "normal"
+    high = "high"
+
+
 class FeatureMap(StrEnum):
     """Approximations of the RBF kernel on offer."""
 
@@ -89,13 +97,20 @@ class FittingOptions:
             "(rbf, laplacian, poly) boundaries."
         ),
     ] = field(default=None, metadata=_of_fit("kernel"))
+    effort: Annotated[
+        Effort | None,
+        typer.Option(
+            help="Of the kernel auto: how many kernels and values of C are tried and trained. "
+            "Default: normal."
+        ),
+    ] = field(default=None, metadata=_of_fit("effort"))
     n_bootstraps: Annotated[
         int | None,
         typer.Option(
             min=2,
             metavar="B",
             help="Bootstrap samples; each trains an SVM for every C. Default: 500. Of more than "
-            "3,000 rows the kernel auto takes up to 50.",
+            "3,000 rows the kernel auto takes up to 50, with --effort high 200.",
         ),
     ] = field(default=None, metadata=_of_fit("n_bootstraps", "demo"))
     gamma: Annotated[
@@ -237,6 +252,10 @@ class FittingOptions:
         """Refuse options that the kernel does not have."""
         gamma = self.gamma
         kernel = self.kernel or (Kernel.linear if self.paper else Kernel.auto)
+        if self.effort is not None and kernel is not Kernel.auto:
+            raise typer.BadParameter(
+                "--effort needs --kernel auto: no other tries several kernels."
+            )
         if gamma is not None and kernel is Kernel.auto:
             raise typer.BadParameter(
                 "--gamma needs --kernel rbf, laplacian or poly; without one the table chooses both."

@@ -34,6 +34,7 @@ from bootprob.ensemble.weighting import accuracy_weights
 from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
+from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
 from bootprob.preparation.labels import usable_weight
@@ -65,18 +66,23 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     kernel : {"auto", "linear", "rbf", "laplacian", "poly", "precomputed"}, default "auto"
         Kernel of the support vector machines, as in scikit-learn. "auto" lets the table choose:
         linear, RBF and Laplacian kernels of several γ on the columns, their normal scores and
-        their levels are tried on a few bootstrap samples, up to six are trained on all of them,
-        and they are weighted by out-of-bag log-loss (`kernel_weights_`): docs/adaptive.md. Beyond
+        their levels are tried on a few bootstrap samples, some are trained on all of them, and
+        they are weighted by out-of-bag log-loss (`kernel_weights_`): docs/adaptive.md. Beyond
         3,000 rows machines are linear ones on a feature map of the weighted sum of these kernels
-        (`feature_map_`), and up to 50 samples of up to 10,000 rows are drawn (`n_drawn_`).
+        (`feature_map_`), and fewer samples of up to 10,000 rows are drawn (`n_drawn_`).
         With "precomputed" X is the (n, n) matrix of kernel values of the training rows, and that of
         new rows (m, n) has theirs with the training rows: nothing is standardised, and "corrected"
         intervals need equal numbers on the diagonal.
+    effort : {"low", "normal", "high"}, default "normal"
+        How much time "auto" may take. Kernels are tried on 10, 20 or 50 bootstrap samples; up to 2,
+        6 or 12 of them, with 2, 3 or 5 values of C each, are trained on all; of more than 3,000
+        rows no more than 20, 50 or 200 samples are drawn. The model of the "corrected" interval is
+        the same. Other kernels take no notice of it.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``, of which "auto" takes every second, and trains on all bootstrap
-        samples those that are of use. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice this
-        one (see `paper`).
+        samples those that suit each kernel. The thesis minimises ``‖w‖² + C Σ ξ``: its C is twice
+        this one (see `paper`).
     gamma : {"scale", "median", "grid"}, float or array_like, shape (n_gamma,), default "scale"
         γ of "rbf", "laplacian" and "poly", on the standardised columns: scikit-learn's rule
         ``1 / (p · variance)`` ("laplacian": mean absolute deviation for variance), a number, or a
@@ -98,7 +104,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
     n_components : int, default 500
         Columns of the feature map, D; training takes time in proportion to n · D².
     n_bootstraps : int, default 500
-        Number of bootstrap samples, B; of more than 3,000 rows "auto" takes no more than 50.
+        Number of bootstrap samples, B; of more than 3,000 rows "auto" takes no more than `effort`
+        allows.
     accuracy_tolerance : float, default 0.02
         ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
         best take part. It acts on ``weighting="accuracy"`` only.
@@ -213,6 +220,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [StrOptions({*KERNELS, "auto"})],
+        "effort": [StrOptions(set(EFFORTS))],
         "C": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "gamma": [
             StrOptions({"scale", "median", "grid"}),
@@ -251,6 +259,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         self,
         *,
         kernel: Kernel | Literal["auto"] = "auto",
+        effort: Literal["low", "normal", "high"] = "normal",
         C: float | ArrayLike | None = None,
         gamma: str | float | ArrayLike = "scale",
         degree: int = 3,
@@ -281,6 +290,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.effort = effort
         self.C = C
         self.gamma = gamma
         self.degree = degree

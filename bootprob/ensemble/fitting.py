@@ -21,6 +21,7 @@ from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.exceptions import DataError
 from bootprob.preparation.copied_rows import warn_of_copies
+from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels
@@ -73,7 +74,7 @@ def learn(
         )
     warn_of_copies(X, codes, weight)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
-    checkpoint, prepared = None, spec.preparation
+    checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
         preparation = f"{prepared.standardize} {prepared.feature_map} {prepared.n_components}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
@@ -81,7 +82,9 @@ def learn(
         table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
         spec = _with_tol(spec, table)
         labels, inside = labels_of_pairs(codes)
-        table = choose_kernels(table, spec.schedule, labels, inside, weight, training_weight)
+        table = choose_kernels(
+            table, effort, spec.schedule, labels, inside, weight, training_weight
+        )
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint)
         return {"classes_": classes, **found}, pairs
     positive = codes == 1
@@ -95,7 +98,9 @@ def learn(
     table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
     spec = _with_tol(spec, table)
     labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
-    table = choose_kernels(table, spec.schedule, labels[None], every, weight, training_weight)
+    table = choose_kernels(
+        table, effort, spec.schedule, labels[None], every, weight, training_weight
+    )
     problem = table.problem(labels, table.counts, training_weight)
     recipe = Recipe(
         spec.schedule.tol,

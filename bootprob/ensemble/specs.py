@@ -39,6 +39,7 @@ class PreparationSpec(_OfParameters):
     """How a table becomes what machines see."""
 
     kernel: Kernel | Literal["auto"]
+    effort: str
     C: float | ArrayLike | None
     gamma: str | float | ArrayLike
     degree: int

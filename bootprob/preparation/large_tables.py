@@ -9,7 +9,6 @@ from bootprob.runtime.arrays import Floats
 __all__ = ["is_large", "mapped_columns", "samples_of"]
 
 _EXACT_ROWS = 3000
-_REPLICATES = 50
 _DRAWN = 10_000
 _COLUMNS, _LEAST_COLUMNS = 256, 64
 _NUMBERS = 2**27  # of mapped rows, 1 GiB
@@ -20,13 +19,13 @@ def is_large(n: int) -> bool:
     return n > _EXACT_ROWS
 
 
-def samples_of(weight: Floats, n_bootstraps: int) -> tuple[int, int]:
+def samples_of(weight: Floats, n_bootstraps: int, most: int) -> tuple[int, int]:
     """Bootstrap samples of a large table: how many, and how many rows each draws.
 
-    Up to 50 samples of up to 10,000 rows. Averaging machines of parts of a table is as good as one
-    of all rows, as long as the parts are large enough for what they are to say (Y. Zhang, J. Duchi,
-    M. Wainwright, J. Machine Learning Research 16 (2015) 3299–3340), and costs as much for half a
-    million rows as for thirty thousand.
+    No more than `most` samples of up to 10,000 rows. Averaging machines of parts of a table is as
+    good as one of all rows, as long as the parts are large enough for what they are to say
+    (Y. Zhang, J. Duchi, M. Wainwright, J. Machine Learning Research 16 (2015) 3299–3340), and costs
+    as much for half a million rows as for thirty thousand.
 
     Parameters
     ----------
@@ -34,9 +33,10 @@ def samples_of(weight: Floats, n_bootstraps: int) -> tuple[int, int]:
         Row weights. Rows of weight 0 are drawn as others, but 10,000 are others than these.
     n_bootstraps : int
         Samples asked for.
+    most : int
     """
     drawn = np.ceil(_DRAWN * len(weight) / np.count_nonzero(weight))
-    return min(n_bootstraps, _REPLICATES), min(len(weight), int(drawn))
+    return min(n_bootstraps, most), min(len(weight), int(drawn))
 
 
 def mapped_columns(n: int) -> int:

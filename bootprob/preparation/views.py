@@ -16,9 +16,8 @@ from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
-__all__ = ["MOST_KERNELS", "learn_views", "view_kernels"]
+__all__ = ["learn_views", "view_kernels"]
 
-MOST_KERNELS = 6
 """Kernels of views that an ensemble is trained with."""
 
 _KNOTS = 256

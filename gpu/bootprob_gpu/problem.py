@@ -41,8 +41,8 @@ class Problem:
     counts : array_like of int, shape (B, n)
         How often each row occurs in each replicate; kept in the integer type given, so that a
         narrow one saves memory.
-    C : array_like, shape (n_C,)
-        The grid of C, positive.
+    C : array_like, shape (n_C,) or (n_gamma, n_C)
+        The grid of C, positive; for all γ, or for each its own.
     kernel : str or KernelFunction, default "linear"
         "linear", "rbf", "laplacian", "poly" or "precomputed":
         ``x·z``, ``exp(−γ ‖x − z‖²)``, ``exp(−γ ‖x − z‖₁)``, ``(γ x·z + coef0)^degree``,
@@ -108,8 +108,8 @@ class Problem:
             raise InputError(f"X has shape {X.shape}; give at least one row and one column.")
         counts = _counts(counts, n)
         y = _labels(y, counts.shape)
-        C = positive_grid(C, "C")
         function = kernel_function(kernel, gamma, degree=degree, coef0=coef0)
+        C = _grid_of(C, function.n_values)
         weight = (
             np.ones(n)
             if row_weight is None
@@ -119,7 +119,7 @@ class Problem:
             raise InputError(
                 f"row_weight has a negative entry ({weight.min():g}); give weights ≥ 0."
             )
-        B, R = len(counts), len(C) * function.n_values
+        B, R = len(counts), C.shape[-1] * function.n_values
         if upper is not None:
             upper = np.asanyarray(upper)
             if upper.shape != (B, R, n):
@@ -192,12 +192,12 @@ class Problem:
     @cached_property
     def C_per_model(self) -> Floats:  # noqa: N802
         """C of each of the R models, shape (R,)."""
-        return np.tile(self.C, self.kernel_function.n_values)
+        return np.broadcast_to(self.C, (self.kernel_function.n_values, self.C.shape[-1])).flatten()
 
     @property
     def gamma_per_model(self) -> Floats | None:
         """γ of each of the R models, shape (R,), or None for a kernel without γ."""
-        return None if self.gamma is None else np.repeat(self.gamma, len(self.C))
+        return None if self.gamma is None else np.repeat(self.gamma, self.C.shape[-1])
 
     @cached_property
     def shares_scale(self) -> bool:
@@ -242,6 +242,19 @@ class Problem:
             return np.asarray(self.upper[replicates], dtype=np.float64)
         mass = self.counts[replicates] * self.row_weight
         return self.C_per_model[None, :, None] * mass[:, None, :]
+
+
+def _grid_of(values: ArrayLike, n_values: int) -> Floats:
+    """C of all values of a kernel's grid, (n_C,), or of each, (n_values, n_C)."""
+    if np.ndim(values) < 2:
+        return positive_grid(values, "C")
+    grid = finite_floats(values, "C", ndim=2)
+    if len(grid) != n_values:
+        raise InputError(
+            f"C has shape {grid.shape}; give (n_C,), or a row for each of the kernel's {n_values}."
+        )
+    positive_grid(grid.ravel(), "C")
+    return grid
 
 
 def _labels(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:

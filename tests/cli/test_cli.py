@@ -397,6 +397,10 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         ),
         (["fit", "loans.csv", "--target", "risk", "--gamma", "1", "-o", "m"], "needs --kernel rbf"),
         (
+            ["fit", "loans.csv", *_TARGET, "--kernel", "rbf", "--effort", "low", "-o", "m"],
+            "--effort needs --kernel auto",
+        ),
+        (
             ["fit", "loans.csv", "--target", "risk", "--degree", "2", "-o", "m"],
             "needs --kernel poly",
         ),

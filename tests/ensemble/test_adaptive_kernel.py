@@ -231,3 +231,27 @@ def test_the_pilot_shows_how_far_it_is(rng, capsys):
     shown = capsys.readouterr().err
     assert shown.count("Choosing kernels") == 1
     assert "60/60" in shown  # 20 kernels for each of three pairs
+
+
+def test_effort_says_how_much_is_trained(interactions, model):
+    X, y = interactions
+    low, high = (
+        BootstrapSVC(n_bootstraps=20, random_state=0, effort=effort).fit(X, y)
+        for effort in ("low", "high")
+    )
+    number = [len(each.C_) for each in (low, model, high)]
+    assert number[0] <= 4
+    assert number == sorted(set(number))
+    assert number[2] <= 60
+    np.testing.assert_array_equal(  # the interval's model is the same
+        low.kernel_posterior_["coefficients"], high.kernel_posterior_["coefficients"]
+    )
+
+
+def test_each_kernel_has_the_values_of_c_that_suit_it(interactions, model):
+    X, y = interactions
+    values = model.C_.reshape(state_of(model).kernel.n_values, 3)
+    np.testing.assert_allclose(values[:, 1:] / values[:, :-1], 4.0)  # neighbours in the grid
+    assert len(np.unique(values[:, 0])) > 1  # not the same for a smooth and for a sharp curve
+    given = BootstrapSVC(n_bootstraps=10, random_state=0, C=[0.3, 7.0]).fit(X, y)
+    assert set(given.C_) == {0.3, 7.0}

@@ -55,6 +55,23 @@ def test_batch_mates_change_no_model(problem):
     assert (whole.status[7] == Status.SINGLE_CLASS).all()
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_each_gamma_may_have_c_of_its_own(problem, kernel):
+    grid = np.array([[0.01, 0.1], [1.0, 100.0], [0.5, 2.0]])
+    gammas = [None] if kernel == "linear" else [0.1, 0.4, 2.0]
+    grid = grid[: len(gammas)]
+    of = {"kernel": kernel} if kernel == "linear" else {"kernel": kernel, "gamma": gammas}
+    own = Problem(problem.X, problem.y, problem.counts, grid, **of)
+    np.testing.assert_array_equal(own.C_per_model, grid.ravel())
+    whole = fit(own)
+    for g, gamma in enumerate(gammas):
+        alone = {"kernel": kernel} if gamma is None else {"kernel": kernel, "gamma": [gamma]}
+        part = fit(Problem(problem.X, problem.y, problem.counts, grid[g], **alone))
+        for name in ("primal", "dual"):
+            found = getattr(whole, name)[:, 2 * g : 2 * g + 2]
+            torch.testing.assert_close(found, getattr(part, name), rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_some_replicates_taken(rng, shared):
     """All that differs between replicates goes with them, all else stays."""

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.weighting import log_losses, tempered_weights
 from bootprob.preparation.bootstrap import bootstrap_counts
+from bootprob.preparation.effort import Effort
 from bootprob.preparation.feature_map import kernel_error
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import mapped_columns
 from bootprob.preparation.view_map import ViewMap
-from bootprob.preparation.views import MOST_KERNELS
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.progress import progress_bar
 from bootprob_gpu import Problem, iter_fit
@@ -25,14 +26,12 @@ from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["choose_kernels"]
 
-_REPLICATES = 20
 _ROWS = 1000
-_KEPT_WEIGHT = 0.98
-_SLIGHT = 0.01  # weight of a value of C below which it is not needed
 
 
 def choose_kernels(
     table: Prepared,
+    effort: Effort,
     spec: ScheduleSpec,
     labels: NDArray[Any],
     inside: NDArray[np.bool_],
@@ -41,7 +40,7 @@ def choose_kernels(
 ) -> Prepared:
     """Keep the kernels, and values of C, that carry weight in a pilot of few replicates.
 
-    The first 20 bootstrap samples of up to 1,000 rows train every kernel with every C. What counts
+    The first bootstrap samples of up to 1,000 rows train every kernel with every C. What counts
     is the log-loss of the rows left out, as in the ensemble's own weights
     (`bootprob.ensemble.weighting.tempered_weights`), over all pairs of classes together.
 
@@ -49,6 +48,7 @@ def choose_kernels(
     ----------
     table : Prepared
         With a `ViewKernels` of all that may be chosen; others come back as they are.
+    effort : Effort
     spec : ScheduleSpec
     labels : ndarray of int, shape (P, n)
         −1 or +1 for each pair of classes.
@@ -62,15 +62,16 @@ def choose_kernels(
     Returns
     -------
     Prepared
-        The same with a kernel of the parts and a grid of C that are kept; of a large table, mapped
-        to columns whose inner products come close to the sum of the parts, by their weights.
+        The same with a kernel of the parts that are kept, and of each the values of C that have
+        most of its weight. A large table is mapped to columns whose inner products come close to
+        the sum of the parts, by their weights, and has the values of C of all together.
     """
     kernel = table.kernel
     if not isinstance(kernel, ViewKernels):
         return table
     used = np.flatnonzero((inside & (weight > 0)).any(axis=0))
     rows = used[spaced_over_classes((labels * inside)[:, used], _ROWS)]
-    drawn = table.counts[:_REPLICATES, rows]
+    drawn = table.counts[: effort.tried, rows]
     if table.drawn is not None:  # of few of many rows hardly any of these are in a sample
         unlabelled = np.zeros(len(rows), dtype=np.intp)
         replicates = range(len(drawn))
@@ -102,16 +103,22 @@ def choose_kernels(
                 advance(1)
     weights = tempered_weights(total.ravel()).reshape(total.shape)
     of_kernel = weights.sum(axis=1)
-    order = np.argsort(-of_kernel, kind="stable")[:MOST_KERNELS]
-    enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), _KEPT_WEIGHT))
+    order = np.argsort(-of_kernel, kind="stable")[: effort.kernels]
+    enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), effort.weight))
     kept = np.sort(order[:enough])
-    of_C = weights[kept].sum(axis=0)
-    needed = np.flatnonzero(of_C >= min(_SLIGHT, of_C.max()))
-    values = table.C[max(needed[0] - 1, 0) : needed[-1] + 2]
-    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)))
     if table.drawn is None:
-        return chosen
-    return _mapped(chosen, of_kernel[kept], used)
+        return replace(chosen, C=_likely_values(table.C, weights[kept], effort.values))
+    together = weights[kept].sum(axis=0, keepdims=True)
+    [values] = _likely_values(table.C, together, effort.values + 2)  # of larger samples than here
+    return _mapped(replace(chosen, C=values), of_kernel[kept], used)
+
+
+def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:
+    """Neighbours in the grid of C, as many of each kernel, that have most of its weight."""
+    within = sliding_window_view(weights, min(size, len(grid)), axis=1)
+    first = within.sum(axis=2).argmax(axis=1)
+    return sliding_window_view(grid, within.shape[2])[first]
 
 
 def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepared:

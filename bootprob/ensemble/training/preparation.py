@@ -19,6 +19,7 @@ from bootprob.ensemble.specs import PreparationSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
+from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
 from bootprob.preparation.grids import c_grid, check_rule, gamma_grid
 from bootprob.preparation.large_tables import is_large, samples_of
@@ -170,7 +171,7 @@ def prepare(
     B, drawn = spec.n_bootstraps, None
     of_views = isinstance(kernel, ViewKernels)
     if large:
-        B, drawn = samples_of(weight, B)
+        B, drawn = samples_of(weight, B, EFFORTS[spec.effort].samples)
     counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn)
     shared = of_views or spec.feature_map is not None
     if spec.standardize == "bootstrap" and kernel.has_features and not shared:

@@ -36,7 +36,7 @@ class ReplicateMachine:
         self._drawn = np.flatnonzero(upper[model] > 0)
         self._y, self._cost = problem.y[self._drawn], upper[model, self._drawn]
         self._mass = (problem.counts[replicate] * weight)[self._drawn]
-        which = model // len(problem.C)
+        which = model // problem.C.shape[-1]
         kernel = problem.kernel_function.take(slice(which, which + 1))
         self._factor = KernelFactor.of(kernel, seen[self._drawn], self._drawn)
         self._columns = self._factor.transform(seen)
