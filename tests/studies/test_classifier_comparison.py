@@ -27,8 +27,17 @@ def two_clouds(rng, n: int = 60):
     return rng.normal(size=(n, 3)) + 0.8 * positive[:, None], positive
 
 
+class Bayes(GaussianNB):
+    """States of every training row what it has learned from it."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.oob_proba_ = self.predict_proba(X)
+        return self
+
+
 def quick(**options):
-    return Classifier(lambda X, positive, splitter, seed: (GaussianNB(), "as it is"), **options)
+    return Classifier(lambda X, positive, splitter, seed: (Bayes(), "as it is"), **options)
 
 
 @pytest.fixture
@@ -168,11 +177,19 @@ def test_files_have_the_losses_of_every_row(table, tmp_path):
     assert set(entry["classifiers"]["bayes"]["predict"]) == set(found.peers)
     assert tables.incomplete(folder, ["zoo", "heart"]) == ["heart"]
     assert "| last | … |" in tables.losses([found], "log-loss")
+    stated = [
+        log_loss(positive[a], GaussianNB().fit(X[a], positive[a]).predict_proba(X[a])[:, 1])
+        for a, _ in splits(X, positive, GIVEN["seed"])
+    ]
+    assert entry["classifiers"]["BootstrapSVC"]["out of bag"] == pytest.approx(stated, abs=1e-6)
+    own = np.where(positive, probability, 1 - probability)
+    gap, error = -np.log(own).mean() - np.mean(stated), np.log(own).std(ddof=1) / np.sqrt(len(X))
+    assert f"{gap:+.4f} ± {error:.4f}" in tables.out_of_bag([found])
 
 
 def test_a_loss_below_one_in_n_counts_as_that():
     kept = {"held out": [25, 25], "log-loss": {"means": {"a": [0.0, 0.02], "b": [0.0, 0.0]}}}
-    found = tables.Beside("t", 50, 3, kept, {})
+    found = tables.Beside("t", 50, 3, kept, {}, {})
     assert found.ratio("log-loss", "a", "b") == 1
     assert found.ratio("log-loss", "a", "b", floor=False) == np.inf
 

@@ -160,6 +160,10 @@ class Results:
             "fit": {m: _short(median(each[f"fit {m}"] for each in measured)) for m in methods},
             "predict": {m: _short(measured[0][f"predict {m}"]) for m in methods},
         }
+        if all(f"out of bag {classifier}" in each for each in measured):
+            entry["classifiers"][classifier]["out of bag"] = [
+                round(float(each[f"out of bag {classifier}"]), 6) for each in measured
+            ]
         self._folder.mkdir(parents=True, exist_ok=True)
         with replace_when_complete(path) as file:
             table.to_csv(file, index=False, float_format=f"%.{DIGITS}g", lineterminator="\n")

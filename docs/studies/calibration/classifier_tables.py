@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import t
 
 from docs.studies.calibration.classifiers import CLASSIFIERS, OURS
-from docs.studies.calibration.losses import LEVEL, Comparison, compare, summarise
+from docs.studies.calibration.losses import LEVEL, LOSSES, Comparison, compare, summarise
 from gpu.benchmarks.common.study_results import load
 from gpu.benchmarks.common.tables import NOT_MEASURED, figures, markdown
 
@@ -24,6 +24,7 @@ __all__ = [
     "geometric_mean",
     "incomplete",
     "losses",
+    "out_of_bag",
     "ratios",
     "read",
     "worst",
@@ -40,6 +41,8 @@ class Beside:
     rows, columns : int
     kept : dict
         What `summarise` says of every method.
+    errors : dict
+        Standard error of the mean log-loss, by method of ours.
     classifiers : dict
         Costs and choices, by classifier.
     """
@@ -48,6 +51,7 @@ class Beside:
     rows: int
     columns: int
     kept: Mapping[str, Any]
+    errors: Mapping[str, float]
     classifiers: Mapping[str, Any]
 
     @property
@@ -96,9 +100,18 @@ def read(folder: Path) -> list[Beside]:
             ({m: of_fold[m].to_numpy() for m in methods}, np.ones(len(of_fold), dtype=bool))
             for _, of_fold in table.groupby("fold")
         ]
-        pairs = [(one, other) for one in OURS for other in methods if other != one]
+        pairs = [
+            (one, other) for one in OURS if one in methods for other in methods if other != one
+        ]
         kept = summarise(folds, pairs)
-        found.append(Beside(name, len(table), entry["columns"], kept, entry["classifiers"]))
+        every = np.ones(len(table), dtype=bool)
+        errors = {
+            method: float(LOSSES["log-loss"](table[method].to_numpy(), every).std(ddof=1))
+            / np.sqrt(len(table))
+            for method in methods
+            if method in OURS
+        }
+        found.append(Beside(name, len(table), entry["columns"], kept, errors, entry["classifiers"]))
     return found
 
 
@@ -124,6 +137,7 @@ def losses(tables: Sequence[Beside], loss: str) -> str:
 def ratios(tables: Sequence[Beside], loss: str, ours: str) -> str:
     """The loss of one of ours divided by each peer's, over tables, and by the best peer's."""
     lines = []
+    tables = [each for each in tables if ours in each.methods]
     for peer in [None, *(m for m in _every_method() if m not in OURS)]:
         has = [each for each in tables if peer is None or peer in each.methods]
         if not has:
@@ -159,7 +173,10 @@ def beside(tables: Sequence[Beside], loss: str) -> str:
     for each in tables:
         peer = each.best_peer(loss)
         line = [each.name, f"{each.rows:,} × {each.columns:,}", peer]
-        for ours in (m for m in OURS if m in each.methods):
+        for ours in OURS:
+            if ours not in each.methods:
+                line.append(NOT_MEASURED)
+                continue
             gap = each.compared(loss, ours, peer)
             text = f"{gap.difference:+.4f} ± {gap.of_rows:.4f} ({gap.of_folds:.4f})"
             line.append(f"**{text}**" if gap.verdict else text)
@@ -167,12 +184,30 @@ def beside(tables: Sequence[Beside], loss: str) -> str:
     return markdown(["", "rows × columns", "best peer", *(f"`{name}`" for name in OURS)], lines)
 
 
+def out_of_bag(tables: Sequence[Beside]) -> str:
+    """Log-loss of rows held out less that of training rows left out, with its standard error."""
+    names = list(OURS)
+    lines = []
+    for each in tables:
+        line = [each.name]
+        for name in names:
+            stated = each.classifiers.get(name, {}).get("out of bag")
+            if stated is None:
+                line.append(NOT_MEASURED)
+                continue
+            gap, error = each.mean("log-loss", name) - np.mean(stated), each.errors[name]
+            text = f"{gap:+.4f} ± {error:.4f}"
+            line.append(text if abs(gap) <= error else f"**{text}**")
+        lines.append(line)
+    return markdown(["", *(f"`{name}`" for name in names)], lines)
+
+
 def worst(tables: Sequence[Beside], loss: str, ours: str) -> list[str]:
     """Tables on which one of ours loses to the best peer, by the interval of the rows."""
     return [
         each.name
         for each in tables
-        if each.compared(loss, ours, each.best_peer(loss)).verdict == -1
+        if ours in each.methods and each.compared(loss, ours, each.best_peer(loss)).verdict == -1
     ]
 
 

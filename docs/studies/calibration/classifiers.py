@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -127,8 +128,8 @@ def _svc(kernel: str) -> Search:
     return search
 
 
-def _ours(**options: Any) -> Classifier:
-    return Classifier(_as_it_is(lambda seed: BootstrapSVC(random_state=seed, **options)))
+def _ours(slow: bool = False, **options: Any) -> Classifier:
+    return Classifier(_as_it_is(lambda seed: BootstrapSVC(random_state=seed, **options)), slow=slow)
 
 
 def _lightgbm(**options: Any) -> Make:
@@ -181,7 +182,7 @@ SIGMOID = "sigmoid, ensemble"
 OURS = {
     "BootstrapSVC": _ours(),
     "BootstrapSVC, linear": _ours(kernel="linear"),
-    "BootstrapSVC, RBF": _ours(kernel="rbf", gamma="grid"),
+    "BootstrapSVC, RBF": _ours(slow=True, kernel="rbf", gamma="grid"),
 }
 """Estimators of this package; the first is the default."""
 
@@ -255,7 +256,8 @@ def measure(
     dict
         For each method "p " and its name: probabilities of the rows held out; "fit " and its
         name: seconds of this process's cores from the search to the fitted model; "predict ", if
-        asked for, likewise. "chosen" by the search; wall-clock "seconds" and "load" of it all.
+        asked for, likewise. "out of bag ": log-loss of ours on the training rows, each left out.
+        "chosen" by the search; wall-clock "seconds" and "load" of it all.
 
     Raises
     ------
@@ -281,6 +283,8 @@ def measure(
         if not np.isfinite(probability).all():
             raise ArithmeticError(f"{method} gave probabilities that are no numbers.")
         found[f"p {method}"] = probability
+        if name in OURS:
+            found[f"out of bag {method}"] = log_loss(positive, fitted.oob_proba_[:, 1])
         if scored is not None:
             found[f"predict {method}"] = seconds_of_scoring(fitted, scored)
     return found | {

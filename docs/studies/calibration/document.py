@@ -77,6 +77,7 @@ def _classifiers(folder: Path) -> str:
         beside=classifier_tables.beside,
         losses=classifier_tables.losses,
         costs=classifier_tables.costs,
+        out_of_bag=classifier_tables.out_of_bag,
         arena=tabarena_table.measured(folder),
         published=tabarena_table.published(),
     )
