@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -151,6 +152,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     """Where all columns have two values there are no scores, and a share of 1 leaves no curve."""
     monkeypatch.setattr(composite_model, "_STRAIGHT_SHARE", 1 - 1e-12)
     monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 1 - 1e-12)
+    monkeypatch.setattr(composite_posterior_fit, "_TEMPERED", 1.0)
     for module in (additions, composite_stage):
         monkeypatch.setattr(module, "_OF_STRAIGHT", 1e-12)
     n = 80
@@ -184,6 +186,19 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     spread = np.array([each.left_out_variance.numpy() for each in found]) + np.square(left)
     spread = weight @ spread - np.square(weight @ left)
     np.testing.assert_allclose(left_out[:, 0, 1] ** 2, spread, rtol=0.01)
+
+
+def test_settings_count_by_the_root_of_their_evidence_and_links_by_the_fourth():
+    posteriors = [
+        SimpleNamespace(evidence=evidence, setting=SimpleNamespace(tails=tails))
+        for evidence, tails in ((-3.0, (0.0, 0.0)), (-4.0, (0.6, 0.6)), (-5.0, (0.0, 0.0)))
+    ]
+    logit, other = np.exp([-1.5, -2.5]), np.exp(-2.0)
+    of_links = np.sqrt([logit.sum(), other])
+    of_links /= of_links.sum()
+    expected = [*(of_links[0] * logit / logit.sum()), of_links[1]]
+    found = composite_posterior_fit._weights(posteriors)
+    np.testing.assert_allclose(found, np.array(expected)[[0, 2, 1]])
 
 
 def test_weights_count_as_rows():
