@@ -105,6 +105,16 @@ TARGETS = (
         _speed("german-rbf", _KKT, "svc_precomputed"),
     ),
     Target(
+        "Wisconsin, RBF, one matrix for all samples, KKT tolerance 1e-3, against the same",
+        8,
+        _speed("wisconsin-shared", _KKT, "svc_precomputed"),
+    ),
+    Target(
+        "German credit, RBF, one matrix for all samples, KKT tolerance 1e-3, against the same",
+        8,
+        _speed("german-shared", _KKT, "svc_precomputed"),
+    ),
+    Target(
         "Wisconsin, RBF, default gap, against the same",
         2,
         _speed("wisconsin-rbf", _DEFAULT, "svc_precomputed"),

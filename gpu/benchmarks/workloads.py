@@ -146,6 +146,7 @@ _GERMAN = "german/german.data"
 WORKLOADS = {
     "wisconsin-linear": _Recipe("Wisconsin", LOADERS["wisconsin"], estimator=True),
     "wisconsin-rbf": _Recipe("Wisconsin", LOADERS["wisconsin"], "rbf", estimator=True),
+    "wisconsin-shared": _Recipe("Wisconsin", LOADERS["wisconsin"], "rbf", standardize="global"),
     "wisconsin-grid": _Recipe(
         "Wisconsin", LOADERS["wisconsin"], "rbf", gamma="grid", bootstraps=20, chunk=10
     ),
@@ -153,6 +154,7 @@ WORKLOADS = {
         "German credit", _german, estimator=True, peer_seconds=6, file=_GERMAN
     ),
     "german-rbf": _Recipe("German credit", _german, "rbf", estimator=True, file=_GERMAN),
+    "german-shared": _Recipe("German credit", _german, "rbf", standardize="global", file=_GERMAN),
     "gene-linear": _Recipe("Gene-like (synthetic)", gene_like),
     "gene-global": _Recipe("Gene-like (synthetic)", gene_like, standardize="global"),
     "leukemia-linear": _Recipe(
