@@ -37,25 +37,23 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
     ndarray, shape (m, 2)
     """
     mean, deviation = np.moveaxis(parts, -1, 0)
-    found = np.empty((len(parts), 2))
-    for side, share in enumerate(((1 - level) / 2, (1 + level) / 2)):
-        ends = mean + ndtri(share) * deviation
-        lower, upper = ends.min(axis=1), ends.max(axis=1)  # it lies between those of the parts
-        at, last = ends @ weight, upper - lower
+    share = np.array([[(1 - level) / 2], [(1 + level) / 2]])
+    ends = mean + ndtri(share)[..., None] * deviation  # (2, m, g)
+    lower, upper = ends.min(axis=2), ends.max(axis=2)  # it lies between those of the parts
+    at, last = ends @ weight, upper - lower
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         for _ in range(_STEPS if len(weight) > 1 else 0):
-            apart = (at[:, None] - mean) / deviation
+            apart = (at[..., None] - mean) / deviation
             above = ndtr(apart) @ weight - share
             lower, upper = np.where(above < 0, at, lower), np.where(above < 0, upper, at)
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                density = (np.exp(-np.square(apart) / 2) / deviation) @ weight / _ROOT
-                newton = at - above / density
+            density = (np.exp(-np.square(apart) / 2) / deviation) @ weight / _ROOT
+            newton = at - above / density
             quick = (lower <= newton) & (newton <= upper) & (np.abs(newton - at) <= last / 2)
             before, at = at, np.where(quick, newton, (lower + upper) / 2)
             last = np.abs(at - before)
             if (last <= _CLOSE * (1 + np.abs(at))).all():
                 break
-        found[:, side] = at
-    return found
+    return at.T
 
 
 def logit_of_mixture(parts: Floats, weight: Floats) -> Floats:

@@ -38,5 +38,6 @@ def bent_moments(mean: Tensor, deviation: Tensor, tails: Sequence[float]) -> Ten
     """Normal with the 95 % interval of `bent` of a normal logit; mean and deviation (m, 2)."""
     if not any(tails):
         return torch.stack([mean, deviation], dim=1)
-    lower, upper = (bent(mean + z * deviation, tails) for z in (-OUTER, OUTER))
+    ends = torch.stack([mean - OUTER * deviation, mean + OUTER * deviation])
+    lower, upper = bent(ends, tails)
     return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * OUTER)], dim=1)

@@ -12,7 +12,7 @@ from bootprob_gpu.hardware.memory import chunked, free_bytes
 from bootprob_gpu.hardware.process_setting import ieee_products
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.scoring.few_rows import are_few, model_scores_of_few
-from bootprob_gpu.scoring.models_in_use import own_kernels, shared_columns
+from bootprob_gpu.scoring.models_in_use import columns_of, own_kernels, shared_columns
 from bootprob_gpu.scoring.scorers import CPU_BLOCK_BYTES, ReplicateScores, Votes
 
 __all__ = ["model_scores", "replicate_scores", "vote_shares", "votes"]
@@ -107,7 +107,7 @@ def _with_shared_columns(models: FittedBatch, rows: Tensor) -> Score:
     every = torch.ones(R, dtype=torch.bool, device=rows.device)
     parts = shared_columns(models, every)
     with ieee_products:
-        seen = [(part, part.columns(rows)) for part in parts]
+        seen = list(zip(parts, columns_of(parts, rows), strict=True))
 
     def score(replicates: slice) -> Tensor:
         b = replicates.stop - replicates.start

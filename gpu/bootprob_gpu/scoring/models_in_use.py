@@ -6,7 +6,7 @@ in use has a dual coefficient for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from torch import Tensor
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.models import FittedBatch
 
-__all__ = ["OwnKernels", "SharedColumns", "own_kernels", "shared_columns"]
+__all__ = ["OwnKernels", "SharedColumns", "columns_of", "own_kernels", "shared_columns"]
 
 _COEFFICIENTS_AT_ONCE = 2**24  # dual coefficients that are looked at for supports
 
@@ -46,15 +46,17 @@ class SharedColumns:
     n_columns: int
     support: Tensor | None = None
 
-    def columns(self, rows: Tensor) -> Tensor:
-        """What the models see of centred rows (m, p), shape (m, k), in the precision of scores."""
-        if self.support is None:
-            return rows.to(self.models.dtype)
+    def columns(self, rows: Tensor, seen: Any) -> Tensor:
+        """What the models see of centred rows (m, p), shape (m, k), in the precision of scores.
+
+        Of kernels of features the rows as they are `seen`.
+        """
         models = self.models
+        if self.support is None:
+            return rows.to(models.dtype)
         if not self.kernel.has_features:
             found = self.kernel.with_known(rows, None, self.support, models.scale, models.dtype)
         else:
-            seen = self.kernel.seen(rows, models.scale, models.dtype)
             found = self.kernel.between(seen, self._known)
         return found[0]
 
@@ -79,6 +81,16 @@ class SharedColumns:
                 return coef[..., support], intercept
             coef = models.primal_coef(coef, replicates)
         return coef, intercept + coef @ models.center
+
+
+def columns_of(parts: Iterable[SharedColumns], rows: Tensor) -> Iterator[Tensor]:
+    """What models see of centred rows, part by part; what their kernels see is made once."""
+    seen = None
+    for part in parts:
+        if seen is None and part.support is not None and part.kernel.has_features:
+            models = part.models
+            seen = models.kernel.seen(rows, models.scale, models.dtype)
+        yield part.columns(rows, seen)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.scoring.models_in_use import (
     OwnKernels,
     SharedColumns,
+    columns_of,
     own_kernels,
     shared_columns,
 )
@@ -147,8 +148,8 @@ class Votes(_Scorer):
 
     def _count(self, rows: Tensor, out: Tensor) -> None:
         counts = out.zero_().T
-        for number, part in enumerate(self._shared):
-            columns = part.columns(rows)
+        every = zip(self._shared, columns_of(self._shared, rows), strict=True)
+        for number, (part, columns) in enumerate(every):
             for replicates in self._replicates:
                 counts[part.used] += self._counter(number, replicates)(columns)
         if (own := self._own) is not None:
@@ -208,5 +209,5 @@ class ReplicateScores(_Scorer):
         if (own := self._own) is not None:
             self._each(own, lambda items: own.add(rows, self._coef, items, out))
             return
-        for part, coef in zip(self._shared, self._coef, strict=True):
-            out.addmm_(part.columns(rows), coef.T)
+        for columns, coef in zip(columns_of(self._shared, rows), self._coef, strict=True):
+            out.addmm_(columns, coef.T)
