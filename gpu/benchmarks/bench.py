@@ -31,6 +31,7 @@ def main() -> None:
     from gpu.benchmarks.peers import installed
     from gpu.benchmarks.report import DOCS
     from gpu.benchmarks.report import main as write_document
+    from gpu.benchmarks.targets import runs_so_far
     from gpu.benchmarks.workloads import WORKLOADS, absent, make
 
     arguments = _arguments(list(WORKLOADS))
@@ -67,6 +68,8 @@ def main() -> None:
                 results[part] = _part(part, into, quick=arguments.quick)
     results["seconds"] = round(time.perf_counter() - started, 1)
     file = docs / "results" / "benchmarks.json"
+    if file.exists():
+        results["earlier runs"] = runs_so_far(json.loads(file.read_text(encoding="utf-8")))
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     _say(f"{results['seconds']} s; wrote {file} and {write_document(docs)}")

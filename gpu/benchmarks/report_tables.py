@@ -19,16 +19,29 @@ def targets(results: dict[str, Any]) -> str:
     for target in TARGETS:
         found = target.measure(results)
         ratio = NONE if found is None else _at_least(found.at_least) + figures(found.ratio)
+        before = [
+            run["ratios"][target.promise]
+            for run in results.get("earlier runs", [])
+            if target.promise in run["ratios"]
+        ]
         rows.append(
             [
                 target.promise,
                 figures(target.required, 2),
                 ratio,
                 NONE if found is None else found.beside,
+                _spread(before),
                 target.verdict(found),
             ]
         )
-    return markdown(["target", "required", "measured", "beside", ""], rows)
+    return markdown(["target", "required", "measured", "beside", "earlier runs", ""], rows)
+
+
+def _spread(ratios: list[float]) -> str:
+    if not ratios:
+        return NONE
+    ends = dict.fromkeys(figures(each) for each in (min(ratios), max(ratios)))
+    return f"{' – '.join(ends)} ({len(ratios)})"
 
 
 def training(job: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TARGETS", "Measured", "Target", "reached_its_tolerance"]
+__all__ = ["TARGETS", "Measured", "Target", "reached_its_tolerance", "runs_so_far"]
 
 Results = dict[str, Any]
 
@@ -43,6 +43,20 @@ class Target:
 def reached_its_tolerance(peer: dict[str, Any]) -> bool:
     """Whether a peer solved what it was given: no model ran out of iterations."""
     return peer["models unconverged"] == 0
+
+
+def runs_so_far(results: Results) -> list[dict[str, Any]]:
+    """Where, when and what ratios were measured by a run and those before it, for the next one.
+
+    A ratio of two programs is another on another processor, and in another hour.
+    """
+    if results["quick"]:
+        return list(results.get("earlier runs", []))
+    found = {target.promise: target.measure(results) for target in TARGETS}
+    known = ("processor", "date", "commit", "load before")
+    own = {key: results["environment"][key] for key in known}
+    ratios = {name: round(each.ratio, 2) for name, each in found.items() if each is not None}
+    return [*results.get("earlier runs", []), own | {"ratios": ratios}]
 
 
 def _speed(job: str, setting: str, *keys: str) -> Callable[[Results], Measured | None]:

@@ -26,7 +26,7 @@ from gpu.benchmarks.peers import installed
 from gpu.benchmarks.report import main, render
 from gpu.benchmarks.svm import Machine
 from gpu.benchmarks.synthetic import adult_like, gene_like
-from gpu.benchmarks.targets import TARGETS
+from gpu.benchmarks.targets import TARGETS, runs_so_far
 from gpu.benchmarks.workloads import Workload
 
 ROOT = Path(__file__).parents[2]
@@ -337,11 +337,11 @@ def test_the_document_renders_and_says_what_was_not_measured(tmp_path):
 
 def test_targets_are_judged_by_the_numbers():
     row = partial(target_row, beginning="German credit, linear, against SVC")
-    assert row(render(measured(2.0), None)).endswith("| 150 | SVC | met |")
-    assert row(render(measured(4.0), None)).endswith("| 75.0 | SVC | **not met** |")
+    assert row(render(measured(2.0), None)).endswith("| 150 | SVC | – | met |")
+    assert row(render(measured(4.0), None)).endswith("| 75.0 | SVC | – | **not met** |")
     results = measured(4.0)
     results["jobs"]["german-linear"]["peers"]["svc"]["models stopped or not begun"] = 3
-    assert row(render(results, None)).endswith("| ≥ 75.0 | SVC | open |")
+    assert row(render(results, None)).endswith("| ≥ 75.0 | SVC | – | open |")
 
 
 def test_a_peer_that_did_not_solve_its_problem_counts_in_no_target():
@@ -371,15 +371,36 @@ def test_the_same_kkt_tolerance_has_a_ratio_of_its_own():
     job["peers"] = {"svc_precomputed": a_peer("SVC, Gram given", 3.0)}
     results["jobs"]["german-rbf"] = job
     text = render(results, None)
-    assert target_row(text, "German credit, RBF, KKT").endswith("| 6.00 | SVC, Gram given | met |")
-    assert target_row(text, "German credit, RBF, default").endswith("given | **not met** |")
+    assert target_row(text, "German credit, RBF, KKT").endswith(
+        "| 6.00 | SVC, Gram given | – | met |"
+    )
+    assert target_row(text, "German credit, RBF, default").endswith("given | – | **not met** |")
     assert "| SVC, Gram given | 3.00 | 0.545 | 1.50 | 6.00 | 1e-4 / 1e-3 | 22 |" in text
+
+
+def test_a_run_remembers_the_ratios_of_those_before():
+    first, last = measured(2.0), measured(3.0)
+    first["environment"]["processor"] = "another processor"
+    second = {**measured(1.0), "earlier runs": runs_so_far(first)}
+    last["earlier runs"] = runs_so_far(second)
+    assert [run["processor"] for run in last["earlier runs"]] == [
+        "another processor",
+        "a processor",
+    ]
+    text = render(last, None)
+    assert "on another processor, a processor:" in text
+    row = target_row(text, "German credit, linear, against SVC")
+    assert "| 100 | SVC | 150 – 300 (2) | met |" in row
+    assert runs_so_far({**second, "quick": True}) == second["earlier runs"]
+    assert "| – | **not met** |" in target_row(
+        render(measured(9.0), None), "German credit, linear, against SVC"
+    )
 
 
 def test_scoring_is_judged_by_the_most_rows():
     text = render(measured(), None)
     assert "| 2,000 × 61, 5,500 models, float32 | 80.0 | 100 | 0.800 | 900 | 3.00 |" in text
-    assert target_row(text, "Scoring, float32").endswith("| 0.800 | torch, rows first | met |")
+    assert target_row(text, "Scoring, float32").endswith("| 0.800 | torch, rows first | – | met |")
     assert "not measured" in target_row(text, "Scoring, float64")
 
 
