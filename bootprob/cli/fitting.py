@@ -110,7 +110,7 @@ class FittingOptions:
             min=2,
             metavar="B",
             help="Bootstrap samples; each trains an SVM for every C. Default: 500. Of more than "
-            "3,000 rows the kernel auto takes up to 50, with --effort high 200.",
+            "3,000 rows the kernel auto takes up to 20, 50 or 200, by --effort.",
         ),
     ] = field(default=None, metadata=_of_fit("n_bootstraps", "demo"))
     gamma: Annotated[

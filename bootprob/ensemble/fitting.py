@@ -77,6 +77,8 @@ def learn(
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
         preparation = f"{prepared.standardize} {prepared.feature_map} {prepared.n_components}"
+        if prepared.kernel == ViewKernels.name:
+            preparation += f" {prepared.effort}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
         table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)

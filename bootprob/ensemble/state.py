@@ -183,7 +183,9 @@ class State:
     bootstrap_scale_: Floats = _array(
         "Bp p: positive", """Scale of the columns of ``(X - center_) / scale_`` in each replicate,
         or that which the feature map sees.""", of_pair="same")
-    C_: Floats = _array("R: positive", "C of each of the R models of a replicate.", of_pair="same")
+    C_: Floats = _array(
+        "R: positive", """C of each of the R models of a replicate; of "auto" not the same values
+        for each kernel.""", of_pair="same")
     gamma_: Floats | None = _array(
         "R: not negative", """γ of each model; None for the linear kernel and for a sum of
         kernels. The models of one γ stand together, in the order of C: whatever has the shape (R,)

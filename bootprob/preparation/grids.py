@@ -40,10 +40,12 @@ data instead.
 def c_grid(C: float | ArrayLike | None, *, coarse: bool = False) -> Floats:
     """Values of C, shape (n_C,): the default grid for None, one number, or those given.
 
-    Of the default grid every second value is enough, `coarse`, where models are mixed.
+    Of the default grid every second value is enough, `coarse`, where models are mixed; given ones
+    are put in order then.
     """
     by_default = DEFAULT_C[::2] if coarse else DEFAULT_C
-    return np.atleast_1d(np.asarray(by_default if C is None else C, dtype=np.float64))
+    grid = np.atleast_1d(np.asarray(by_default if C is None else C, dtype=np.float64))
+    return np.unique(grid) if coarse else grid
 
 
 def gamma_grid(gamma: str | float | ArrayLike, rows: Floats, kernel: str = "rbf") -> Floats:

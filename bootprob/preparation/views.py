@@ -18,8 +18,6 @@ from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
 __all__ = ["learn_views", "view_kernels"]
 
-"""Kernels of views that an ensemble is trained with."""
-
 _KNOTS = 256
 _LEVELS = 8
 _ROUNDING = 1e-9  # of a share

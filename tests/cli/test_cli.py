@@ -97,6 +97,15 @@ def test_fit_is_the_library_s_fit(folder: Path) -> None:
     assert model.svc.verbose == 0
 
 
+def test_effort_is_the_library_s(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "--effort", "low"]
+    assert _run(*given, "-o", tmp_path / "m").exit_code == 0
+    model = load(tmp_path / "m")
+    assert isinstance(model, TableModel)
+    assert model.svc.effort == "low"
+    assert len(model.svc.C_) <= 4
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"out{suffix}"

@@ -13,6 +13,7 @@ from bootprob import BootstrapSVC, load, save
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.ensemble.state import state_of
+from bootprob.ensemble.training import pilot
 from bootprob.exceptions import DataError
 from bootprob_gpu.kernels.views import ViewKernels
 from refitted import fitted_elsewhere_is_the_same
@@ -253,5 +254,14 @@ def test_each_kernel_has_the_values_of_c_that_suit_it(interactions, model):
     values = model.C_.reshape(state_of(model).kernel.n_values, 3)
     np.testing.assert_allclose(values[:, 1:] / values[:, :-1], 4.0)  # neighbours in the grid
     assert len(np.unique(values[:, 0])) > 1  # not the same for a smooth and for a sharp curve
-    given = BootstrapSVC(n_bootstraps=10, random_state=0, C=[0.3, 7.0]).fit(X, y)
-    assert set(given.C_) == {0.3, 7.0}
+    given = BootstrapSVC(n_bootstraps=10, random_state=0, C=[7.0, 0.3], effort="low").fit(X, y)
+    assert given.C_.reshape(-1, 2).tolist() == [[0.3, 7.0]] * (len(given.C_) // 2)
+
+
+def test_of_values_of_c_that_are_alike_the_middle_ones_are_taken():
+    weights = np.array([[1.0, 1, 1, 1, 1], [0, 0, 1, 3, 0]])
+    found = pilot._likely_values(np.arange(5.0), weights, 3)
+    np.testing.assert_array_equal(found, [[1, 2, 3], [2, 3, 4]])
+    np.testing.assert_array_equal(
+        pilot._likely_values(np.arange(2.0), weights[:, :2], 3)[0], [0, 1]
+    )

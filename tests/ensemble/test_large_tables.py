@@ -17,7 +17,7 @@ from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_search
-from bootprob.exceptions import ModelFileError
+from bootprob.exceptions import DataError, ModelFileError
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.large_tables import mapped_columns, samples_of
@@ -197,6 +197,7 @@ def test_samples_of_fewer_rows_than_there_are():
 def test_more_rows_do_not_take_more_of_machines():
     weight = np.ones(5_000)
     assert samples_of(weight, 500, 50) == (50, 120)
+    assert samples_of(weight, 500, 200) == (200, 120)
     assert samples_of(weight[:90], 20, 50) == (20, 90)
     weight[1_000:] = 0  # 120 of those that count
     assert samples_of(weight, 20, 50) == (20, 600)
@@ -273,3 +274,12 @@ def test_a_file_whose_samples_draw_more_rows_than_there_are_is_refused(model, tm
     save(edited, tmp_path / "model.bootprob")
     with pytest.raises(ModelFileError, match="n_drawn_"):
         load(tmp_path / "model.bootprob")
+
+
+def test_another_effort_is_another_fit(interactions, tmp_path):
+    X, y = interactions
+    given = {"n_bootstraps": 6, "C": [0.5, 2.0], "random_state": 0}
+    folder = str(tmp_path / "parts")
+    BootstrapSVC(effort="low", checkpoint=folder, **given).fit(X, y)
+    with pytest.raises(DataError, match="with other preparation"):
+        BootstrapSVC(effort="high", checkpoint=folder, **given).fit(X, y)

@@ -19,6 +19,7 @@ from bootprob import BootstrapSVC
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.report import write_report
+from bootprob.report.model.sections import settings
 from bootprob.report.wording import day, number, percent, probability, scientific, short
 from linear_models import linear
 from report_pages import check_tables_of_figures
@@ -558,3 +559,18 @@ class TestInChromium:
 
 def test_nothing_in_the_numbers_is_nan(written):
     assert all(math.isfinite(value) for value in numbers_in(written[3]))
+
+
+def test_a_value_of_c_that_a_kernel_was_not_trained_with_has_an_empty_cell() -> None:
+    kernels = ["line", "line", "curve", "curve"]
+    values = {
+        "C": [0.1, 1.0, 1.0, 10.0],
+        "kernel": kernels,
+        "gamma": None,
+        "accuracy": [0.6, 0.7, 0.7, 0.8],
+        "accuracy_tenth": [0.5] * 4,
+        "accuracy_ninetieth": [0.9] * 4,
+        "weight": [0.33, 0.33, 0.34, 0.0],
+    }
+    picture = settings._grid_maps(values, kernels, ["line", "curve"], "g")
+    assert [picture.svg.count(text) for text in (">33<", ">34<", "·")] == [2, 1, 1]

@@ -116,9 +116,11 @@ def choose_kernels(
 
 def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:
     """Neighbours in the grid of C, as many of each kernel, that have most of its weight."""
-    within = sliding_window_view(weights, min(size, len(grid)), axis=1)
-    first = within.sum(axis=2).argmax(axis=1)
-    return sliding_window_view(grid, within.shape[2])[first]
+    size = min(size, len(grid))
+    within = sliding_window_view(weights, size, axis=1).sum(axis=2)
+    best = within >= within.max(axis=1, keepdims=True)
+    first = [each[len(each) // 2] for each in map(np.flatnonzero, best)]  # the middle one of equals
+    return sliding_window_view(grid, size)[first]
 
 
 def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepared:

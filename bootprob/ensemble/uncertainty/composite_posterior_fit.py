@@ -48,8 +48,8 @@ def fit_composite_posterior(
     of curves in few columns each (`Model.log_odds`): one more with probability ½, and of sets of so
     many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619, section 3).
     `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides. Half is for
-    linear parts of one scale. The logit has 30 % of links. What the labels say of all that counts
-    by less than its evidence (`_weights`).
+    linear parts of one scale. The logit has 30 % of links. Settings with less than half a percent
+    of the evidence are left out, others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
@@ -166,6 +166,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
 def _weights(posteriors: list[Found]) -> Floats:
     """Shares of a mixture: by the root of the evidence, of all with one link by its fourth root.
 
+    That is prior probability and all, of settings that were kept by all of their evidence.
     Where no setting is quite true, evidence is too sure which of them is the best (P. Grünwald,
     T. van Ommen, Bayesian Anal. 12 (2017) 1069–1103), and few labels lie where links differ.
     """

@@ -24,7 +24,7 @@ _MOST_EXAMINED = 24
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
-_IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: 0.1 % of its weight
+_IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
 
 
 def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:

@@ -32,7 +32,7 @@ __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
-LEAST_WEIGHT = 0.005  # of a setting that is kept
+LEAST_WEIGHT = 0.005  # of a setting that is kept, by all of its evidence
 _UNSETTLED = 100.0  # what the evidence of factors that do not converge is less: the last resort
 RISE = 0.1  # of the logarithm of the evidence that is worth another look
 NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible

@@ -151,6 +151,11 @@ class KernelFunction(ABC):
         assert known is not None
         return self.between(self.seen(rows, scale, dtype), self.seen(known, scale, dtype))
 
+    @property
+    def looks_at(self) -> tuple[str, ...]:
+        """What `seen` makes of rows, by name, where not all kernels of a kind see the same."""
+        return ()
+
     def seen(self, rows: Tensor, scale: Tensor, dtype: torch.dtype) -> Any:
         """What `between` compares of rows, which can be kept for rows that are met again."""
         return (rows / scale).to(dtype)

@@ -155,6 +155,11 @@ class ViewKernels(KernelFunction):
         """Names of families and views; what the views are is no parameter."""
         return {"families": list(self.families), "views": list(self.views)}
 
+    @property
+    def looks_at(self) -> tuple[View, ...]:
+        """The views."""
+        return tuple(dict.fromkeys(self.views))
+
     def take(self, values: Tensor | slice) -> ViewKernels:
         """Some of them."""
         every = torch.arange(len(self.gamma), device=self.gamma.device)
@@ -220,9 +225,7 @@ class ViewKernels(KernelFunction):
 
     def _seen(self, rows: Tensor, dtype: torch.dtype) -> dict[View, Tensor]:
         rows = rows.double()
-        return {
-            view: self.of_columns.of(view, rows).to(dtype) for view in dict.fromkeys(self.views)
-        }
+        return {view: self.of_columns.of(view, rows).to(dtype) for view in self.looks_at}
 
     def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
         parts, start = [], 0

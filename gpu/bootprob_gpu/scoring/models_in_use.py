@@ -84,13 +84,14 @@ class SharedColumns:
 
 
 def columns_of(parts: Iterable[SharedColumns], rows: Tensor) -> Iterator[Tensor]:
-    """What models see of centred rows, part by part; what their kernels see is made once."""
-    seen = None
+    """What models see of centred rows, part by part; what several kernels see is made once."""
+    seen: dict[tuple[str, ...], Any] = {}
     for part in parts:
-        if seen is None and part.support is not None and part.kernel.has_features:
-            models = part.models
-            seen = models.kernel.seen(rows, models.scale, models.dtype)
-        yield part.columns(rows, seen)
+        kernel, models = part.kernel, part.models
+        looks_at = kernel.looks_at
+        if looks_at not in seen and part.support is not None and kernel.has_features:
+            seen[looks_at] = kernel.seen(rows, models.scale, models.dtype)
+        yield part.columns(rows, seen.get(looks_at))
 
 
 @dataclass(frozen=True)

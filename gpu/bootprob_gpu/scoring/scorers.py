@@ -79,7 +79,8 @@ class _Scorer:
         on_cpu, kernels = self._device.type == "cpu", 2
         if self._own is not None:
             kernels = (workers() if on_cpu else 1) * (1 + len(self._own.used))
-        numbers = 2 * p + kernels * self._n_columns + self._R
+        views = len({part.kernel.looks_at for part in self._shared})
+        numbers = (1 + max(1, views)) * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
         if on_cpu:
             most = CPU_BLOCK_BYTES if self._models.kernel.is_linear else _KERNEL_BLOCK_BYTES

@@ -135,6 +135,8 @@ def _grid_maps(values: dict[str, Any], row_of: list[str], rows: list[str], name:
             middle = (np.nanmin(cells) + np.nanmax(cells)) / 2
             for (i, j), cell in np.ndenumerate(cells):
                 colour = "white" if cell > middle else INK
+                if np.isnan(cell):  # of this kernel that value was not trained
+                    continue
                 text = f"{100 * cell:.0f}" if cell >= _NEGLIGIBLE else "·"
                 ax.text(j, i, text, ha="center", va="center", color=colour, fontsize=7.5)
             ax.set_title(title, loc="left")
