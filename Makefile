@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
-demo: $(INSTALLED)  ## fit the Wisconsin data with both kernels and write demo/report.html
+demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kernel, write demo/report.html
 	$(BIN)/bootprob demo
 
 test: lint  ## lint, types and all quick tests

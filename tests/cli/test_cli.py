@@ -318,15 +318,15 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = _run("demo", "--n-bootstraps", 8)
     assert result.exit_code == 0, result.output
     assert "Brier score" in result.stdout
+    assert "auto" in result.stdout
     assert "linear" in result.stdout
-    assert "rbf" in result.stdout
     assert (
         "The report is in demo/report.html, its numbers are in demo/report.json." in result.stdout
     )
     assert "MB of memory" in result.stdout
     numbers = json.loads((tmp_path / "demo/report.json").read_text(encoding="utf-8"))
     assert numbers["data"]["positive_class"] == "malignant"
-    assert [model["label"] for model in numbers["models"]] == ["linear", "rbf"]
+    assert [model["label"] for model in numbers["models"]] == ["auto", "linear"]
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {"report.html", "report.json"}
 
 

@@ -249,17 +249,9 @@ def _sums(blocks: Blocks, sites: Sites, precision: Tensor) -> tuple[Tensor, Tens
     """Precision matrix of the coefficients and what it makes of their mean."""
     matrix, vector = torch.diag(precision), torch.zeros_like(precision)
     for block, columns in blocks:
-        matrix += _squared(columns * sites.precision[block].sqrt().unsqueeze(1))
+        matrix += columns.T @ (columns * sites.precision[block].unsqueeze(1))
         vector += columns.T @ sites.shift[block]
     return matrix, vector
-
-
-def _squared(columns: Tensor) -> Tensor:
-    """``AᵀA``; on a CPU by NumPy, which makes one half of it and copies the other."""
-    if columns.device.type != "cpu":
-        return columns.T @ columns
-    known = columns.numpy()
-    return torch.from_numpy(known.T @ known)
 
 
 def _solve(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
