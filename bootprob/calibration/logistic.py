@@ -25,6 +25,7 @@ STEEPEST = 1e30
 
 
 _CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
+_LEAST_MASS = 1e-3  # rows of a class, by weight, below which they say nothing of slopes
 _SAME = 1e-9  # least eigenvalue of a correlation matrix whose columns differ by more than that
 
 
@@ -49,7 +50,8 @@ def fit_logistic(
 
     Of the largest choices of columns whose unconstrained slopes are positive the likeliest is
     taken; without the prior that is the constrained optimum. Columns without spread get slope 0,
-    and of columns that say the same all but one.
+    and of columns that say the same all but one; all do where a class weighs less than a thousandth
+    of a row, as with class weights of 1 to 10⁷.
 
     Parameters
     ----------
@@ -67,6 +69,9 @@ def fit_logistic(
     slopes : ndarray, shape (k,)
     intercept : float
     """
+    mass = weight @ targets
+    if min(mass, weight.sum() - mass) < _LEAST_MASS:
+        return np.zeros(len(columns)), _base(targets, weight, jeffreys=jeffreys)
     center = np.average(columns, axis=1, weights=weight)
     deviation = columns - center[:, None]
     spread = np.sqrt(np.average(np.square(deviation), axis=1, weights=weight))

@@ -95,6 +95,13 @@ def test_jeffreys_prior_without_slope_is_half_a_row_of_each_class(rng):
     np.testing.assert_allclose(_fit(wrong_way, positive, np.ones(30)), constant, atol=1e-8)
 
 
+def test_a_class_of_next_to_no_weight_says_nothing_of_slopes(rng):
+    positive = np.arange(30) < 12
+    weight = np.where(positive, 1e-7, 30 / 18)
+    found = _fit(rng.normal(size=(1, 30)) - positive, positive, weight)
+    np.testing.assert_allclose(found, [0, np.log(0.5 / 30.5)], rtol=1e-5)
+
+
 def test_sigmoid_of_few_rows_has_less_bias_than_the_likeliest(rng):
     """What Jeffreys' prior is for, where the likelihood has a maximum at all."""
     ours, likeliest = [], []
