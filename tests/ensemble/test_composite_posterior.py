@@ -236,6 +236,21 @@ def test_arrays_make_the_same_again_and_no_rows_are_no_rows(rng):
         np.testing.assert_array_equal(array, arrays[name])
 
 
+def test_factors_that_do_not_settle_win_nothing(monkeypatch):
+    """Their evidence is any number; on one table of 2,000 rows it was 2e8."""
+    rows, positive, weight, kernels = table(np.random.default_rng(3), 150, 3, wavy)
+    real = composite_stage.attempt
+
+    def diverging(blocks, *given):
+        found = real(blocks, *given)
+        _, columns = next(iter(blocks))
+        return replace(found, evidence=1e8, settled=False) if columns.shape[1] > 7 else found
+
+    monkeypatch.setattr(composite_stage, "attempt", diverging)
+    posterior, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    assert not posterior.family.any()
+
+
 def test_many_rows_in_stages_and_blocks(monkeypatch):
     rng = np.random.default_rng(4)
     rows, positive, weight, kernels = table(rng, 250, 2, wavy)
