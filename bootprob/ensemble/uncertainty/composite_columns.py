@@ -47,10 +47,6 @@ class Columns:
         self._unreached = self._missing.any(dim=0).nonzero().flatten().tolist()
         self._held = kept if held else None
 
-    def at(self, data: LabelledRows) -> Columns:
-        """The same of other rows."""
-        return Columns(data, self._model, self._kernel)
-
     def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
         """Which columns a setting looks at, and their prior precision."""
         every = torch.tensor(setting.variances, dtype=torch.float64).repeat_interleave(

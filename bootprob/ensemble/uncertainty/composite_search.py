@@ -51,8 +51,8 @@ def again(
     stage: Stage, before: Sequence[Found], near: Sequence[Kernel]
 ) -> tuple[list[Found], list[Kernel]]:
     """The same with more rows, near what was possible with fewer."""
-    sites = stage.predicted(before[0])
-    for each in before:
+    sites = stage.begin(replace(before[0].setting, rest=NOTHING)).found.sites
+    for each in before[1:]:
         stage.add(replace(each.setting, rest=NOTHING), sites)
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
     straight, _ = stage.climb(stage.add(first, sites), [])
@@ -78,8 +78,8 @@ def some(
 
     Of too many, without a kernel that may be `near`, those alone that were possible before.
     """
-    sites, most = stage.predicted(before[0]), _affordable(stage, before[0])
-    for each in before[:most]:
+    sites, most = stage.begin(before[0].setting).found.sites, _affordable(stage, before[0])
+    for each in before[1:most]:
         stage.add(each.setting, sites)
     if not near:
         return stage.likely(), []

@@ -8,7 +8,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import torch
 
 from bootprob.ensemble.uncertainty.additions import Additions
 from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
@@ -68,6 +67,14 @@ class Stage:
             self._done[setting] = Found(setting, columns, found, evidence)
         return self._done[setting]
 
+    def begin(self, setting: Setting) -> Found:
+        """Condition on the labels, from nothing.
+
+        Factors that fewer rows predict are no better to start from: where these rows go far astray
+        they chase each other.
+        """
+        return self.add(setting, Sites.beginning(self.data.label, self.data.weight))
+
     def best(self, tails: tuple[float, float] | None = None, *, straight: bool = False) -> Found:
         """The one with the largest evidence, of all, of those with a link or without curves."""
         found = (
@@ -93,9 +100,7 @@ class Stage:
 
     def straight(self) -> Found:
         """The best without a curve, with the logit, from nothing."""
-        start = Sites.beginning(self.data.label, self.data.weight)
-        first = Setting((), self.model.linear(())[0], (), LOGIT)
-        return self.climb(self.add(first, start), [])[0]
+        return self.climb(self.begin(Setting((), self.model.linear(())[0], (), LOGIT)), [])[0]
 
     def climb(self, base: Found, kernels: Sequence[Kernel]) -> tuple[Found, list[Kernel]]:
         """From one posterior to the best with its link; and kernels that are not far from it."""
@@ -178,16 +183,6 @@ class Stage:
         log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
         return [replace(rest, log_odds=each) for rest, each in likeliest]
-
-    def predicted(self, before: Found) -> Sites:
-        """Factors as Laplace's method has them, at what fewer rows predict."""
-        data = self.data
-        columns = before.columns.at(data)  # whose landmarks may have been others
-        which, _ = columns.of(before.setting)
-        mean = torch.cat([part @ before.found.mean for _, part in columns.blocks(which)])
-        probability = mean.sigmoid()
-        precision = data.weight * probability * (1 - probability)
-        return Sites(precision, precision * mean + data.weight * (data.label - probability))
 
     def _offset(self, base: Found) -> float:
         """What `_values` leaves out, for the factors of one."""
