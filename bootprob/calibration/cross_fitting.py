@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 if TYPE_CHECKING:
     from bootprob.calibration.choice import Calibrator
@@ -24,6 +25,7 @@ def cross_fitted(
     vote_logits: Floats,
     positive: NDArray[np.bool_],
     weight: Floats,
+    groups: Groups | None = None,
 ) -> Floats:
     """Probability of each row by a calibrator fitted to the rows of the other folds, shape (n,).
 
@@ -41,10 +43,13 @@ def cross_fitted(
         Of two rows or more.
     weight : ndarray, shape (n,)
         Row weights, positive.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that stay in one fold.
     """
-    n = len(scores)
-    fold = np.random.default_rng(0).permutation(n) % min(_FOLDS, n)
-    probability = np.empty(n)
+    codes = np.arange(len(scores)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n = codes.max() + 1
+    fold = (np.random.default_rng(0).permutation(n) % min(_FOLDS, n))[codes]
+    probability = np.empty(len(scores))
     for taught, asked in ((fold != k, fold == k) for k in range(fold.max() + 1)):
         fitted = calibrator.fit(
             scores[taught], positive[taught], weight[taught], vote_logits[taught]

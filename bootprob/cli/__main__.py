@@ -26,6 +26,7 @@ from bootprob.cli.models import (
 )
 from bootprob.cli.options import AllClasses, CsvSafe, Level, Positive, Report, Sets, takes_options
 from bootprob.cli.report import check_report, report, write_html_report
+from bootprob.cli.roles import RoleOptions
 from bootprob.cli.score import score
 from bootprob.cli.serve import serve
 from bootprob.runtime.files import check_output
@@ -114,6 +115,7 @@ def fit(
     ],
     positive: Positive = None,
     all_classes: AllClasses = False,
+    columns: RoleOptions,
     options: FittingOptions,
 ) -> None:
     """Fit a model of a table and save it.
@@ -125,6 +127,9 @@ def fit(
     With --tpr, --tnr or both, decisions are moved so that these rates hold;
     what was reached is shown, and what the other class pays.
 
+    With --groups rows that belong together, such as those of one patient,
+    are drawn and left out together: what is said is then said of new patients.
+
     With --all-classes every value of the target gets a probability of its own.
 
     With --checkpoint a long fit that was stopped goes on where it was.
@@ -135,13 +140,14 @@ def fit(
     bootprob fit loans.parquet --target risk --kernel rbf -o loans.model
     bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
     bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
+    bootprob fit visits.csv --target relapse --groups patient --drop visit -o visits.model
     bootprob fit flowers.csv --target species --all-classes -o flowers.model
     bootprob fit calls.csv --target answered --checkpoint calls.parts -o calls.model
     """
     if all_classes:
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
-    model = fit_table(table, target, positive, options, all_classes=all_classes)
+    model = fit_table(table, target, positive, options, all_classes=all_classes, columns=columns)
     model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
     print_fit(model)
 

@@ -9,6 +9,7 @@ import typer
 
 from bootprob.cli.console import metrics_table, note, rates_table
 from bootprob.cli.fitting import FittingOptions
+from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def fit_table(
     options: FittingOptions,
     *,
     all_classes: bool = False,
+    columns: RoleOptions | None = None,
 ) -> TableModel:
     """Fit a model of a table file and tell what was done."""
     from bootprob.tables.files import read_table
@@ -59,17 +61,26 @@ def fit_table(
     # First what fails more often than the rest, and sooner than torch loads.
     frame = read_table(table)
     Target.from_table(frame, target, positive, all_classes=all_classes)
+    roles = (columns or RoleOptions()).roles()
+    roles.features(frame, target)
 
     from bootprob.tables.model import TableModel
 
     model = TableModel.fit(
-        frame, target, positive, all_classes=all_classes, estimator=options.estimator()
+        frame,
+        target,
+        positive,
+        all_classes=all_classes,
+        roles=roles,
+        estimator=options.estimator(),
     )
     model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
     for sentence in model.preprocessor.notes_:
         note(sentence)
+    groups = model.svc.groups_
+    of_groups = "" if groups is None else f" of {groups.max() + 1} groups"
     typer.echo(
-        f"Fitted {len(frame)} rows, {len(model.preprocessor.kinds_)} columns "
+        f"Fitted {len(frame)} rows{of_groups}, {len(model.preprocessor.kinds_)} columns "
         f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
         f"Target {model.target}."
     )

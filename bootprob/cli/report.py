@@ -20,6 +20,7 @@ from bootprob.cli.report_scored import (
     report_scored,
     write_card,
 )
+from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -50,6 +51,7 @@ def report(
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
     positive: Positive = None,
+    columns: RoleOptions,
     options: FittingOptions,
 ) -> None:
     """Write a report on a model, or on a scored table, readable by a person.
@@ -78,9 +80,11 @@ def report(
     if of_table and target is None:
         others = {"--positive": positive, "--held-out": held_out, "--card": card}
         fitting = [name for name, value in others.items() if value is not None]
-        report_scored(source, output, scored, [*given_options(options), *fitting])
+        given = [*given_options(columns), *given_options(options)]
+        report_scored(source, output, scored, [*given, *fitting])
         return
-    if not of_table and (target is not None or positive is not None or given_options(options)):
+    fitted_by = [target, positive, *given_options(columns), *given_options(options)]
+    if not of_table and any(each is not None for each in fitted_by):
         raise typer.BadParameter(
             f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
             "already; the options from --target on do not apply."
@@ -89,7 +93,7 @@ def report(
 
     reported: BootstrapSVC | TableModel
     if of_table and target is not None:
-        reported = fit_table(source, target, positive, options)
+        reported = fit_table(source, target, positive, options, columns=columns)
     else:
         from bootprob.persistence.save_load import load
 

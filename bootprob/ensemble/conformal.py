@@ -24,6 +24,7 @@ from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["Mixture", "conformal_p_values", "p_values", "prediction_sets", "sets_of"]
@@ -128,7 +129,10 @@ def conformal_p_values(
     mean score over the replicates that left row i out: the set at a level holds the labels with
     ``p(y) > 1 − level``. Of several classes, ``y f_i(x)`` is the least of y's mean scores against
     each other class. Ties count, and so do rows that no replicate left out. Rows of weight 0
-    are as good as absent; all others count once, whatever their weight.
+    are as good as absent; all others count once, whatever their weight. Of rows in groups each
+    counts ``1 / m`` of the m of its group, and n is the number of groups: exchangeable are groups,
+    and a new row is of a new one (Y. Lee, R. Barber, R. Willett, "Distribution-free inference with
+    hierarchical data", 2023).
 
     Parameters
     ----------
@@ -245,6 +249,8 @@ class _TrainingRows:
         Which replicates left the row out.
     never_out : ndarray of int, shape (n - k,)
         Classes of the rows of some weight that every replicate saw.
+    groups : ndarray of int, shape (n,), or None
+        Of the k rows, then of those.
     """
 
     pairs: list[tuple[int, int]]
@@ -252,6 +258,7 @@ class _TrainingRows:
     code: NDArray[np.integer[Any]]
     outside: NDArray[np.bool_]
     never_out: NDArray[np.integer[Any]]
+    groups: Groups | None
 
     @classmethod
     def of(cls, state: State, mixtures: Sequence[Mixture]) -> Self:
@@ -264,26 +271,41 @@ class _TrainingRows:
             sign = np.where(state.y_[of_pair] == second, 1, -1)
             fit[of_pair] = np.minimum(fit[of_pair], sign * mixed.out_of_bag_scores())
         used = counted & left_out
-        never_out = state.y_[counted & ~left_out]
-        return cls(pairs, fit[used], state.y_[used], outside[:, used], never_out)
+        never, groups = counted & ~left_out, state.groups_
+        if groups is not None:
+            groups = np.concatenate([groups[used], groups[never]])
+        return cls(pairs, fit[used], state.y_[used], outside[:, used], state.y_[never], groups)
 
     @property
     def n_classes(self) -> int:
         return number_of_classes(len(self.pairs))
 
-    def totals(self, class_conditional: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows that each label is compared with, and those of them never out of bag, (K,) each."""
+    def mass(self, class_conditional: bool) -> tuple[Floats, Floats]:
+        """What each row counts, of the k rows and of those never out of bag."""
+        k, code = len(self.code), np.concatenate([self.code, self.never_out])
+        if self.groups is None:
+            return np.ones(k), np.ones(len(code) - k)
+        alike = self.groups * self.n_classes + (code if class_conditional else 0)
+        found = 1 / np.bincount(alike)[alike]
+        return found[:k], found[k:]
+
+    def totals(self, class_conditional: bool) -> tuple[Floats, Floats]:
+        """Rows that each label is compared with, and those of them never out of bag, (K,) each.
+
+        In groups, where rows have any.
+        """
         K = self.n_classes
-        used, never_out = (
-            np.bincount(code, minlength=K) if class_conditional else np.repeat(code.size, K)
-            for code in (self.code, self.never_out)
-        )
+        codes, masses = (self.code, self.never_out), self.mass(class_conditional)
+        found = np.stack([np.bincount(*each, K) for each in zip(codes, masses, strict=True)])
+        if not class_conditional:
+            found = np.repeat(found.sum(axis=1, keepdims=True), K, axis=1)
+        used, never_out = found
         return used + never_out, never_out
 
 
 def _no_better_rows(
     known: _TrainingRows, scores: Sequence[Floats], class_conditional: bool, tolerance: float
-) -> NDArray[np.int64]:
+) -> Floats:
     """Training rows that fit their label no better than new rows fit each label.
 
     Each is compared under the replicates that left it out: one matrix product for each pair of
@@ -299,10 +321,12 @@ def _no_better_rows(
 
     Returns
     -------
-    ndarray of int, shape (m, K)
+    ndarray, shape (m, K)
+        In groups, where rows have any.
     """
     K, m = known.n_classes, len(scores[0])
-    found = np.zeros((m, K), dtype=np.int64)
+    found = np.zeros((m, K))
+    mass, _ = known.mass(class_conditional)
     for known_rows in row_blocks(len(known.fit), len(known.outside)):
         code, outside = known.code[known_rows], known.outside[:, known_rows]
         shares = outside / outside.sum(axis=0)
@@ -317,5 +341,5 @@ def _no_better_rows(
                 no_better = fit <= margin[label]
                 if class_conditional:
                     no_better &= code == label
-                found[rows, label] += no_better.sum(axis=1)
+                found[rows, label] += no_better @ mass[known_rows]
     return found

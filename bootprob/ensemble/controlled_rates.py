@@ -76,4 +76,4 @@ def _floor(entry: dict[str, object]) -> RateFloor:
 def _rates(state: State, threshold: float, level: float) -> dict[str, ClassRate]:
     probability = state.oob_proba_[:, 1]
     weight = np.where(np.isfinite(probability), state.sample_weight_, 0.0)
-    return decision_rates(state.y_ == 1, probability > threshold, weight, level)
+    return decision_rates(state.y_ == 1, probability > threshold, weight, level, state.groups_)

@@ -46,6 +46,7 @@ from bootprob.runtime.device_rows import (
     on_host,
     take_rows,
 )
+from bootprob.runtime.groups import checked_groups
 from bootprob_gpu import Kernel
 from bootprob_gpu.kernels.named import KERNELS, spoken_name
 
@@ -345,7 +346,13 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         return cls(**{**parameters, **overrides})
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Train the ensemble, weight its models and calibrate it.
 
         Parameters
@@ -358,6 +365,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         sample_weight : array_like, shape (n,), optional
             Weights that multiply C row by row, and count in accuracies and calibration; ≥ 0, and 0
             where below 1e-100.
+        groups : array_like, shape (n,), optional
+            Which rows belong together, such as those of one patient: numbers or names. Whole groups
+            are drawn and left out, and what rows of a group have in common counts once
+            (docs/groups.md).
 
         Returns
         -------
@@ -370,6 +381,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             rows that hardly a bootstrap sample holds them all, control of several classes,
             unusable weights, more rows than the RBF kernel is trained on without a feature map,
             or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
+            For `groups` that are missing somewhere, or the same for all rows (`DataError`).
             For a `checkpoint` that is of another fit, or no folder to write to (`DataError`).
             For rates that cannot be kept (`UnattainableRateError`): before training where there
             are too few rows for the confidence, after it where two rates contradict each other.
@@ -398,7 +410,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
         spec = FitSpec.of(self.get_params(deep=False))
-        learnt, of_pairs = learn(spec, X, y, weight, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        learnt, of_pairs = learn(spec, X, y, weight, checked_groups(groups, len(X)), names)
         learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):

@@ -24,6 +24,7 @@ from bootprob.preparation.copied_rows import warn_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["learn"]
@@ -36,6 +37,7 @@ def learn(
     X: Floats,
     y: NDArray[Any],
     weight: Floats,
+    groups: Groups | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
@@ -49,6 +51,8 @@ def learn(
         Labels.
     weight : ndarray, shape (n,)
         Row weights.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together, numbered from 0.
     names : sequence of str, optional
         Of the columns, for warnings.
 
@@ -72,7 +76,7 @@ def learn(
             f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
             "class against the rest."
         )
-    warn_of_copies(X, codes, weight)
+    warn_of_copies(X, codes, weight, groups)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
@@ -81,7 +85,9 @@ def learn(
             preparation += f" {prepared.effort}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
-        table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
+        table = prepare(
+            prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint
+        )
         spec = _with_tol(spec, table)
         labels, inside = labels_of_pairs(codes)
         table = choose_kernels(
@@ -90,14 +96,14 @@ def learn(
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint)
         return {"classes_": classes, **found}, pairs
     positive = codes == 1
-    shares = needed_shares(asked.floors, LeftOut(positive, weight))
+    shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
     control = Control(asked.method, asked.floors, shares)
     exact = spec.control.control_method == "exact"
     if exact:
         from bootprob.ensemble.training.proven import choose_solver  # needs the extra "mip"
 
         choose_solver()
-    table = prepare(prepared, X, codes, weight, names=names, checkpoint=checkpoint)
+    table = prepare(prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint)
     spec = _with_tol(spec, table)
     labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
     table = choose_kernels(
@@ -113,7 +119,7 @@ def learn(
         exact,
         spec.control.time_limit,
     )
-    draws = Draws(codes, weight, table.entropy, table.drawn)
+    draws = Draws(codes, weight, table.entropy, table.drawn, groups)
     work = Work(problem, table.counts, weight[None], recipe, draws)
     description = f"{prepared.kernel} SVMs"
     [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)

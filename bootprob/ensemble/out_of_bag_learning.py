@@ -42,8 +42,10 @@ from bootprob.ensemble.weighting import (
     tempered_weights,
 )
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
+from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, one_of_each
 from bootprob_gpu import FittedBatch
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
@@ -91,23 +93,24 @@ def learn_out_of_bag(
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
     taught = ensemble.taught(teaching)
     weights = _weigh(spec, table, ensemble, positive, teaching, taught)
-    machines = WeighedMachines(ensemble.models, weights, rows, counts)
+    machines = WeighedMachines(ensemble.models, weights, rows, counts, table.groups)
     calibrated = spec.calibration is not None
     scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
+    independent = _as_independent(scores, positive, teaching, table.groups)
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = posterior_slope = None
     if calibrated and not table.kernel.is_linear:
-        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, teaching)
+        kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, independent)
     share = 0.0
     if isinstance(table.kernel, ViewKernels) and oob_kernel_logits is not None:
         mixture = oob_kernel_logits, kernel_posterior["weight"]
         logits, deviation = logit_of_mixture(*mixture), deviation_of_mixture(*mixture)
-        share = _posterior_share(control, scores, logits, positive, teaching)
+        share = _posterior_share(control, scores, logits, positive, independent)
     if share:
         scores, posterior_slope = scores.mixed_with(logits, deviation, share, positive, teaching)
     with np.errstate(invalid="ignore"):
         votes = ensemble.votes @ weights / ensemble.n_out_of_bag
-    left_out = LeftOut(positive, weight)
+    left_out = LeftOut(positive, weight, table.groups)
     ruled = control_ensemble(control, machines, scores, votes, left_out, calibrated=calibrated)
     n_votes = float(ensemble.n_out_of_bag[own].mean())
     # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
@@ -121,7 +124,7 @@ def learn_out_of_bag(
         votes_needed = ruled.votes if calibrator.needs_votes else None
         oob_proba = reported.predict_both(ruled.scores.mean, votes_needed)
         decided_above = reported.decision_threshold
-    of_intervals = _of_intervals(ruled, taught, positive, teaching, counts)
+    of_intervals = _of_intervals(ruled, taught, positive, teaching, independent, counts)
     model_scores = ensemble.score_sums
     model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
     return {
@@ -132,6 +135,7 @@ def learn_out_of_bag(
         **_models(ensemble.models, rows),
         **_out_of_bag(ruled),
         **of_intervals,
+        "sigmoid_information_": ruled.scores.sigmoid.information * _worth(teaching, independent),
         "kernel_posterior_": kernel_posterior,
         "oob_kernel_logits_": oob_kernel_logits,
         "posterior_slope_": posterior_slope,
@@ -149,6 +153,23 @@ def learn_out_of_bag(
             control.floors, oob_proba[:, 1], decided_above, left_out, ruled.shares
         ),
     }
+
+
+def _as_independent(
+    scores: OutOfBagScores, positive: NDArray[np.bool_], weight: Floats, groups: Groups | None
+) -> Floats:
+    """Weights with which rows tell no more than independent ones would, by their design effect."""
+    if groups is None:
+        return weight
+    known = np.isfinite(scores.mean) & (weight > 0)
+    probability = scores.sigmoid.predict(scores.mean[known])
+    correlation = intraclass_correlation(positive[known], probability, weight[known], groups[known])
+    return weight / design_effects(weight, groups, correlation)
+
+
+def _worth(weight: Floats, independent: Floats) -> float:
+    """Share of what the rows would tell if they were independent."""
+    return float(independent.sum() / weight.sum())
 
 
 def _weigh(
@@ -232,6 +253,8 @@ def _lack_of_fit(
     true_logit: Floats,
 ) -> dict[str, float]:
     sigmoid, kernel = ruled.scores.sigmoid, table.kernel
+    # Its tests are of independent rows.
+    weight = np.where(one_of_each(weight > 0, table.groups), weight, 0.0)
     probability = sigmoid.predict(ruled.scores.mean + ruled.moved)
     noise = None
     if kernel.is_linear:
@@ -247,6 +270,7 @@ def _of_intervals(
     taught: NDArray[np.bool_],
     positive: NDArray[np.bool_],
     weight: Floats,
+    independent: Floats,
     counts: NDArray[np.unsignedinteger[Any]],
 ) -> dict[str, Any]:
     scores, before = ruled.scores, ruled.scores.mean + ruled.moved
@@ -255,6 +279,7 @@ def _of_intervals(
         before[taught],
         mean_variance(scores.variance, scores.jackknife)[taught],
         weight[taught],
+        _worth(weight, independent),
     )
     return {
         "oob_jackknife_variance_": scores.jackknife,
@@ -272,7 +297,7 @@ def _kernel_posterior(
     Nothing of a precomputed kernel whose diagonal varies: that of new rows is not known.
     """
     used, kernel = weight > 0, table.kernel
-    rows = table.unmapped
+    rows, groups = table.unmapped, None if table.groups is None else table.groups[used]
     known = rows if used.all() else rows[used]  # of a million rows there is no need for a copy
     if not kernel.has_features:
         known = known[:, used]
@@ -280,11 +305,13 @@ def _kernel_posterior(
             return {}, None
     labelled = known, positive[used], weight[used]
     if isinstance(table.candidates, ViewKernels):
-        composite, left_out = fit_composite_posterior(*labelled, table.candidates, table.device)
+        composite, left_out = fit_composite_posterior(
+            *labelled, table.candidates, table.device, groups
+        )
         others = composite.moments(rows[~used], table.candidates, table.device)
         arrays = composite.arrays()
     else:
-        posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device)
+        posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device, groups)
         if posterior.support is not None:
             posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
         others = posterior.moments(rows[~used], kernel, table.device)
@@ -304,7 +331,6 @@ def _out_of_bag(ruled: Controlled) -> dict[str, Any]:
         "oob_decision_function_": scores.mean,
         "oob_score_variance_": scores.variance,
         "sigmoid_": (scores.sigmoid.slope, scores.sigmoid.intercept),
-        "sigmoid_information_": scores.sigmoid.information,
         "sampled_rows_": scores.sampled_rows,
         "sampled_scores_": scores.sampled_scores,
     }

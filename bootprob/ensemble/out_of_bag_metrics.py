@@ -66,6 +66,7 @@ def out_of_bag_intervals(
         method,
         decided=controlled_decisions(model),
         ranks=out_of_bag_ranks(model),
+        groups=state.groups_,
         seed=seed,
     )
 

@@ -52,6 +52,7 @@ def cross_fitted_proba(model: Any) -> Floats:
         vote_logits(state.oob_vote_proba_[known, 1], float(state.oob_counts_.mean())),
         positive,
         weight,
+        None if state.groups_ is None else state.groups_[known],
     )
     return probability
 

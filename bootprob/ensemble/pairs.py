@@ -20,6 +20,7 @@ from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = ["labels_of_pairs", "learn_pairs", "shared_draws"]
 
@@ -28,7 +29,7 @@ __all__ = ["labels_of_pairs", "learn_pairs", "shared_draws"]
 _OF_ROWS = [
     name
     for name, each in declared().items()
-    if each.form is not None and each.form.shapes[0][0] == "n" and name != "X_fit_"
+    if each.form is not None and each.form.shapes[0][0] == "n" and name not in ("X_fit_", "groups_")
 ]
 
 
@@ -72,7 +73,7 @@ def learn_pairs(
     counts = np.concatenate([table.counts * rows for rows in inside])
     problem = table.problem(np.repeat(labels, B, axis=0), counts, training_weight)
     recipe = Recipe(spec.schedule.tol, spec.schedule.dtype, spec.schedule.memory_limit)
-    draws = Draws(codes, weight, table.entropy, table.drawn)
+    draws = Draws(codes, weight, table.entropy, table.drawn, table.groups)
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
     description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
     learnt: list[dict[str, Any]] = []
@@ -92,7 +93,8 @@ def learn_pairs(
                     "classes_": np.array([0, 1]),
                     **prepared,
                     "control_gap_": None,
-                    "shared_draws_": shared_draws(codes, weight, own),
+                    "groups_": None if table.groups is None else table.groups[own],
+                    "shared_draws_": shared_draws(codes, weight, own, table.groups),
                 }
             )
     coupling = spec.calibration.coupling
@@ -126,10 +128,14 @@ def labels_of_pairs(codes: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[
 
 
 def shared_draws(
-    codes: NDArray[np.integer[Any]], weight: Floats, own: NDArray[np.bool_]
+    codes: NDArray[np.integer[Any]],
+    weight: Floats,
+    own: NDArray[np.bool_],
+    groups: Groups | None,
 ) -> dict[str, NDArray[Any]]:
     """What the bootstrap samples of a pair are drawn from: those of the whole table."""
-    return {"classes": codes, "weight": weight, "rows": np.flatnonzero(own)}
+    found = {"classes": codes, "weight": weight, "rows": np.flatnonzero(own)}
+    return found if groups is None else found | {"groups": groups}
 
 
 def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class Scores:
         method = intervals.check_score_method(method)
         counts = used = gram = None
         if method in ("bca", "studentised"):
-            counts, used = self.state.bootstrap_counts(), self.state.sample_weight_ > 0
+            counts, used = self.state.bootstrap_counts(), self.state.units
             if method == "studentised":
                 gram = intervals.after_bootstrap_gram(counts, used)
 

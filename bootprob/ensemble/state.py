@@ -23,6 +23,7 @@ from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import one_of_each
 from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = [
@@ -151,6 +152,7 @@ _SHARED_DRAWS = {
     "classes": _part("N", "not negative", kinds="i"),
     "weight": _part("N", "positive or 0"),
     "rows": _part("n", "not negative", kinds="i"),
+    "groups": _part("N", "not negative", kinds="i"),
 }
 
 
@@ -170,8 +172,9 @@ class State:
         and of the shape (n, K) `oob_proba_`, `oob_vote_proba_` and `oob_decision_function_`.""",
         kind=list, only="several", shown="list of BootstrapSVC")
     shared_draws_: dict[str, NDArray[Any]] | None = _declare(
-        """Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), whose
-        bootstrap samples it shares, and the pair's "rows" in it, (n,); else None.""",
+        """Of one of `pair_ensembles_` the "classes" and "weight" of the whole table, (N,), and
+        "groups" where it has some, whose bootstrap samples it shares, and the pair's "rows" in it,
+        (n,); else None.""",
         parts=_SHARED_DRAWS, absent="None", of_pair="implied", only="two")
     n_features_in_: int = _declare("Number of columns seen during fit.", kind=int, of_pair="same")
     feature_names_in_: NDArray[Any] | None = _array(
@@ -222,6 +225,9 @@ class State:
     sample_weight_: Floats = _array(
         "n: positive or 0", """Row weights given to `fit`, times those of a `class_weight` dict.""",
         of_pair="rows")
+    groups_: NDArray[np.int64] | None = _array(
+        "n: not negative", """Number of the group of each training row; None where rows are taken
+        for independent.""", kinds="i", absent="None", of_pair="rows")
     oob_decision_function_: Floats = _array(
         "n: finite or NaN", """Mean score over the replicates that did not see the row; NaN if there
         is none.""", several="nK")
@@ -275,13 +281,21 @@ class State:
         """Number of bootstrap samples trained, B."""
         return self.pair_ensembles_[0].n_replicates_
 
+    @property
+    def units(self) -> NDArray[np.bool_]:
+        """Training rows of positive weight, of each group one."""
+        return one_of_each(self.sample_weight_ > 0, self.groups_)
+
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
-        drawn, codes, weight = self.shared_draws_, self.y_, self.sample_weight_
+        drawn, groups = self.shared_draws_, self.groups_
+        codes, weight = self.y_, self.sample_weight_
         if drawn is not None:
-            codes, weight = drawn["classes"], drawn["weight"]
+            codes, weight, groups = drawn["classes"], drawn["weight"], drawn.get("groups")
         replicates = range(self.n_replicates)
-        counts, _ = bootstrap_counts(codes, weight, replicates, self.entropy_, self.n_drawn_)
+        counts, _ = bootstrap_counts(
+            codes, weight, replicates, self.entropy_, self.n_drawn_, groups
+        )
         return (counts if drawn is None else counts[:, drawn["rows"]]).astype(np.uint16)
 
 

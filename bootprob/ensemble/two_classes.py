@@ -173,7 +173,7 @@ class TwoClasses:
         counts = cache(state.bootstrap_counts)  # drawn once for all rows, if at all
 
         def accelerations(replicates: Floats) -> Floats:
-            return intervals.acceleration(replicates, counts(), state.sample_weight_ > 0)
+            return intervals.acceleration(replicates, counts(), state.units)
 
         return ProbabilityIntervals(
             self.calibrated,

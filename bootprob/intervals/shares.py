@@ -10,14 +10,20 @@ from scipy import stats
 
 from bootprob.intervals.votes import wilson
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, sums_of_groups
 
 __all__ = ["effective_rows", "exact_interval", "wilson_interval"]
 
 
-def effective_rows(weight: NDArray[np.floating[Any]]) -> float:
-    """How many rows of equal weight tell as much as these: ``(Σ w)² / Σ w²`` (Kish)."""
+def effective_rows(weight: NDArray[np.floating[Any]], groups: Groups | None = None) -> float:
+    """How many rows of equal weight tell as much as these: ``(Σ w)² / Σ w²`` (Kish).
+
+    With groups, how many groups, each with the weight of its rows: as if all rows of a group were
+    the same.
+    """
     if not weight.any():
         return 0.0
+    weight = sums_of_groups(weight, groups)
     share = weight / weight.max()  # squares of very small weights are 0
     return float(share.sum()) ** 2 / float(np.square(share).sum())
 

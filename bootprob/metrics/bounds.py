@@ -7,7 +7,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from bootprob.intervals.replicates import bca_share
+from bootprob.intervals.shares import effective_rows
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = [
     "auc_score_interval",
@@ -96,6 +98,7 @@ def calibration_error_interval(
     members: Floats,
     level: float,
     seed: int,
+    groups: Groups | None = None,
 ) -> Bounds:
     """Interval of a calibration error from how far its bins can be off, ``estimate ± q``.
 
@@ -113,13 +116,18 @@ def calibration_error_interval(
     level : float
     seed : int
         Of the 10,000 normal draws.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together, whose deviations add up.
     """
-    squares, total = np.square(weights), weights.sum()
-    seen, stated = (squares * np.square(y - p)) @ members, (squares * p * (1 - p)) @ members
+    total = weights.sum()
+    off = members * (weights * (y - p))[:, None]
+    if groups is not None:
+        off = np.stack([np.bincount(groups, column) for column in off.T], axis=1)
+    seen, stated = np.square(off).sum(axis=0), (np.square(weights) * p * (1 - p)) @ members
     deviation = np.sqrt(np.maximum(seen, stated)) / total
     draws = np.random.default_rng(seed).normal(size=(_DRAWS, len(deviation)))
     q = np.quantile(np.abs(draws * deviation).sum(axis=1), level)
-    q = max(float(q), unseen_share(total**2 / squares.sum(), level))
+    q = max(float(q), unseen_share(effective_rows(weights, groups), level))
     return max(0.0, estimate - q), min(1.0, estimate + q)
 
 

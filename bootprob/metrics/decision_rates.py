@@ -11,6 +11,7 @@ from sklearn.metrics import roc_curve
 
 from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = ["ClassRate", "TradeOff", "decision_rates", "trade_off"]
 
@@ -27,7 +28,7 @@ class ClassRate:
     value : float
     lower, upper : float
         Exact binomial interval of Clopper and Pearson, in it the effective number of rows where
-        rows have weights.
+        rows have weights or groups.
     n_rows : int
         Rows of the class.
     n_right : int
@@ -58,7 +59,11 @@ class TradeOff:
 
 
 def decision_rates(
-    positive: NDArray[np.bool_], decided: NDArray[np.bool_], weight: Floats, level: float
+    positive: NDArray[np.bool_],
+    decided: NDArray[np.bool_],
+    weight: Floats,
+    level: float,
+    groups: Groups | None = None,
 ) -> dict[str, ClassRate]:
     """True positive and true negative rate of decisions.
 
@@ -72,6 +77,8 @@ def decision_rates(
         Row weights; rows of weight 0 are as good as absent. Each class has some.
     level : float
         Level of the intervals.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together; a group tells as much as one row.
 
     Returns
     -------
@@ -83,7 +90,8 @@ def decision_rates(
         counted = members & (weight > 0)
         right, mass = (decided == positive)[counted], weight[counted]
         value = float(np.average(right, weights=mass))
-        lower, upper = exact_interval(value, effective_rows(mass), level)
+        n_rows = effective_rows(mass, None if groups is None else groups[counted])
+        lower, upper = exact_interval(value, n_rows, level)
         rates[name] = ClassRate(value, lower, upper, len(right), int(right.sum()))
     return rates
 

@@ -25,8 +25,9 @@ from bootprob.metrics.metrics import (
     resampled_weights,
     row_log_loss,
 )
-from bootprob.metrics.reliability import check_rows, equal_mass_bins
+from bootprob.metrics.reliability import check_rows, equal_mass_bins, groups_of_rows
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import sums_of_groups
 
 __all__ = ["MetricInterval", "log_loss_difference", "metric_intervals"]
 
@@ -82,6 +83,7 @@ def metric_intervals(
     *,
     decided: ArrayLike | None = None,
     ranks: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     seed: int = 0,
 ) -> dict[str, MetricInterval]:
     """Intervals for the performance of probabilities, from rows that took no part in training.
@@ -114,6 +116,9 @@ def metric_intervals(
     ranks : array_like, shape (n,), optional
         What orders the rows for the AUC, where that is not `p`; of cross-fitted probabilities
         the AUC is too low, because each was moved away from the row's own label.
+    groups : array_like, shape (n,), optional
+        Which rows belong together, such as those of one subject: whole groups are drawn, and what
+        takes their place where few differ counts groups instead of rows.
     seed : int, default 0
         Seed of the resampling.
 
@@ -139,13 +144,14 @@ def metric_intervals(
     positive = p > 0.5
     if decided is not None:
         positive = _taken("decided", decided, given_p, given_weights) == 1
-    rows = MeasuredRows(y, p, weights, positive, order, level)
+    codes = groups_of_rows(groups, given_p, given_weights)
+    rows = MeasuredRows(y, p, weights, positive, order, level, codes)
     members = equal_mass_bins(p, weights, _N_BINS)
 
     def values_with(w: Floats) -> dict[str, Floats]:
         return metrics_of(y, p, positive, order, members, w)
 
-    parts = [values_with(w) for w in resampled_weights(y, weights, seed)]
+    parts = [values_with(w) for w in resampled_weights(y, weights, seed, codes)]
     values = values_with(weights[None])
     intervals = {}
     for name, (label, description) in METRICS.items():
@@ -153,7 +159,9 @@ def metric_intervals(
         replicates = np.concatenate([part[name] for part in parts])
         if name == "calibration_error":
             used = "deviation"
-            lower, upper = calibration_error_interval(value, y, p, weights, members, level, seed)
+            lower, upper = calibration_error_interval(
+                value, y, p, weights, members, level, seed, codes
+            )
         else:
             lower, upper, used = rows.interval(name, value, replicates, method)
         # The value may be a hair outside, where all replicates are the same but for rounding.
@@ -170,6 +178,8 @@ def log_loss_difference(
     q: ArrayLike,
     weights: ArrayLike | None = None,
     level: float = 0.95,
+    *,
+    groups: ArrayLike | None = None,
 ) -> MetricInterval:
     """Log-loss of `p` less that of `q` on the same rows; below 0 where `p` is the better one.
 
@@ -179,7 +189,7 @@ def log_loss_difference(
 
     Parameters
     ----------
-    y, p, q, weights, level
+    y, p, q, weights, level, groups
         As in `metric_intervals`; rows where either probability is NaN are left out.
 
     Returns
@@ -197,13 +207,14 @@ def log_loss_difference(
         raise DataError(f"p and q must be of one length, got the shapes {p.shape} and {q.shape}.")
     p[np.isnan(q)] = np.nan
     q[np.isnan(p)] = np.nan
+    codes = groups_of_rows(groups, p, weights)
     _, q, _, _ = check_rows(y, q, weights)
     y, p, weights, n_left_out = check_rows(y, p, weights)
     check_both_classes(y)
     difference = row_log_loss(y, p) - row_log_loss(y, q)
     value = float(np.average(difference, weights=weights))
-    resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, seed=0)]
-    influence = weights * (difference - value)
+    resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, 0, codes)]
+    influence = sums_of_groups(weights * (difference - value), codes)
     lower, upper = bca(value, np.concatenate(resampled), influence, level)
     return MetricInterval(
         "log_loss_difference",

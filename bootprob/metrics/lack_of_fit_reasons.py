@@ -39,11 +39,11 @@ _WHAT = {
     "truth is out of the kernel's reach",
 }
 _BEND = (
-    "columns that bend (squares, products, splines). If several rows are of one subject, fit "
-    "one row of each instead: a kernel that bends makes that worse."
+    "columns that bend (squares, products, splines). If several rows are of one subject, give "
+    "fit the subjects as groups instead: a kernel that bends makes that worse."
 )
 _ADVICE = {
-    "repeated": "Fit one row of each subject; a kernel that bends makes it worse.",
+    "repeated": "Give fit the subject of each row as groups; a kernel that bends makes it worse.",
     "unreliable": "Fewer columns, chosen without these labels, more rows, or more than 100 "
     "bootstrap samples help.",
     "bends": "Give kernel='auto', or " + _BEND,

@@ -13,11 +13,13 @@ from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.metrics.bounds import auc_score_interval, bca, concordance, unseen_share
 from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, sums_of_groups
 
 __all__ = ["MeasuredRows"]
 
 
-# Misordered rows of a class from which the bootstrap knows how the AUC varies.
+# Misordered rows of a class, or groups with a mistake, from which the bootstrap knows how the AUC,
+# or a share, varies.
 _ENOUGH_MISORDERED = 5
 _ROUNDING = 1e-9
 
@@ -35,6 +37,8 @@ class MeasuredRows:
     ranks : ndarray, shape (n,)
         What orders the rows for the AUC.
     level : float
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together; so many groups, and not rows, are what shares are of.
     """
 
     y: Floats
@@ -43,12 +47,14 @@ class MeasuredRows:
     decided: NDArray[np.bool_]
     ranks: Floats
     level: float
+    groups: Groups | None = None
 
     @cached_property
     def _n_rows(self) -> dict[str, float]:
         """Effective number of rows that each share is of."""
         rows = {name: members(self.y) for name, members in SHARE_OF.items()}
-        return {name: effective_rows(self.weights[members]) for name, members in rows.items()}
+        codes = {name: None if self.groups is None else self.groups[m] for name, m in rows.items()}
+        return {name: effective_rows(self.weights[m], codes[name]) for name, m in rows.items()}
 
     def interval(
         self, name: str, estimate: float, replicates: Floats, method: str
@@ -62,7 +68,7 @@ class MeasuredRows:
             if self._few_misordered(estimate) or np.ptp(replicates) <= _ROUNDING:
                 of_class = self._n_rows["sensitivity"], self._n_rows["specificity"]
                 return *auc_score_interval(estimate, *of_class, self.level), "score"
-        elif name in SHARE_OF:
+        elif name in SHARE_OF and not self._many_groups_mistaken(name):
             return *exact_interval(min(estimate, 1.0), self._n_rows[name], self.level), "exact"
         elif np.ptp(replicates) <= _ROUNDING:
             return *self._all_alike(name, estimate), "unseen"
@@ -76,7 +82,8 @@ class MeasuredRows:
     ) -> tuple[float, float]:
         """Bootstrap interval, cut where no metric can be."""
         if method == "bca":
-            lower, upper = bca(estimate, replicates, self._influence(name, estimate), self.level)
+            influence = sums_of_groups(self._influence(name, estimate), self.groups)
+            lower, upper = bca(estimate, replicates, influence, self.level)
         else:
             lower, upper = map(float, percentile(replicates, self.level))
         if method == "basic":
@@ -92,6 +99,13 @@ class MeasuredRows:
         if name in ROW_LOSSES:
             return weights * (ROW_LOSSES[name](y, p) - estimate)
         return weights * SHARE_OF[name](y) * ((self.decided == y) - estimate)
+
+    def _many_groups_mistaken(self, name: str) -> bool:
+        """Whether rows of a share belong to groups, of which enough to resample hold a mistake."""
+        if self.groups is None:
+            return False
+        wrong = SHARE_OF[name](self.y) & (self.decided != self.y)
+        return len(np.unique(self.groups[wrong])) >= _ENOUGH_MISORDERED
 
     def _few_misordered(self, auc: float) -> bool:
         """Whether a class has too few rows that are not on the right side of all of the other."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bootprob.exceptions import DataError
 from bootprob.metrics.reliability import resampling_parts
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = [
     "METRICS",
@@ -137,23 +138,28 @@ def metrics_of(
     }
 
 
-def resampled_weights(y: Floats, weights: Floats, seed: int) -> Iterator[Floats]:
+def resampled_weights(
+    y: Floats, weights: Floats, seed: int, groups: Groups | None = None
+) -> Iterator[Floats]:
     """Row weights of 1,000 bootstrap resamples that hold both classes, in parts (b, n).
 
-    Each row is drawn with equal chance and carries its weight along; a resample that lacks a
-    class is drawn again.
+    Each row, or group of rows, is drawn with equal chance and carries its weight along; a resample
+    that lacks a class is drawn again.
     """
     rng = np.random.default_rng(seed)
-    n = len(y)
+    codes = np.arange(len(y)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    n = int(codes.max()) + 1
+    of_group = np.bincount(codes)
+    positives = np.bincount(codes, y)
     for size in resampling_parts(n):
         counts = np.empty((size, n))
         todo = np.arange(size)
         while todo.size:
             drawn = rng.integers(n, size=(todo.size, n)) + n * np.arange(todo.size)[:, None]
             counts[todo] = np.bincount(drawn.ravel(), minlength=todo.size * n).reshape(-1, n)
-            positive = counts[todo] @ y
-            todo = todo[(positive == 0) | (positive == n)]
-        yield counts * weights
+            positive, total = counts[todo] @ positives, counts[todo] @ of_group
+            todo = todo[(positive == 0) | (positive == total)]
+        yield (counts if groups is None else counts[:, codes]) * weights
 
 
 def _auc(y: Floats, ranks: Floats, w: Floats) -> Floats:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.intervals.shares import wilson_interval
+from bootprob.intervals.shares import effective_rows, wilson_interval
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, checked_groups
 
 __all__ = [
     "ReliabilityCurve",
@@ -19,6 +20,7 @@ __all__ = [
     "calibration_error_by_chance",
     "check_rows",
     "equal_mass_bins",
+    "groups_of_rows",
     "reliability_curve",
     "resampling_parts",
 ]
@@ -60,6 +62,8 @@ def reliability_curve(
     weights: ArrayLike | None = None,
     n_bins: int = 10,
     level: float = 0.95,
+    *,
+    groups: ArrayLike | None = None,
 ) -> ReliabilityCurve:
     """Observed frequency of the positive class against the stated probability, by bins.
 
@@ -76,17 +80,22 @@ def reliability_curve(
         Row weights; rows of weight 0 are as good as absent.
     n_bins : int, default 10
     level : float, default 0.95
+    groups : array-like, shape (n,), optional
+        Which rows belong together; a group in a bin tells as much as one row.
 
     Returns
     -------
     ReliabilityCurve
     """
     check_level(level)
+    codes = groups_of_rows(groups, p, weights)
     y, p, weights, _ = check_rows(y, p, weights)
     members = equal_mass_bins(p, weights, n_bins)
     mass = weights @ members
     observed = (weights * y) @ members / mass
-    bounds = wilson_interval(observed, mass**2 / (weights**2 @ members), level)
+    of_bins = (members > 0).T
+    n_rows = [effective_rows(weights[b], None if codes is None else codes[b]) for b in of_bins]
+    bounds = wilson_interval(observed, np.array(n_rows), level)
     return ReliabilityCurve(
         probability=(weights * p) @ members / mass,
         observed=observed,
@@ -125,7 +134,11 @@ def calibration_error(
 
 
 def calibration_error_by_chance(
-    p: ArrayLike, weights: ArrayLike | None = None
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    correlation: float = 1.0,
 ) -> tuple[float, float]:
     """Calibration error that perfect probabilities would show with these rows.
 
@@ -136,21 +149,41 @@ def calibration_error_by_chance(
     ----------
     p, weights
         As in `calibration_error`, whose ten bins these are.
+    groups : array-like, shape (n,), optional
+        Which rows belong together.
+    correlation : float, default 1.0
+        Of the labels of two rows of a group (`bootprob.metrics.intraclass`).
 
     Returns
     -------
     mean, quantile : float
         An observed error above `quantile`, which is that of 0.95, is more than chance explains.
     """
+    codes = groups_of_rows(groups, p, weights)
     _, p, weights, _ = check_rows(np.zeros(np.shape(p)), p, weights)
     members = equal_mass_bins(p, weights, 10)
     rng = np.random.default_rng(0)
     errors = []
     for size in resampling_parts(len(p)):
-        residual = (rng.random((size, len(p))) < p) - p
+        drawn = rng.random((size, len(p)))
+        if codes is not None:  # a row has its group's number with a probability of √ρ
+            alike = rng.random((size, int(codes.max()) + 1))[:, codes]
+            drawn = np.where(rng.random(drawn.shape) < np.sqrt(correlation), alike, drawn)
+        residual = (drawn < p) - p
         errors.append(np.abs((residual * weights) @ members).sum(1) / weights.sum())
-    drawn = np.concatenate(errors)
-    return float(drawn.mean()), float(np.quantile(drawn, 0.95))
+    found = np.concatenate(errors)
+    return float(found.mean()), float(np.quantile(found, 0.95))
+
+
+def groups_of_rows(
+    groups: ArrayLike | None, p: ArrayLike, weights: ArrayLike | None
+) -> Groups | None:
+    """Groups of the rows that `check_rows` keeps; parameters as there."""
+    stated = np.asarray(p, dtype=np.float64)
+    codes = checked_groups(groups, len(stated))
+    if codes is None:
+        return None
+    return codes[~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)]
 
 
 def check_rows(

@@ -76,6 +76,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     _check_columns(values.get("lack_of_fit_"), len(arrays["center_"]))
     _check_classes(arrays)
     if layout is SEVERAL_CLASSES:
+        _check_groups(arrays)
         return
     kind = values.get("calibration_", "sigmoid")
     stored = parts["calibrator_"]
@@ -83,8 +84,10 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
         raise ValueError(f"{kind!r} is no calibration")
     if stored != CALIBRATORS[kind].stored.keys():
         raise TypeError(f"{', '.join(sorted(stored)) or 'nothing'} does not make a {kind}")
-    if parts["shared_draws_"] not in (set(), layout.parts["shared_draws_"].keys()):
+    drawn = set(layout.parts["shared_draws_"])
+    if parts["shared_draws_"] not in (set(), drawn, drawn - {"groups"}):
         raise TypeError("the arrays of shared_draws_ belong together")
+    _check_groups(arrays)
     if ("coef_" in arrays) == ("dual_coef_" in arrays):
         raise ValueError("either coef_ or dual_coef_ must be there")
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
@@ -113,6 +116,23 @@ def _check_classes(arrays: Arrays) -> None:
     names = arrays.get("feature_names_in_")
     if names is not None and not all(isinstance(name, str) for name in names):
         raise TypeError("feature_names_in_ are no texts")
+
+
+def _check_groups(arrays: Arrays) -> None:
+    """Check numbers of groups, of which there are no more than rows of the whole table."""
+    whole = arrays.get("shared_draws_.groups")
+    if whole is None:
+        whole = arrays.get("groups_")
+    elif "groups_" not in arrays:
+        raise TypeError("groups_ and shared_draws_.groups belong together")
+    if whole is None:
+        return
+    if whole.max() >= len(whole):
+        raise ValueError("groups_ does not number groups of rows")
+    if "shared_draws_.groups" in arrays:
+        rows = arrays["shared_draws_.rows"]
+        if rows.max() >= len(whole) or not np.array_equal(whole[rows], arrays["groups_"]):
+            raise ValueError("groups_ are not those of shared_draws_")
 
 
 def _check_settings(values: Mapping[str, Any]) -> None:

@@ -116,7 +116,7 @@ def join_state(
         shared = {name: value for name, value in values.items() if _of_pair(name) == "same"}
         others = shared | stored[number]
         pair = _join(params | {"verbose": 0}, of_pair, others, TWO_CLASSES)
-        pair.shared_draws_ = shared_draws(codes, svc.sample_weight_, rows)
+        pair.shared_draws_ = shared_draws(codes, svc.sample_weight_, rows, svc.groups_)
         svc.pair_ensembles_.append(pair)
     if len({pair.n_replicates_ for pair in svc.pair_ensembles_}) > 1:
         raise ValueError("the pairs differ in the number of replicates")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.exceptions import DataError
 from bootprob.preparation.seed_sequences import pcg64_seeds
+from bootprob.runtime.groups import Groups
 from bootprob_gpu.hardware.numba_choice import numba_loads
 from bootprob_gpu.hardware.threads import workers
 
@@ -36,8 +37,12 @@ def bootstrap_counts(
     replicates: range,
     entropy: Sequence[int],
     size: int | None = None,
+    groups: Groups | None = None,
 ) -> tuple[NDArray[np.unsignedinteger[Any]], int]:
     """Draw bootstrap samples of n, or fewer, out of n rows with replacement.
+
+    Of rows in groups whole groups are drawn, as many as there are (the cluster bootstrap; A.
+    Davison, D. Hinkley, "Bootstrap Methods and their Application", 1997, section 3.8, strategy 1).
 
     Replicate b has a random stream of its own, so any shard of replicates can be drawn alone
     and the result does not depend on how the work was split. A sample in which a class has no
@@ -55,7 +60,9 @@ def bootstrap_counts(
         Seed of the whole set of replicates.
     size : int, optional
         Rows to draw for a sample; by default n. Fewer are the "m out of n" bootstrap (P. Bickel,
-        F. Götze, W. van Zwet, Statistica Sinica 7 (1997) 1–31).
+        F. Götze, W. van Zwet, Statistica Sinica 7 (1997) 1–31); of groups, a like share of them.
+    groups : ndarray of int, shape (n,), optional
+        The group of each row, numbered from 0; by default each is one of its own.
 
     Returns
     -------
@@ -68,22 +75,27 @@ def bootstrap_counts(
     Raises
     ------
     DataError
-        If so many classes have so few rows that hardly a sample holds them all.
+        If so many classes have so few rows, or groups, that hardly a sample holds them all.
     """
     n = len(labels)
-    size = n if size is None else size
+    units = n if groups is None else int(groups.max()) + 1
+    size = units if size is None else -(-size * units // n)
     usable, codes = weight > 0, labels.astype(np.intp)
-    sizes = np.bincount(codes[usable], minlength=codes.max() + 1)
+    found = codes[usable]
+    if groups is not None:  # a class once a group
+        found = np.unique(np.stack([found, groups[usable]]), axis=1)[0]
+    sizes = np.bincount(found, minlength=codes.max() + 1)
     present = sizes > 0
-    _check_chances(sizes[present], n, size)
+    _check_chances(sizes[present], units, size, "rows" if groups is None else "groups")
     needed = np.where(usable, np.cumsum(present)[codes] - 1, -1)
     counts: NDArray[np.unsignedinteger[Any]] = np.empty((len(replicates), n), dtype=np.uint8)
     redrawn = np.full(len(replicates), -1)
-    compilable = size == n and 2 <= n < 2**32 and replicates.stop <= 2**32
+    whole = groups is None and size == n
+    compilable = whole and 2 <= n < 2**32 and replicates.stop <= 2**32
     if counts.size >= _WORTH_COMPILING and compilable and _compiled_is_numpys():
         _draw_compiled(entropy, replicates, needed, counts, redrawn)
     for row in np.flatnonzero(redrawn < 0).tolist():
-        drawn, redrawn[row] = _draw(entropy, replicates[row], needed, size)
+        drawn, redrawn[row] = _draw(entropy, replicates[row], needed, size, groups)
         # The draws of n rows hardly ever repeat one as much as 255 times; were they to, it would
         # not be lost.
         enough = np.promote_types(counts.dtype, np.min_scalar_type(drawn.max()))
@@ -93,7 +105,11 @@ def bootstrap_counts(
 
 
 def _draw(
-    entropy: Sequence[int], replicate: int, needed: NDArray[np.int64], size: int
+    entropy: Sequence[int],
+    replicate: int,
+    needed: NDArray[np.int64],
+    size: int,
+    groups: Groups | None = None,
 ) -> tuple[NDArray[np.intp], int]:
     """One sample that holds every class, and how many were thrown away before it.
 
@@ -104,13 +120,16 @@ def _draw(
     needed : ndarray of int, shape (n,)
         Classes of the rows, counted from 0; −1 for rows of no weight.
     size : int
-        Rows to draw.
+        Rows, or groups, to draw.
+    groups : ndarray of int, shape (n,), optional
     """
-    n, n_classes = len(needed), needed.max() + 1
+    n_classes = needed.max() + 1
+    n = len(needed) if groups is None else int(groups.max()) + 1
     generator = np.random.default_rng(np.random.SeedSequence(list(entropy), spawn_key=(replicate,)))
     thrown_away = 0
     while True:
         drawn = np.bincount(generator.integers(0, n, size), minlength=n)
+        drawn = drawn if groups is None else drawn[groups]
         inside = needed[drawn > 0]
         if np.bincount(inside[inside >= 0], minlength=n_classes).all():
             return drawn, thrown_away
@@ -175,12 +194,12 @@ def _compiled_is_numpys() -> bool:
     return same
 
 
-def _check_chances(sizes: NDArray[np.intp], n: int, size: int) -> None:
+def _check_chances(sizes: NDArray[np.intp], n: int, size: int, units: str) -> None:
     """Refuse classes that would have samples drawn again for ever."""
     complete = float(np.prod(1 - (1 - sizes / n) ** size))
     if complete < _LEAST_COMPLETE:
         raise DataError(
-            f"{len(sizes)} classes, of which the smallest has {sizes.min()} of {n} rows, occur "
+            f"{len(sizes)} classes, of which the smallest has {sizes.min()} of {n} {units}, occur "
             f"together in one of {1 / complete:.3g} bootstrap samples; put rare classes together "
             "or leave them out."
         )

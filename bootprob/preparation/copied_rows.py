@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bootprob.exceptions import CopiedRowsWarning
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["EqualRows", "equal_rows", "warn_of_copies"]
@@ -104,7 +105,9 @@ def equal_rows(X: Floats, codes: NDArray[np.integer]) -> EqualRows:
     return replace(found, expected=expected)
 
 
-def warn_of_copies(X: Floats, codes: NDArray[np.integer], weight: Floats) -> None:
+def warn_of_copies(
+    X: Floats, codes: NDArray[np.integer], weight: Floats, groups: Groups | None = None
+) -> None:
     """Warn where many rows are equal that the columns would not make equal.
 
     Parameters
@@ -114,6 +117,8 @@ def warn_of_copies(X: Floats, codes: NDArray[np.integer], weight: Floats) -> Non
         Classes.
     weight : ndarray, shape (n,)
         Row weights; rows of weight 0 are not looked at.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that are left out together; of equal rows of a group one is looked at.
 
     Warns
     -----
@@ -121,6 +126,14 @@ def warn_of_copies(X: Floats, codes: NDArray[np.integer], weight: Floats) -> Non
         If variances are at least a tenth larger than they seem, on account of copies.
     """
     used = weight > 0
+    if groups is not None:
+        hashes = sum(
+            (_mixed(values, j) for j, values in enumerate(X.T)),
+            _mixed(codes.astype(np.float64), X.shape[1]),
+        )
+        different = np.stack([hashes, groups.astype(np.uint64)])
+        first = np.unique(different, axis=1, return_index=True)[1]
+        used &= np.isin(np.arange(len(X)), first)
     found = equal_rows(X, codes) if used.all() else equal_rows(X[used], codes[used])
     n = int(used.sum())
     if not _are_many(found, n):
@@ -131,8 +144,8 @@ def warn_of_copies(X: Floats, codes: NDArray[np.integer], weight: Floats) -> Non
         "If they are copies (a table that was oversampled or joined, several rows of one subject), "
         "then the rows left out have their copies in the bootstrap sample: out-of-bag numbers are "
         "too good, intervals too narrow, and stated rates are not kept. Fit each row once "
-        "(class_weight and sample_weight do what repetition is meant to do), or one row of each "
-        "subject.",
+        "(class_weight and sample_weight do what repetition is meant to do), and give rows of one "
+        "subject that subject's groups.",
         CopiedRowsWarning,
         stacklevel=5,
     )

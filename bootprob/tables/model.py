@@ -17,6 +17,7 @@ from bootprob.tables.columns import as_numbers, level_text, name_rows
 from bootprob.tables.files import check_columns
 from bootprob.tables.mistake_costs import MistakeCosts
 from bootprob.tables.preprocessing import TablePreprocessor
+from bootprob.tables.roles import ColumnRoles
 from bootprob.tables.target import Label, Target
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class TableModel:
         positive: Label | None = None,
         *,
         all_classes: bool = False,
+        roles: ColumnRoles | None = None,
         estimator: BootstrapSVC | None = None,
         **svc_params: Any,
     ) -> Self:
@@ -81,6 +83,8 @@ class TableModel:
             The value of the positive class; see `bootprob.tables.target.Target.from_table`.
         all_classes : bool, default False
             Whether a target of more than two values has as many classes; otherwise there are two.
+        roles : ColumnRoles, optional
+            Columns that are no features: groups, weights, what is to be left out.
         estimator : BootstrapSVC, optional
             A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
         **svc_params
@@ -99,13 +103,12 @@ class TableModel:
 
         check_columns(frame)
         classes, y = Target.from_table(frame, target, positive, all_classes=all_classes)
-        features = frame.loc[:, [str(name) != classes.name for name in frame.columns]]
-        if features.shape[1] == 0:
-            raise DataError(f"The table has no column beside the target {classes.name!r}.")
+        roles = roles or ColumnRoles()
+        features, of_rows = roles.features(frame, classes.name), roles.of_rows(frame)
         preprocessor = TablePreprocessor()
         X = preprocessor.fit_transform(features)
         svc = BootstrapSVC() if estimator is None else clone(estimator)
-        svc.set_params(**svc_params).fit(X, y)
+        svc.set_params(**svc_params).fit(X, y, **of_rows)
         return cls(preprocessor, classes, svc)
 
     def predict(

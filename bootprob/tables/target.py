@@ -12,7 +12,7 @@ import pandas as pd
 from bootprob.exceptions import DataError
 from bootprob.tables.columns import as_levels, as_numbers, column_kind, level_text, name_rows
 
-__all__ = ["Label", "Target"]
+__all__ = ["Label", "Target", "find_column"]
 
 _LEAST_SHARE = 0.05  # of the rows, in the largest class, lest "the rest" be nearly everything
 
@@ -106,7 +106,7 @@ class Target:
                 f"all_classes makes each value a class, and {positive!r} was given as the positive "
                 "one, against the rest; leave one of the two out."
             )
-        column = _find(frame, name)
+        column = find_column(frame, name)
         values, codes = _values(column, name)
         counts = np.bincount(codes, minlength=len(values))
         if len(values) < 2:
@@ -189,7 +189,8 @@ class Target:
         return each
 
 
-def _find(frame: pd.DataFrame, name: str) -> pd.Series:
+def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
+    """A column by its name; a DataError if there is none, with one that is called alike."""
     names = [str(column) for column in frame.columns]
     if name in names:
         return frame.iloc[:, names.index(name)]

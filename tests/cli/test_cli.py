@@ -190,6 +190,31 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     assert "Only binary classification is supported" in " ".join(result.stderr.split())
 
 
+def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
+    table = read_table(folder / "loans.csv")
+    table["customer"] = np.arange(80) // 2
+    table["importance"] = np.where(np.arange(80) < 40, 1.0, 2.0)
+    write_table(table, tmp_path / "loans.csv")
+    columns = ["--groups", "customer", "--weight", "importance"]
+    columns += ["--drop", "branch", "--drop", "purpose"]
+    fit = ["fit", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear"]
+    said = _run(*fit, *columns, "-o", tmp_path / "loans.model")
+    assert said.exit_code == 0, said.output
+    assert "Fitted 80 rows of 40 groups, 5 columns" in said.output
+    model = load(tmp_path / "loans.model")
+    assert not {"customer", "importance", "branch", "purpose"} & {*model.preprocessor.kinds_}
+    assert model.svc.groups_.tolist() == (np.arange(80) // 2).tolist()
+    assert model.svc.sample_weight_.tolist() == table["importance"].tolist()
+    report = ["report", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear", *columns]
+    written = _run(*report, "-o", tmp_path / "loans.html")
+    assert written.exit_code == 0, written.output
+    assert "80 rows of 40 groups, " in (tmp_path / "loans.html").read_text()
+    wrong = _run("report", folder / "loans.model", "--drop", "branch", "-o", tmp_path / "no.html")
+    _refused(wrong, "the options from --target on do not apply", 2)
+    twice = _run(*fit, "--groups", "risk", "-o", tmp_path / "no.model")
+    _refused(twice, "The column 'risk' is given as target and as groups")
+
+
 def test_options_of_a_polynomial_kernel_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
     given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
     result = _run(*given, "--kernel", "poly", "--gamma", "0.1,1", "--degree", 2, "--coef0", 0.5)

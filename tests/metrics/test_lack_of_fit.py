@@ -165,7 +165,7 @@ def test_repeated_rows_are_told_from_rough_truths(rng):
     assert repeated_rows(X[:59], y[:59], p[:59]) == 1
     found = lack_of_fit(X, y, p, np.ones(400))  # of a kernel that bends
     assert reason_of(found).test == "repeated"
-    assert "one row of each subject" in reason_of(found).advice
+    assert "the subject of each row as groups" in reason_of(found).advice
 
 
 def test_the_agreement_of_nearest_rows_has_its_variance(rng):

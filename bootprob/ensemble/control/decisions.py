@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,7 @@ def control_ensemble(
             "votes, or other columns."
         )
     seen = np.isfinite(scores.mean)
-    rows = LeftOut(rows.positive, np.where(seen, rows.weight, 0.0))
+    rows = replace(rows, weight=np.where(seen, rows.weight, 0.0))
     if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)

@@ -12,6 +12,7 @@ from bootprob.exceptions import UnattainableRateError
 from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
 __all__ = ["LeftOut", "conflict", "highest_threshold", "needed_shares", "score_threshold"]
 
@@ -28,10 +29,19 @@ class LeftOut:
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights; 0 for rows that do not count.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together.
     """
 
     positive: NDArray[np.bool_]
     weight: Floats
+    groups: Groups | None = None
+
+    def effective(self, members: NDArray[np.bool_]) -> float:
+        """How many independent rows some of them are worth, at least."""
+        counted = members & (self.weight > 0)
+        groups = None if self.groups is None else self.groups[counted]
+        return effective_rows(self.weight[counted], groups)
 
 
 def needed_shares(floors: Sequence[RateFloor], rows: LeftOut) -> dict[str, float]:
@@ -43,9 +53,7 @@ def needed_shares(floors: Sequence[RateFloor], rows: LeftOut) -> dict[str, float
         There are too few rows for the confidence asked for.
     """
     return {
-        floor.rate: floor.required_share(
-            effective_rows(rows.weight[floor.members(rows.positive) & (rows.weight > 0)])
-        )
+        floor.rate: floor.required_share(rows.effective(floor.members(rows.positive)))
         for floor in floors
     }
 

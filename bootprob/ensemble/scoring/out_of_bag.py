@@ -14,6 +14,7 @@ from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring.rows import WeighedScores
 from bootprob.intervals import counts_gram, jackknife_variance
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, one_of_each
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
@@ -42,12 +43,15 @@ class WeighedMachines:
         Training rows as the models know them.
     counts : ndarray of int, shape (B, n)
         How often each replicate saw each row; 0 is out of bag.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that were drawn together.
     """
 
     models: FittedBatch
     weights: Floats
     rows: Floats
     counts: NDArray[np.unsignedinteger[Any]]
+    groups: Groups | None = None
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,7 @@ def score_out_of_bag(
             yield scores, counts[:, taken].T == 0, taken
 
     scale, offset = _alignment(chunks, weight > 0, B) if align else (np.ones(B), np.zeros(B))
-    gram = counts_gram(counts, weight > 0)
+    gram = counts_gram(counts, one_of_each(weight > 0, machines.groups))
     parts = [_moments(scores / scale + offset, outside, gram) for scores, outside, _ in chunks()]
     mean, variance, jackknife = (np.concatenate(part) for part in zip(*parts, strict=True))
     usable = np.isfinite(mean) & (weight > 0)

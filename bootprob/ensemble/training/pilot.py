@@ -75,7 +75,12 @@ def choose_kernels(
     if table.drawn is not None:  # of few of many rows hardly any of these are in a sample
         unlabelled = np.zeros(len(rows), dtype=np.intp)
         replicates = range(len(drawn))
-        drawn, _ = bootstrap_counts(unlabelled, weight[rows], replicates, table.entropy)
+        groups = (
+            None if table.groups is None else np.unique(table.groups[rows], return_inverse=True)[1]
+        )
+        drawn, _ = bootstrap_counts(
+            unlabelled, weight[rows], replicates, table.entropy, groups=groups
+        )
     total = np.zeros((kernel.n_values, len(table.C)))
     n_tried = len(labels) * kernel.n_values
     with progress_bar("Choosing kernels", n_tried, shown=spec.verbose > 0) as advance:

@@ -27,6 +27,7 @@ from bootprob.preparation.standardization import bootstrap_scale, center_and_sca
 from bootprob.preparation.view_map import ViewMap
 from bootprob.preparation.views import view_kernels
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob.runtime.version import __version__
 from bootprob_gpu import Problem, resolve_device
 from bootprob_gpu.kernels.function import KernelFunction
@@ -64,6 +65,8 @@ class Prepared:
         As returned by, and given to, `bootstrap_counts`.
     drawn : int or None
         Rows that each sample draws, where that is not n.
+    groups : ndarray of int, shape (n,), or None
+        Of rows that are drawn together.
     feature_map : FeatureMap, ViewMap or None
     feature_map_error : dict or None
     device : torch.device
@@ -81,6 +84,7 @@ class Prepared:
     redrawn: int
     entropy: list[int]
     drawn: int | None
+    groups: Groups | None
     feature_map: FeatureMap | ViewMap | None
     feature_map_error: dict[str, float] | None
     device: torch.device
@@ -116,6 +120,7 @@ class Prepared:
             "entropy_": self.entropy,
             "n_drawn_": self.drawn,
             "n_redrawn_": self.redrawn,
+            "groups_": self.groups,
             "C_": C,
             "gamma_": None if gamma is None else np.repeat(gamma.numpy(), len(C) // len(gamma)),
             "kernel_": described(self.kernel),
@@ -137,6 +142,7 @@ def prepare(
     codes: NDArray[np.intp],
     weight: Floats,
     *,
+    groups: Groups | None = None,
     names: Sequence[str] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Prepared:
@@ -150,6 +156,8 @@ def prepare(
         Classes, numbered from 0.
     weight : ndarray, shape (n,)
         Row weights.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that are drawn together, numbered from 0.
     names : sequence of str, optional
         Of the columns, for warnings.
     checkpoint : Checkpoint, optional
@@ -172,7 +180,7 @@ def prepare(
     of_views = isinstance(kernel, ViewKernels)
     if large:
         B, drawn = samples_of(weight, B, EFFORTS[spec.effort].samples)
-    counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn)
+    counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn, groups)
     shared = of_views or spec.feature_map is not None
     if spec.standardize == "bootstrap" and kernel.has_features and not shared:
         replicate_scale = bootstrap_scale(rows, counts, weight)
@@ -205,6 +213,7 @@ def prepare(
         redrawn=redrawn,
         entropy=entropy,
         drawn=drawn,
+        groups=groups,
         feature_map=feature_map,
         feature_map_error=error,
         device=device,

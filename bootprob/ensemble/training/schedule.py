@@ -250,6 +250,7 @@ def _source(work: Work) -> tuple[Any, ...]:
         problem.row_weight,
         draws.codes,
         draws.weight,
+        draws.groups,
         (draws.entropy, draws.size, grid, work.recipe),
     )
 
@@ -273,12 +274,13 @@ def _train_alone(
     row_weight: NDArray[Any],
     codes: NDArray[Any],
     drawing_weight: NDArray[Any],
+    groups: NDArray[Any] | None,
     small: tuple[list[int], int | None, dict[str, Any], Recipe],
 ) -> tuple[int, Arrays | Exception]:
     """Train one shard wherever this is called; its number and arrays, or what was raised."""
     [scale], (entropy, size, grid, recipe) = own, small
     try:
-        draws = Draws(codes, drawing_weight, entropy, size)
+        draws = Draws(codes, drawing_weight, entropy, size, groups)
         drawn = draws.counts(shard.drawn)
         counts = drawn if members is None else drawn * members[shard.pair]
         X, y, weight, row_weight, scale = map(

@@ -20,6 +20,7 @@ from torch import Tensor
 from bootprob.metrics.rates import RateFloor
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob_gpu import Certificate, FittedBatch, Problem
 
 __all__ = ["Draws", "Recipe", "Shard", "ShardResult", "Work"]
@@ -101,17 +102,21 @@ class Draws:
         Seed.
     size : int or None
         Rows of a sample, where that is not n.
+    groups : ndarray of int, shape (n,), or None
+        Of rows that are drawn together.
     """
 
     codes: NDArray[np.integer[Any]]
     weight: Floats
     entropy: list[int]
     size: int | None = None
+    groups: Groups | None = None
 
     def counts(self, drawn: slice) -> Counts:
         """The samples of some replicates, shape (b, n)."""
         replicates = range(drawn.start, drawn.stop)
-        return bootstrap_counts(self.codes, self.weight, replicates, self.entropy, self.size)[0]
+        seeded = self.entropy, self.size, self.groups
+        return bootstrap_counts(self.codes, self.weight, replicates, *seeded)[0]
 
 
 @dataclass(frozen=True)

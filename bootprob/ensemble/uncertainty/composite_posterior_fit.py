@@ -16,11 +16,13 @@ from bootprob.ensemble.uncertainty.composite_search import again, outline, searc
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_intervals
+from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import bent_moments
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["fit_composite_posterior"]
@@ -36,6 +38,7 @@ def fit_composite_posterior(
     weight: Floats,
     kernels: ViewKernels,
     device: torch.device,
+    groups: Groups | None = None,
 ) -> tuple[CompositePosterior, Floats]:
     """Fit the posterior of the logits, and leave each training row out of it in turn.
 
@@ -65,17 +68,19 @@ def fit_composite_posterior(
         Standardised.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
-        Row weights of mean 1, positive.
+        Row weights, positive, of mean 1; of groups less, by their design effects.
     kernels : ViewKernels
         Candidates of the curved part; linear ones among them say nothing new and are left out.
     device : torch.device
+    groups : ndarray of int, shape (n,), optional
+        Of rows that are left out together.
 
     Returns
     -------
     posterior : CompositePosterior
     left_out : ndarray, shape (n, g, 2)
         Mean and standard deviation of the logit of each training row under each part, its own
-        label left out.
+        label, or those of its group, left out.
 
     Warns
     -----
@@ -109,10 +114,12 @@ def fit_composite_posterior(
             possible, near = again(stage, possible, near)
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
-    return _mixture(possible, model)
+    return _mixture(possible, model, groups)
 
 
-def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior, Floats]:
+def _mixture(
+    posteriors: list[Found], model: Model, groups: Groups | None
+) -> tuple[CompositePosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn.
 
     Those of one kernel and link, which differ in σ alone, become one part of their moments. Parts
@@ -140,7 +147,7 @@ def _mixture(posteriors: list[Found], model: Model) -> tuple[CompositePosterior,
         mean, form = _together(group, share, size)
         coefficients.append(mean)
         quadratic.append(form)
-        left_out.append(_left_out(group, share, tails))
+        left_out.append(_left_out(group, share, tails, groups))
     landmarks = model.landmarks.rows
     straight = model.straight
     parts = (*straight.directions, straight.stepped, straight.thresholds)
@@ -190,14 +197,26 @@ def _together(group: list[Found], share: Floats, size: int) -> tuple[Tensor, Ten
     return mean, form + apart.T @ (shares[:, None] * apart)
 
 
-def _left_out(group: list[Found], share: Floats, tails: tuple[float, float]) -> Tensor:
+def _left_out(
+    group: list[Found], share: Floats, tails: tuple[float, float], groups: Groups | None
+) -> Tensor:
     """Mean and standard deviation of it for the training rows left out in turn, (n, 2)."""
-    means = torch.stack([each.found.left_out_mean for each in group])
-    variances = torch.stack([each.found.left_out_variance for each in group])
+    moments = (_left_out_of(each, groups) for each in group)
+    means, variances = map(torch.stack, zip(*moments, strict=True))
     shares = torch.from_numpy(share).to(means)
     mean = shares @ means
     variance = shares @ (variances + (means - mean).square())
     return bent_moments(mean, variance.sqrt(), tails)
+
+
+def _left_out_of(posterior: Found, groups: Groups | None) -> tuple[Tensor, Tensor]:
+    """Mean and variance of each row's logit without its label, or those of its group."""
+    found, columns = posterior.found, posterior.columns
+    if groups is None:
+        return found.left_out_mean, found.left_out_variance
+    which, _ = columns.of(posterior.setting)
+    noise = columns.missing(posterior.setting)
+    return without_groups(columns.blocks(which), found, noise, groups)
 
 
 def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:

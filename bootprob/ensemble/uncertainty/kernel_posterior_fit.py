@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites, approximate
+from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior, landmark_values
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.function import KernelFunction
 
@@ -36,6 +38,7 @@ def fit_kernel_posterior(
     weight: Floats,
     kernel: KernelFunction,
     device: torch.device,
+    groups: Groups | None = None,
 ) -> tuple[KernelPosterior, Floats]:
     """Fit the posterior of the logits, and leave each training row out of it in turn.
 
@@ -53,17 +56,19 @@ def fit_kernel_posterior(
         As the kernel sees them; of a precomputed kernel (n, n), of constant diagonal.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
-        Row weights of mean 1, positive.
+        Row weights, positive, of mean 1; of groups less, by their design effects.
     kernel : KernelFunction
         With its grid of γ.
     device : torch.device
+    groups : ndarray of int, shape (n,), optional
+        Of rows that are left out together.
 
     Returns
     -------
     posterior : KernelPosterior
     left_out : ndarray, shape (n, g, 2)
         Mean and standard deviation of the logit of each training row under each pair of γ and σ,
-        its own label left out.
+        its own label, or those of its group, left out.
     """
     every = LabelledRows.of(rows, positive, weight, device)
     kernel = kernel.to(device)
@@ -82,7 +87,7 @@ def fit_kernel_posterior(
         kept = [(each.columns.gamma, each.deviation) for each in posteriors]
         columns = {gamma: _Columns(more, landmarks, gamma) for gamma, _ in kept}
         posteriors = _possible([columns[gamma].posterior(sigma, None) for gamma, sigma in kept])
-    return _mixture(posteriors, landmarks)
+    return _mixture(posteriors, landmarks, groups)
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,9 @@ def _possible(posteriors: list[_Posterior]) -> list[_Posterior]:
     return [each for each in ranked[:_MOST_PAIRS] if each.found.evidence >= least]
 
 
-def _mixture(posteriors: list[_Posterior], landmarks: _Landmarks) -> tuple[KernelPosterior, Floats]:
+def _mixture(
+    posteriors: list[_Posterior], landmarks: _Landmarks, groups: Groups | None
+) -> tuple[KernelPosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn."""
     evidence = np.array([each.found.evidence for each in posteriors])
     weight = np.exp(evidence - evidence.max())
@@ -220,8 +227,11 @@ def _mixture(posteriors: list[_Posterior], landmarks: _Landmarks) -> tuple[Kerne
         form[1:, 1:] -= variance * (basis[1:, 1:] @ basis[1:, 1:].T)
         coefficients.append(basis @ found.mean)
         quadratic.append(form)
-        spread = found.left_out_variance + variance * each.columns.missing()
-        left_out.append(torch.stack([found.left_out_mean, spread.sqrt()], dim=1))
+        own_mean, own_variance = found.left_out_mean, found.left_out_variance
+        if groups is not None:
+            own_mean, own_variance = without_groups(each.columns.blocks, found, None, groups)
+        spread = own_variance + variance * each.columns.missing()
+        left_out.append(torch.stack([own_mean, spread.sqrt()], dim=1))
     of_values = not landmarks.kernel.has_features
     units = [each.columns.unit for each in posteriors]
     posterior = KernelPosterior(

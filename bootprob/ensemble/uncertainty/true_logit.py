@@ -81,7 +81,14 @@ class TrueLogit:
     degrees_of_freedom: float
 
     @classmethod
-    def fit(cls, sigmoid: Sigmoid, scores: Floats, variance: Floats, weight: Floats) -> Self:
+    def fit(
+        cls,
+        sigmoid: Sigmoid,
+        scores: Floats,
+        variance: Floats,
+        weight: Floats,
+        worth: float = 1.0,
+    ) -> Self:
         """Fit to out-of-bag mean scores.
 
         Parameters
@@ -93,6 +100,8 @@ class TrueLogit:
             Their variances; NaN where unknown.
         weight : ndarray, shape (n,)
             Row weights of mean 1, positive.
+        worth : float, default 1.0
+            Share of the rows that as many independent ones would be.
         """
         known = np.isfinite(variance)
         center = np.average(scores, weights=weight)
@@ -104,7 +113,7 @@ class TrueLogit:
             float(reliability),
             float(sigmoid.slope**2 * min(noise, total) / reliability),
             0.0,
-            max(effective_rows(weight) - 2, 1.0),
+            max(effective_rows(weight) * worth - 2, 1.0),
         )
         mean = float(np.average(found._mean_logit(sigmoid.logit(scores)), weights=weight))
         return cls(sigmoid, found.reliability, found.spread, mean, found.degrees_of_freedom)

@@ -219,10 +219,11 @@ def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
         features += f": {', '.join(map(_text, names))}"
     features += f" and {count(more)} more" if more else ""
     weighted = " Rows had weights." if data["weighted"] else ""
+    groups = f" of {count(data['n_groups'])} groups" if data["n_groups"] else ""
     share = data["n_positive"] / data["n_rows"]
     return (
-        f"{count(data['n_rows'])} rows, {count(data['n_positive'])} ({percent(share)}) of class "
-        f"{_text(data['positive_class'])} and {count(data['n_negative'])} of class "
+        f"{count(data['n_rows'])} rows{groups}, {count(data['n_positive'])} ({percent(share)}) of "
+        f"class {_text(data['positive_class'])} and {count(data['n_negative'])} of class "
         f"{_text(data['negative_class'])}; {features}.{weighted}"
     )
 
@@ -346,10 +347,11 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             "Rates are under control: decisions are made where the probability of class "
             f"{positive} is above {entry['decision_threshold']:.3g}, not above one half."
         )
+    rows = "rows of new groups" if data["n_groups"] else "rows"
     points.append(
-        "Everything here holds for rows from the same source as the training rows, independent of "
-        "each other. Nothing was computed about other populations, about groups of rows, or about "
-        "what a decision does."
+        f"Everything here holds for {rows} from the same source as the training rows, independent "
+        "of each other. Nothing was computed about other populations, about parts of this one, or "
+        "about what a decision does."
     )
     return "\n".join(f"- {point}" for point in points)
 

@@ -58,10 +58,11 @@ def report_content(
             np.array_equal(model.classes_, first.classes_)
             and np.array_equal(model.y_, first.y_)
             and np.array_equal(model.sample_weight_, first.sample_weight_)
+            and np.array_equal(model.groups_, first.groups_)
         ):
             raise DataError(
                 f"All models of a report must be fitted to the same rows; {label!r} has other "
-                "rows or classes than the first one. Write one report for each."
+                "rows, groups or classes than the first one. Write one report for each."
             )
     content = {
         "format": {"name": "bootprob report", "version": FORMAT_VERSION},
@@ -85,6 +86,7 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
         "n_negative": int((y == 0).sum()),
         "negative_class": str(model.classes_[0]),
         "positive_class": str(model.classes_[1]),
+        "n_groups": None if model.groups_ is None else len(np.unique(model.groups_)),
         "weighted": bool(np.ptp(model.sample_weight_) > 0),
         "n_features": model.n_features_in_,
         "feature_names": names[:_N_NAMES],
@@ -145,5 +147,8 @@ def _comparison(models: Mapping[str, BootstrapSVC]) -> dict[str, Any] | None:
         for label, values in p.items()
     }
     best, second = sorted(losses, key=lambda label: losses[label])[:2]
-    difference = log_loss_difference(y, p[best][common], p[second][common], weights, LEVEL)
+    groups = None if first.groups_ is None else first.groups_[common]
+    difference = log_loss_difference(
+        y, p[best][common], p[second][common], weights, LEVEL, groups=groups
+    )
     return {"best": best, "second": second, "log_loss_difference": asdict(difference)}

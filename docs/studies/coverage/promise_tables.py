@@ -218,6 +218,27 @@ def _adaptive(results: Path) -> str:
     return markdown(["truth", *header], rows)
 
 
+def _groups(results: Path) -> str:
+    rows = []
+    for covered, rates in zip(
+        _cases(results, "group_coverage_?"), _cases(results, "group_rates_?"), strict=True
+    ):
+        kept = rates["kept on new subjects, share of training sets"]
+        rows.append(
+            [
+                covered["truth"],
+                f"{_share(covered['coverage'])} ± "
+                f"{_share(covered['standard error of the coverage'])}",
+                _share(covered["mean width"], 2),
+                f"{covered['mean of out-of-bag less true log-loss']:+.3f}".replace("-", "−"),
+                f"{100 * kept['with groups']:.1f} %",
+                f"{100 * kept['without']:.1f} %",
+            ]
+        )
+    header = ["coverage", "mean width", "out-of-bag less true log-loss", "rate kept"]
+    return markdown(["truth", *header, "rate kept without `groups`"], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -227,6 +248,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "guide.md": _other_kernels,
     "intervals.md": _lack_of_fit,
     "adaptive.md": _adaptive,
+    "groups.md": _groups,
 }
 """File name of the document to what makes its table from the results."""
 

@@ -36,7 +36,7 @@ def _reliability(of: Measured, p: NDArray[np.float64]) -> dict[str, Any]:
         np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]
     )
     return {
-        "bins": asdict(reliability_curve(y, p, weights, level=of.level)),
+        "bins": asdict(reliability_curve(y, p, weights, level=of.level, groups=of.model.groups_)),
         "distribution": {"edges": edges, "share": counts / counts.sum()},
     }
 

@@ -1,0 +1,96 @@
+"""Columns of a table that are no features: what they say of its rows instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+from bootprob.tables.columns import as_numbers, name_rows
+from bootprob.tables.target import find_column
+
+__all__ = ["ColumnRoles"]
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """Which columns say something of a row that is not to be learned from.
+
+    Attributes
+    ----------
+    groups : str, optional
+        Which rows belong together, such as the patient's number.
+    weight : str, optional
+        How much each row counts.
+    drop : tuple of str
+        Left out altogether.
+    """
+
+    groups: str | None = None
+    weight: str | None = None
+    drop: tuple[str, ...] = ()
+
+    def features(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
+        """The other columns, less the target.
+
+        Raises
+        ------
+        DataError
+            There is no such column, a column has two roles, or none is left.
+        """
+        roles = {target: "target"}
+        given = (
+            ("groups", self.groups),
+            ("weight", self.weight),
+            *(("drop", n) for n in self.drop),
+        )
+        for role, name in given:
+            if name is None:
+                continue
+            find_column(frame, name)
+            if roles.setdefault(name, role) != role:
+                raise DataError(
+                    f"The column {name!r} is given as {roles[name]} and as {role}; leave one of "
+                    "the two out."
+                )
+        found = frame.loc[:, [str(name) not in roles for name in frame.columns]]
+        if found.shape[1] == 0:
+            others = ", ".join(f"{role} {name!r}" for name, role in roles.items())
+            raise DataError(f"The table has no column beside the {others}.")
+        return found
+
+    def of_rows(self, frame: pd.DataFrame) -> dict[str, Any]:
+        """Arguments of `BootstrapSVC.fit` beside rows and labels.
+
+        Raises
+        ------
+        DataError
+            A group is missing, or a weight is no number from 0 on.
+        """
+        found: dict[str, Any] = {}
+        if self.groups is not None:
+            column = find_column(frame, self.groups)
+            missing = np.asarray(pd.isna(column))
+            if missing.any():
+                raise DataError(
+                    f"The column of groups {self.groups!r} is empty in {name_rows(missing)}; give "
+                    "each row a group, one that belongs to no other one of its own."
+                )
+            found["groups"] = pd.factorize(column)[0]
+        if self.weight is not None:
+            found["sample_weight"] = _weights(find_column(frame, self.weight), self.weight)
+        return found
+
+
+def _weights(column: pd.Series, name: str) -> Floats:
+    weight = as_numbers(column, name)
+    unusable = ~(weight >= 0)
+    if unusable.any():
+        raise DataError(
+            f"The column of weights {name!r} holds no number from 0 on in {name_rows(unusable)}."
+        )
+    return weight
