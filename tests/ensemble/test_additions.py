@@ -8,7 +8,15 @@ import torch
 from scipy.special import expit
 
 from bootprob.ensemble.uncertainty.additions import Added
-from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest, straight_columns
+from bootprob.ensemble.uncertainty.composite_columns import Columns
+from bootprob.ensemble.uncertainty.composite_model import (
+    CURVED,
+    LOGIT,
+    Model,
+    Rest,
+    Setting,
+    straight_columns,
+)
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
@@ -62,6 +70,38 @@ def test_a_mass_is_the_determinant_and_the_square_of_what_factors_say(rng):
         inner = torch.eye(9, dtype=torch.float64) + covariance * tau
         expected = shift @ torch.linalg.solve(inner, covariance) @ shift / 2
         assert got == pytest.approx(float(expected - torch.logdet(inner) / 2))
+
+
+def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
+    """Of settings of a wide table: straight, with a curve that landmarks do not reach, and two."""
+    rows = rng.normal(size=(300, 240))
+    kernels = view_kernels(rows, np.ones(300))
+    data = LabelledRows.of(rows, rng.uniform(size=300) < 0.5, rng.uniform(0.5, 1.5, size=300), CPU)
+    landmarks = Landmarks(data.rows[:40], kernels.of_columns)
+    straight = straight_columns(data.rows, kernels.of_columns)
+    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    every, few = Curve("rbf", "columns", 0.01), Curve("quadratic", "scores", 0.0, (0, 3))
+    settings = [
+        Setting(kernel, linear, scales, LOGIT)
+        for kernel, scales in (
+            ((), ()),
+            ((every,), (2.0,)),
+            ((every,), (0.5,)),
+            ((every, few), (2.0, 1.0)),
+        )
+        for linear in ((0.1, 0.2), (0.4, 0.0))
+        if kernel or linear[1]
+    ]
+    start = Sites.beginning(data.label, data.weight)
+    known = {each: Columns(data, stage.model, each.kernel) for each in settings}
+    assert all(columns.are_many for columns in known.values())
+    assert known[settings[-1]].missing(settings[-1]) is not None
+    found = stage._values(settings, start)
+    monkeypatch.setattr(Columns, "are_many", False)
+    expected = stage._values(settings, start)
+    assert found.keys() == expected.keys()
+    for setting, value in expected.items():
+        assert found[setting] == pytest.approx(value, abs=1e-6)
 
 
 def test_a_rest_has_curves_by_their_probability(stage, monkeypatch):

@@ -9,7 +9,11 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, Setting
-from bootprob.ensemble.uncertainty.expectation_propagation import Approximation
+from bootprob.ensemble.uncertainty.expectation_propagation import (
+    Approximation,
+    Sites,
+    log_masses_of_rows,
+)
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.row_blocks import row_blocks
 
@@ -66,6 +70,19 @@ class Columns:
         of_blocks = 1 / every.clamp_min(_NONE)
         found = of_blocks.repeat_interleave(torch.tensor(self.widths), dim=1)
         return found.to(self._data.rows.device)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are more than rows."""
+        return self._held is not None and sum(self.widths) > len(self._data.rows)
+
+    def masses_of_rows(self, settings: Sequence[Setting], sites: Sites) -> list[float]:
+        """What `log_masses_of_rows` says of several settings."""
+        every = torch.cat([columns for _, columns in self.blocks()])
+        grams = torch.stack([part @ part.mT for part in every.split(self.widths, dim=1)])
+        variances = grams.new_tensor([each.variances for each in settings])
+        noise = self._missing @ variances[:, 1:].mT if self._unreached else None
+        return log_masses_of_rows(grams, sites, variances, None if noise is None else noise.mT)
 
     def blocks(self, which: Tensor | None = None) -> Iterable[tuple[slice, Tensor]]:
         """Slices of rows with some columns, or all."""

@@ -228,13 +228,19 @@ class Stage:
         """Logarithms of the integral of factors, but for what depends on them alone, and prior."""
         groups: dict[tuple[Kernel, tuple[float, ...]], list[Setting]] = {}
         for each in settings:
-            alike = self._of(each.curves).alike(each)
+            columns = self._of(each.curves)
+            alike = () if columns.are_many else columns.alike(each)
             groups.setdefault((each.curves, alike), []).append(each)
         found: dict[Setting, float] = {}
         for (curves, _), group in groups.items():
             columns = self._of(curves)
-            noise = columns.missing(group[0])
-            masses = log_masses(columns.blocks(), sites, columns.precisions(group), noise)
+            masses = (
+                columns.masses_of_rows(group, sites)
+                if columns.are_many
+                else log_masses(
+                    columns.blocks(), sites, columns.precisions(group), columns.missing(group[0])
+                )
+            )
             for each, mass in zip(group, masses, strict=True):
                 found[each] = mass + self.model.log_prior(each)
         return found

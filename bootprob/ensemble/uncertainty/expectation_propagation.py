@@ -20,6 +20,7 @@ __all__ = [
     "approximate",
     "attempt",
     "log_masses",
+    "log_masses_of_rows",
     "warn_of_rough_intervals",
 ]
 
@@ -218,6 +219,40 @@ def log_masses(
         found.append(chunk.log().sum(1) / 2 - log_diagonals + reached.square().sum((1, 2)) / 2)
     every = torch.cat(found)
     return (every if noise is None else every + sites.log_mass(noise)).tolist()
+
+
+def log_masses_of_rows(
+    grams: Tensor, sites: Sites, variances: Tensor, noise: Tensor | None
+) -> list[float]:
+    """The same from inner products of rows, which is quicker where columns are more than rows.
+
+    With ``K = Σ_b σ_b² G_b`` and the noise on its diagonal, factors of precision T and shift ν:
+    ``½ νᵀ (K⁻¹ + T)⁻¹ ν − ½ log det(1 + T^½ K T^½)``.
+
+    Parameters
+    ----------
+    grams : Tensor, shape (b, n, n)
+        Of blocks of columns.
+    sites : Sites
+    variances : Tensor, shape (m, b)
+        Prior variances σ² of these, of several settings.
+    noise : Tensor, shape (m, n), or None
+        As of `approximate`, for each setting.
+    """
+    root, found = sites.precision.sqrt(), []
+    for number, own in enumerate(variances):
+        covariance = torch.tensordot(own, grams, dims=1)
+        if noise is not None:
+            covariance.diagonal().add_(noise[number])
+        reached = covariance @ sites.shift
+        covariance *= root
+        covariance *= root.unsqueeze(1)
+        covariance.diagonal().add_(1)
+        factor = torch.linalg.cholesky(covariance)
+        known = torch.linalg.solve_triangular(factor, (root * reached).unsqueeze(1), upper=False)
+        fitted = sites.shift @ reached - known.square().sum()
+        found.append(fitted / 2 - factor.diagonal().log().sum())
+    return torch.stack(found).tolist()
 
 
 def _log_mass(
