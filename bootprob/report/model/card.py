@@ -229,10 +229,14 @@ def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
 
 
 def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
+    grouped = bool(content["data"]["n_groups"])
+    of_group, rows = (
+        (", nor any row of its group", "rows of new groups") if grouped else ("", "new rows")
+    )
     said = (
-        f"Out of bag: each row was judged by machines that had not seen it. With "
+        f"Out of bag: each row was judged by machines that had not seen it{of_group}. With "
         f"{percent(content['level'], 0)} intervals for what this very model would reach on very "
-        "many new rows from the same source."
+        f"many {rows} from the same source."
     )
     if entry["held_out"]:
         held = entry["held_out"]
