@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bootprob.calibration.names import HOMES
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, sums_of_groups
 
 __all__ = ["CALIBRATORS", "Calibrator", "choose_calibration", "held_out_losses"]
 
@@ -63,7 +64,11 @@ class Calibrator(Protocol):
 
 
 def choose_calibration(
-    scores: Floats, vote_logits: Floats, positive: NDArray[np.bool_], weight: Floats
+    scores: Floats,
+    vote_logits: Floats,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    groups: Groups | None = None,
 ) -> str:
     """Choose a calibration by its log-loss on out-of-bag rows it was not fitted to.
 
@@ -77,34 +82,46 @@ def choose_calibration(
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights, positive, of mean 1.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that stay in one fold, and whose losses vary together.
 
     Returns
     -------
     str
         A key of `CALIBRATORS`.
     """
-    if min(np.count_nonzero(positive), np.count_nonzero(~positive)) < _FEWEST:
+    if min(_units(positive, groups), _units(~positive, groups)) < _FEWEST:
         return "sigmoid"
-    losses = held_out_losses(scores, vote_logits, positive, weight)
+    losses = held_out_losses(scores, vote_logits, positive, weight, groups)
     totals = {name: weight @ loss for name, loss in losses.items()}
     best = min(totals, key=lambda name: totals[name])
-    difference = weight * (losses["sigmoid"] - losses[best])
+    difference = sums_of_groups(weight * (losses["sigmoid"] - losses[best]), groups)
     error = difference.std(ddof=1) * np.sqrt(len(difference))
     return best if difference.sum() > error else "sigmoid"
 
 
+def _units(rows: NDArray[np.bool_], groups: Groups | None) -> int:
+    """How many rows, or groups that hold one."""
+    return int(np.count_nonzero(rows) if groups is None else len(np.unique(groups[rows])))
+
+
 def held_out_losses(
-    scores: Floats, vote_logits: Floats, positive: NDArray[np.bool_], weight: Floats
+    scores: Floats,
+    vote_logits: Floats,
+    positive: NDArray[np.bool_],
+    weight: Floats,
+    groups: Groups | None = None,
 ) -> dict[str, Floats]:
     """Log-loss of each row under each calibration when fitted to the other folds' rows.
 
     Parameters as for `choose_calibration`; the folds are stratified, and always the same.
     """
-    from sklearn.model_selection import StratifiedKFold  # brings rich with it
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # brings rich with it
 
     losses = {name: np.empty(len(scores)) for name in CALIBRATORS}
-    folds = min(_FOLDS, np.count_nonzero(positive), np.count_nonzero(~positive))
-    splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(scores, positive)
+    folds = min(_FOLDS, _units(positive, groups), _units(~positive, groups))
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    splits = kind(folds, shuffle=True, random_state=0).split(scores, positive, groups)
     for taught, asked in splits:
         for name, calibrator in CALIBRATORS.items():
             fitted = calibrator.fit(

@@ -115,7 +115,7 @@ def learn_out_of_bag(
     n_votes = float(ensemble.n_out_of_bag[own].mean())
     # Control decides by the score, in which the sigmoid strictly rises; "auto" may choose steps.
     asked = "sigmoid" if control.method and calibrated else spec.calibration
-    kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes)
+    kind, calibrator = _calibrate(asked, ruled, positive, teaching, n_votes, table.groups)
     oob_vote_proba = vote_shares_of_both(ruled.votes)
     if kind is None:
         oob_proba, decided_above = oob_vote_proba, 0.5
@@ -230,6 +230,7 @@ def _calibrate(
     positive: NDArray[np.bool_],
     weight: Floats,
     n_votes: float,
+    groups: Groups | None,
 ) -> tuple[str | None, Calibrator]:
     """Name of the calibration, chosen if that is asked for, and the calibrator."""
     scores = ruled.scores
@@ -239,7 +240,8 @@ def _calibrate(
     known = scores.mean[taught], positive[taught], weight[taught]
     logits = vote_logits(ruled.votes[taught], n_votes)
     if calibration == "auto":
-        calibration = choose_calibration(known[0], logits, *known[1:])
+        taught_groups = None if groups is None else groups[taught]
+        calibration = choose_calibration(known[0], logits, *known[1:], taught_groups)
         if calibration == "sigmoid":
             return calibration, scores.sigmoid
     return calibration, CALIBRATORS[calibration].fit(*known, logits)

@@ -102,16 +102,20 @@ class MeasuredRows:
 
     def _many_groups_mistaken(self, name: str) -> bool:
         """Whether rows of a share belong to groups, of which enough to resample hold a mistake."""
-        if self.groups is None:
-            return False
         wrong = SHARE_OF[name](self.y) & (self.decided != self.y)
-        return len(np.unique(self.groups[wrong])) >= _ENOUGH_MISORDERED
+        return self.groups is not None and self._units(wrong) >= _ENOUGH_MISORDERED
 
     def _few_misordered(self, auc: float) -> bool:
         """Whether a class has too few rows that are not on the right side of all of the other."""
         right = concordance(self.y, self.ranks, self.weights)
         off = (right if auc > 0.5 else 1 - right) < 1 - _ROUNDING
-        return min(np.sum(off & (self.y == label)) for label in (0, 1)) < _ENOUGH_MISORDERED
+        return min(self._units(off & (self.y == label)) for label in (0, 1)) < _ENOUGH_MISORDERED
+
+    def _units(self, rows: NDArray[np.bool_]) -> int:
+        """How many rows, or groups that hold one."""
+        if self.groups is None:
+            return int(np.count_nonzero(rows))
+        return len(np.unique(self.groups[rows]))
 
     def _all_alike(self, name: str, estimate: float) -> tuple[float, float]:
         """Bounds of a loss that is the same in all rows; rows of another kind may be unseen."""

@@ -151,7 +151,7 @@ def resampled_weights(
     n = int(codes.max()) + 1
     of_group = np.bincount(codes)
     positives = np.bincount(codes, y)
-    for size in resampling_parts(n):
+    for size in resampling_parts(len(y)):
         counts = np.empty((size, n))
         todo = np.arange(size)
         while todo.size:

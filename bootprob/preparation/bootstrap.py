@@ -23,6 +23,8 @@ _LOGGER = logging.getLogger("bootprob")
 _WORTH_COMPILING = 2**17  # draws: numpy needs some 6 ms, and numba takes longer to load
 _WORTH_A_THREAD = 2**20  # draws
 _HIGHEST = 255  # in a byte
+_LEAST_GROUPS = 50  # of a sample that draws fewer rows than there are
+_MOST_THROWN_AWAY = 10_000  # samples, one after the other
 _LEAST_COMPLETE = 0.01  # share of samples in which every class occurs
 
 
@@ -60,7 +62,8 @@ def bootstrap_counts(
         Seed of the whole set of replicates.
     size : int, optional
         Rows to draw for a sample; by default n. Fewer are the "m out of n" bootstrap (P. Bickel,
-        F. Götze, W. van Zwet, Statistica Sinica 7 (1997) 1–31); of groups, a like share of them.
+        F. Götze, W. van Zwet, Statistica Sinica 7 (1997) 1–31); of groups, a like share of them,
+        but 50 where there are as many.
     groups : ndarray of int, shape (n,), optional
         The group of each row, numbered from 0; by default each is one of its own.
 
@@ -79,7 +82,10 @@ def bootstrap_counts(
     """
     n = len(labels)
     units = n if groups is None else int(groups.max()) + 1
-    size = units if size is None else -(-size * units // n)
+    if size is None:
+        size = units
+    elif groups is not None:
+        size = min(units, max(_LEAST_GROUPS, -(-size * units // n)))
     usable, codes = weight > 0, labels.astype(np.intp)
     found = codes[usable]
     if groups is not None:  # a class once a group
@@ -134,6 +140,12 @@ def _draw(
         if np.bincount(inside[inside >= 0], minlength=n_classes).all():
             return drawn, thrown_away
         thrown_away += 1
+        if thrown_away == _MOST_THROWN_AWAY:
+            raise DataError(
+                f"None of {thrown_away:,} bootstrap samples holds all {n_classes} classes, because "
+                "whole groups are drawn and the classes are in few or in other groups; give more "
+                "groups, or leave rare classes out."
+            )
 
 
 def _draw_compiled(

@@ -131,9 +131,10 @@ def warn_of_copies(
             (_mixed(values, j) for j, values in enumerate(X.T)),
             _mixed(codes.astype(np.float64), X.shape[1]),
         )
-        different = np.stack([hashes, groups.astype(np.uint64)])
-        first = np.unique(different, axis=1, return_index=True)[1]
-        used &= np.isin(np.arange(len(X)), first)
+        rows = np.flatnonzero(used)
+        different = np.stack([hashes[rows], groups[rows].astype(np.uint64)])
+        used = np.zeros(len(X), dtype=bool)
+        used[rows[np.unique(different, axis=1, return_index=True)[1]]] = True
     found = equal_rows(X, codes) if used.all() else equal_rows(X[used], codes[used])
     n = int(used.sum())
     if not _are_many(found, n):

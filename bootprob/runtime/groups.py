@@ -17,7 +17,7 @@ Groups = NDArray[np.integer[Any]]
 
 
 def checked_groups(groups: ArrayLike | None, n: int) -> Groups | None:
-    """Number the groups of n rows; None where there are none, or none of two rows.
+    """Number the groups of n rows as they appear; None without groups, or of one row each.
 
     Raises
     ------
@@ -31,28 +31,31 @@ def checked_groups(groups: ArrayLike | None, n: int) -> Groups | None:
         raise DataError(
             f"groups has the shape {given.shape}, and there are {n} rows; give one group a row."
         )
-    missing = np.array([name is None or name != name for name in given.tolist()])
+    import pandas as pd  # which knows every kind of name, and of missing ones
+
+    codes, names = pd.factorize(pd.Series(groups) if given.dtype.kind in "OU" else given)
+    missing = codes < 0
     if missing.any():
         raise DataError(
             f"groups is missing in {np.count_nonzero(missing)} of {n} rows; give each a group, "
             "rows that belong to no other one of their own."
         )
-    names, codes = np.unique(
-        given.astype(str) if given.dtype.kind == "O" else given, return_inverse=True
-    )
     if len(names) == 1:
         raise DataError(
             "groups is the same for all rows; whole groups are drawn and left out, so there must "
             "be several. Leave groups out if rows are independent."
         )
-    return None if len(names) == n else codes
+    return None if len(names) == n else codes.astype(np.int64)
 
 
 def one_of_each(used: NDArray[np.bool_], groups: Groups | None) -> NDArray[np.bool_]:
-    """Used rows of which each stands for its group; all of them without groups."""
+    """Used rows of which each stands for its group, always the same; all of them without groups.
+
+    Drawn: the first of a group may be like no other, where rows are ordered.
+    """
     if groups is None:
         return used
-    rows = np.flatnonzero(used)
+    rows = np.random.default_rng(0).permutation(np.flatnonzero(used))
     found = np.zeros(len(used), dtype=bool)
     found[rows[np.unique(groups[rows], return_index=True)[1]]] = True
     return found

@@ -80,7 +80,7 @@ class ColumnRoles:
                     f"The column of groups {self.groups!r} is empty in {name_rows(missing)}; give "
                     "each row a group, one that belongs to no other one of its own."
                 )
-            found["groups"] = pd.factorize(column)[0]
+            found["groups"] = column
         if self.weight is not None:
             found["sample_weight"] = _weights(find_column(frame, self.weight), self.weight)
         return found

@@ -19,6 +19,7 @@ from bootprob.intervals.jackknife import counts_gram
 from bootprob.metrics import metric_intervals
 from bootprob.persistence.save_load import load, save
 from bootprob.persistence.state import join_state, split_state
+from bootprob.preparation.bootstrap import bootstrap_counts
 
 QUICK = partial(BootstrapSVC, n_bootstraps=25, effort="low", random_state=0)
 
@@ -93,7 +94,8 @@ def test_intervals_are_those_of_fewer_rows():
 def test_the_jackknife_counts_groups(fitted):
     model, X, _, groups = fitted
     first = np.isin(np.arange(len(X)), np.unique(groups, return_index=True)[1])
-    assert np.array_equal(model.counts_gram_, counts_gram(model.bootstrap_counts(), first))
+    expected = counts_gram(model.bootstrap_counts(), first)
+    np.testing.assert_allclose(model.counts_gram_, expected, atol=1e-9)
 
 
 def test_whole_groups_leave_the_posterior():
@@ -105,6 +107,7 @@ def test_whole_groups_leave_the_posterior():
     weight, noise = torch.ones(n, dtype=torch.float64), torch.from_numpy(rng.uniform(0, 0.4, n))
     precision = torch.from_numpy(rng.uniform(0.5, 2, d))
     groups = rng.integers(8, size=n)
+    groups[:12] = 0  # of more rows than there are columns
     for given in (None, noise):
         blocks = [(slice(0, n), columns)]
         start = Sites.beginning(label, weight)
@@ -240,6 +243,40 @@ def test_a_class_of_one_group_has_too_few():
     few = np.where(groups == 0, "rare", np.where(y, "yes", "no"))
     model = QUICK(kernel="linear").fit(X, few, groups=groups)
     assert (model.bootstrap_counts()[:, groups == 0] > 0).all()
+
+
+def test_order_within_groups_says_nothing_of_the_fit():
+    """As where the first visit is never a relapse: the test of lack of fit drew the first rows."""
+    X, y, groups = subjects(60, 5, seed=1)
+    y = np.random.default_rng(2).random(len(y)) < 1 / (1 + np.exp(-X[:, 0]))
+    found = []
+    for order in (np.arange(len(y)), np.lexsort((y, groups))):
+        model = QUICK(kernel="linear").fit(X[order], y[order], groups=groups[order])
+        found.append(model.lack_of_fit_["p_value"])
+    assert min(found) > 0.01
+
+
+def test_a_calibration_is_chosen_on_groups_left_out():
+    rng = np.random.default_rng(0)
+    chosen = []
+    for _ in range(6):
+        own = rng.normal(size=(40, 2))
+        groups = np.repeat(np.arange(40), 5)
+        y = (own[:, 0] + rng.logistic(size=40) > 0)[groups]
+        model = QUICK(kernel="linear", calibration="auto").fit(own[groups], y, groups=groups)
+        chosen.append(model.calibration_)
+    assert chosen.count("sigmoid") >= 4
+
+
+def test_few_groups_of_many_rows_end_in_a_word():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), 1000)
+    X = rng.normal(size=(4000, 2))
+    model = QUICK(n_bootstraps=4).fit(X, groups >= 2, groups=groups)
+    assert (np.abs(np.diff(model.bootstrap_counts()[:, ::1000], axis=0)).sum(axis=1) > 0).any()
+    each = np.repeat(np.arange(10), 2)  # ten classes, each in a group of its own
+    with pytest.raises(DataError, match="whole groups are drawn"):
+        bootstrap_counts(each, np.ones(20), range(100), [1], groups=each)
 
 
 def test_groups_are_checked_before_any_work():

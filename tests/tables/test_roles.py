@@ -24,7 +24,7 @@ def test_roles_are_no_features():
     roles = ColumnRoles(groups="patient", weight="copies", drop=("visit",))
     assert [*roles.features(visits(), "relapse").columns] == ["age"]
     of_rows = roles.of_rows(visits())
-    assert of_rows["groups"].tolist() == [0, 0, 1, 1]
+    assert of_rows["groups"].tolist() == ["a", "a", "b", "b"]
     assert of_rows["sample_weight"].tolist() == [1, 2, 1, 0]
 
 

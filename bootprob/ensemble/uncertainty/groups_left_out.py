@@ -39,8 +39,21 @@ def without_groups(
     spread = columns @ found.covariance
     logit = columns @ found.mean
     mean, variance = torch.empty_like(logit), torch.empty_like(logit)
+    whole = torch.linalg.cholesky(found.covariance)
+    total = torch.cholesky_solve(found.mean.unsqueeze(1), whole).squeeze(1)  # Σ⁻¹ m
     for rows in _members(groups):
         own = torch.from_numpy(rows).to(logit.device)
+        if len(rows) > columns.shape[1]:  # the same in as many dimensions as there are columns
+            seen = columns[own] @ whole
+            values, vectors = torch.linalg.eigh(
+                seen.mT @ (seen * sites.precision[own].unsqueeze(1))
+            )
+            left = 1 / (1 - values.clamp(max=_MOST_KNOWN))
+            reach = seen @ vectors
+            others = whole.mT @ (total - columns[own].mT @ sites.shift[own])
+            mean[own] = reach @ (left * (vectors.mT @ others))
+            variance[own] = reach.square() @ left
+            continue
         covariance = spread[own] @ columns[own].mT
         root, shift = sites.precision[own].sqrt(), sites.shift[own]
         values, vectors = torch.linalg.eigh(root[:, None] * covariance * root)

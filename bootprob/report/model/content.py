@@ -86,12 +86,19 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
         "n_negative": int((y == 0).sum()),
         "negative_class": str(model.classes_[0]),
         "positive_class": str(model.classes_[1]),
-        "n_groups": None if model.groups_ is None else len(np.unique(model.groups_)),
+        "n_groups": _number_of_groups(model),
         "weighted": bool(np.ptp(model.sample_weight_) > 0),
         "n_features": model.n_features_in_,
         "feature_names": names[:_N_NAMES],
         "n_feature_names_not_listed": max(0, len(names) - _N_NAMES),
     }
+
+
+def _number_of_groups(model: BootstrapSVC) -> int | None:
+    """Those with rows that count; None where rows are independent."""
+    if model.groups_ is None:
+        return None
+    return len(np.unique(model.groups_[model.sample_weight_ > 0]))
 
 
 def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
