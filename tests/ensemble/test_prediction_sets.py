@@ -32,6 +32,7 @@ class Replicates:
         self.y_ = np.asarray(y)
         self.counts = counts  # (B, n)
         self.sample_weight_ = np.ones(len(y))
+        self.groups_ = None
         outside = counts.T == 0
         times = np.maximum(outside.sum(axis=1), 1)
         self.left_out = (self.scores[rows] * outside).sum(axis=1) / times
