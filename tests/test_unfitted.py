@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import bootprob
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.selection import CostSensitiveSelector
-from bootprob.tables.preprocessing import TablePreprocessor
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1] * 3)
 NEEDS_NO_FIT = {"fit", "fit_transform", "layer", "paper", "from_dict"} | set(dir(BaseEstimator))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from bootprob.tables.columns import Kind
+from bootprob.encoding.columns import Kind
 from bootprob.tables.csv_files import CsvForm
 from bootprob.tables.csv_pieces import CsvLayout, read_piece
 from bootprob.tables.files import readable

@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
+from bootprob.encoding.columns import level_text, numbers_and_bad
+from bootprob.encoding.encoder import EncodedRows
 from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Bools, Floats
-from bootprob.tables.columns import level_text, numbers_and_bad
-from bootprob.tables.encoder import EncodedRows
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel

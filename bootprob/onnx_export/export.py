@@ -46,7 +46,7 @@ def export_onnx(
     model : BootstrapSVC or TableModel
         Fitted, of two classes. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
         `TableModel` becomes one with an input (m, 1) for each column in use, called as the
-        column: numbers, NaN where one is missing, or text as `bootprob.tables.columns.level_text`
+        column: numbers, NaN where one is missing, or text as `bootprob.encoding.columns.level_text`
         spells it, empty where it is missing.
     path : path-like
         The file; an existing one is replaced, entirely or not at all.

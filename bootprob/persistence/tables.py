@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bootprob.encoding.columns import Kind, as_levels, level_text
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.tables.columns import Kind, as_levels, level_text
 from bootprob.tables.model import TableModel
-from bootprob.tables.preprocessing import TablePreprocessor
 from bootprob.tables.target import Target
 
 __all__ = ["table_of", "table_to_dict"]

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bootprob.encoding.columns import level_text
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import DataError
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
@@ -33,7 +34,6 @@ from bootprob.server.tensors import (
     reply_tensors,
     rows_of,
 )
-from bootprob.tables.columns import level_text
 
 __all__ = ["Answering", "json_reply"]
 

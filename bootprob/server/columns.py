@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
+from bootprob.encoding.columns import Kind
+from bootprob.encoding.encoder import TableEncoder
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import Kind
-from bootprob.tables.encoder import TableEncoder
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:

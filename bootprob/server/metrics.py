@@ -9,8 +9,8 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
+from bootprob.encoding.columns import level_text
 from bootprob.server.served_model import Scores, ServedModel
-from bootprob.tables.columns import level_text
 
 __all__ = ["Metrics"]
 

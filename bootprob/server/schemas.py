@@ -18,8 +18,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
+from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.server.columns import Columns
-from bootprob.tables.columns import LARGEST_CELL
 
 __all__ = [
     "UNKNOWN_KEY",

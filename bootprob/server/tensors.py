@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
+from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.runtime.arrays import Floats
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
 from bootprob.server.schemas import InferInput
 from bootprob.server.served_model import Scores, ServedModel
-from bootprob.tables.columns import LARGEST_CELL
 
 __all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]
 

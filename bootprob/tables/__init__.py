@@ -1,4 +1,4 @@
-"""Data frames and files of people, and the matrices and classes they become."""
+"""Tables of people and their files: classes, roles of columns, held-out rows."""
 
 from typing import TYPE_CHECKING
 

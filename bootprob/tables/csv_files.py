@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import pandas as pd
 
+from bootprob.encoding.names import refuse_duplicates
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ __all__ = [
     "checked_names",
     "csv_batches",
     "read_csv",
-    "refuse_duplicates",
     "separator_and_names",
 ]
 
@@ -181,10 +180,3 @@ def csv_batches(
             decimal_point=decimal,
         ),
     )
-
-
-def refuse_duplicates(names: list[str], what: str) -> None:
-    """Raise a DataError that says of `what`, such as a file, which names it has twice."""
-    repeated = [repr(name) for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise DataError(f"{what} has several columns named {', '.join(repeated)}; rename them.")

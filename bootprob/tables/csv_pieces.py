@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Self
 
 import pandas as pd
 
+from bootprob.encoding.columns import Kind, column_kinds
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import Kind, column_kinds
 from bootprob.tables.csv_files import CsvForm, TooManyCellsError, checked_names
 from bootprob.tables.files import readable
 

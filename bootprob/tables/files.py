@@ -11,14 +11,14 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from bootprob.encoding.names import check_columns
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import replace_when_complete
-from bootprob.tables.csv_files import read_csv, refuse_duplicates
+from bootprob.tables.csv_files import read_csv
 from bootprob.tables.csv_safety import neutralised_table
 
 __all__ = [
     "TABLE_SUFFIXES",
-    "check_columns",
     "read_table",
     "readable",
     "table_suffix",
@@ -109,19 +109,6 @@ def readable(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
         reason = (reason.splitlines() or [type(error).__name__])[0].rstrip(".")
         as_kind = f" as {kind}" if kind else ""
         raise DataError(f"{path} cannot be read{as_kind}: {reason}.") from error
-
-
-def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
-    """Refuse a table without columns or with two columns of the same name; messages call it `what`.
-
-    Raises
-    ------
-    DataError
-        The table has no columns or repeats a column's name.
-    """
-    if frame.shape[1] == 0:
-        raise DataError(f"{what} has no columns.")
-    refuse_duplicates([str(name) for name in frame.columns], what)
 
 
 def write_table(

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bootprob.encoding.columns import column_kind, level_text, name_rows
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import column_kind, level_text, name_rows
 from bootprob.tables.target import Target
 
 if TYPE_CHECKING:

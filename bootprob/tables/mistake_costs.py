@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.costs.matrix import CostMatrix
+from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.tables.columns import LARGEST_CELL
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC

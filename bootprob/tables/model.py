@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from bootprob.encoding.columns import as_numbers, level_text, name_rows
+from bootprob.encoding.names import check_columns
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.progress import progress_bar
-from bootprob.tables.columns import as_numbers, level_text, name_rows
-from bootprob.tables.files import check_columns
 from bootprob.tables.mistake_costs import MistakeCosts
-from bootprob.tables.preprocessing import TablePreprocessor
 from bootprob.tables.roles import ColumnRoles
 from bootprob.tables.target import Label, Target
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bootprob.encoding.columns import as_numbers, name_rows
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.tables.columns import as_numbers, name_rows
 from bootprob.tables.target import find_column
 
 __all__ = ["ColumnRoles"]

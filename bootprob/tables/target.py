@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from bootprob.encoding.columns import as_levels, as_numbers, column_kind, level_text, name_rows
 from bootprob.exceptions import DataError
-from bootprob.tables.columns import as_levels, as_numbers, column_kind, level_text, name_rows
 
 __all__ = ["Label", "Target", "find_column"]
 

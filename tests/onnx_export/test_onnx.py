@@ -18,11 +18,11 @@ from bootprob import BootstrapSVC
 from bootprob.calibration import CALIBRATORS
 from bootprob.cli.console import Commands
 from bootprob.cli.export import export
+from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.onnx_export.export import export_onnx
 from bootprob.persistence.save_load import save
 from bootprob.preparation import large_tables
-from bootprob.tables.columns import level_text
 from bootprob.tables.model import TableModel
 from linear_models import linear
 from mixed_tables import credit_table

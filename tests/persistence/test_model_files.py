@@ -22,6 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from bootprob import BootstrapSVC
+from bootprob.encoding.columns import Kind
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence import file as model_file_module
 from bootprob.persistence import tables as stored_tables
@@ -30,7 +31,6 @@ from bootprob.persistence.save_load import load, save
 from bootprob.persistence.state import join_state, split_state
 from bootprob.persistence.values import decode
 from bootprob.runtime.bounded_json import CONTAINERS, DEPTH, DIGITS, ENTRIES, parse
-from bootprob.tables.columns import Kind
 from bootprob.tables.model import TableModel
 from fuzz_model_files import EXTRA_BYTES, SECONDS, WATCH, examine, fuzz, parts_of, signed
 from linear_models import linear

@@ -19,8 +19,8 @@ from bootprob.report.scored.drift import population_stability
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.tables.model import TableModel
-    from bootprob.tables.preprocessing import TablePreprocessor
 
 __all__ = ["ColumnDrift", "column_drift"]
 

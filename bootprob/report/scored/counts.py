@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.encoding.columns import level_text
 from bootprob.report.scored.table import ScoredBatch
 from bootprob.runtime.arrays import Floats
-from bootprob.tables.columns import level_text
 
 __all__ = ["EDGES", "SHOWN_EDGES", "ScoredCounts", "Sums", "count_in", "quantiles"]
 

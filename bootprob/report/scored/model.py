@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
+from bootprob.encoding.columns import level_text
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import wilson_interval
@@ -18,7 +19,6 @@ from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
 from bootprob.report.scored.table import ScoredTable
-from bootprob.tables.columns import level_text
 from bootprob.tables.csv_safety import neutralised
 from bootprob.tables.files import read_table, readable, table_suffix
 from bootprob.tables.held_out import text_columns

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
-from bootprob.tables.columns import level_text
 from bootprob.tables.csv_files import csv_batches, separator_and_names
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from sklearn.preprocessing import OneHotEncoder
 
 from bootprob.batch_scoring import ScoringOptions, Tally
 from bootprob.batch_scoring.row_scoring import RowScorer
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.exceptions import DataError
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.records import RecordForm
 from bootprob.server.served_model import ServedModel
 from bootprob.tables.model import TableModel
-from bootprob.tables.preprocessing import TablePreprocessor
 from mixed_tables import credit_table
 
 NUMBERS = [None, -0.0, 7, 2.5, 1e99, -1e140, 1e149, 1.5e150, -1e300]

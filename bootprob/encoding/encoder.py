@@ -11,9 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bootprob.preparation.standardization import LARGEST
-from bootprob.runtime.arrays import Bools, Floats
-from bootprob.tables.columns import (
+from bootprob.encoding.columns import (
     LARGEST_CELL,
     BadCells,
     Kind,
@@ -22,6 +20,8 @@ from bootprob.tables.columns import (
     column_kind,
     numbers_and_bad,
 )
+from bootprob.preparation.standardization import LARGEST
+from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["EncodedRows", "TableEncoder"]
 

@@ -12,9 +12,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.exceptions import DataError
 from bootprob.tables.files import read_table, write_table
-from bootprob.tables.preprocessing import TablePreprocessor
 from bootprob.tables.target import Target
 from mixed_tables import credit_table
 

@@ -12,9 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.exceptions import DataError
-from bootprob.preparation.standardization import LARGEST
-from bootprob.tables.columns import (
+from bootprob.encoding.columns import (
     LARGEST_CELL,
     TOO_LARGE,
     BadCells,
@@ -22,8 +20,10 @@ from bootprob.tables.columns import (
     name_rows,
     plain_columns,
 )
-from bootprob.tables.encoder import EncodedRows, TableEncoder
-from bootprob.tables.files import check_columns
+from bootprob.encoding.encoder import EncodedRows, TableEncoder
+from bootprob.encoding.names import check_columns
+from bootprob.exceptions import DataError
+from bootprob.preparation.standardization import LARGEST
 
 __all__ = ["TablePreprocessor"]
 
