@@ -63,9 +63,10 @@ def load_model(model: TableModel | str | os.PathLike[str]) -> TableModel:
     from bootprob.tables.model import TableModel
 
     loaded = model if isinstance(model, TableModel) else load(model)
-    if not isinstance(loaded, TableModel):
+    table = loaded if isinstance(loaded, TableModel) else TableModel.of(loaded)
+    if table is None:
         raise DataError(f"{model} was fitted on arrays, not on a table; its rows have no names.")
-    return loaded
+    return table
 
 
 def checksum_of_model(model: TableModel | str | os.PathLike[str], work: WorkFolder) -> str:

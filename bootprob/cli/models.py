@@ -27,9 +27,10 @@ def load_table_model(path: Path) -> TableModel:
     from bootprob.tables.model import TableModel
 
     model = load(path)
-    if isinstance(model, TableModel):
-        return model
-    raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
+    table = model if isinstance(model, TableModel) else TableModel.of(model)
+    if table is None:
+        raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
+    return table
 
 
 def check_all_classes(positive: str | None, options: FittingOptions) -> None:

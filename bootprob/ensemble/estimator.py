@@ -5,16 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
+from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import attributes, filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
@@ -357,9 +364,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like, shape (n, p)
+        X : array_like, sparse matrix or data frame, shape (n, p)
             Training rows. Those of a tensor on a device are copied to the host once: samples are
-            drawn and columns standardised there, whatever trains the machines.
+            drawn and columns standardised there, whatever trains the machines. Sparse matrices
+            become dense ones. A data frame (pandas, polars, pyarrow, …) may have categories, text,
+            yes/no answers and gaps: `preprocessor_` makes them numbers, as on the command line, and
+            later calls take data frames of the same columns.
         y : array_like, shape (n,)
             Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
@@ -402,8 +412,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """
         started = time.perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
+        X, y, preprocessor = self._checked_table(X, y)
         weight = usable_weight(
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
@@ -411,7 +420,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         # leaves the model as it was.
         spec = FitSpec.of(self.get_params(deep=False))
         names = getattr(self, "feature_names_in_", None)
+        if preprocessor is not None:
+            names = preprocessor.get_feature_names_out()
         learnt, of_pairs = learn(spec, X, y, weight, checked_groups(groups, len(X)), names)
+        learnt["preprocessor_"] = preprocessor
         learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
@@ -425,6 +437,23 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         if self.feature_map is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
+
+    def _checked_table(
+        self, X: Any, y: ArrayLike
+    ) -> tuple[Floats, NDArray[Any], TablePreprocessor | None]:
+        """Training rows as numbers, their labels, and what made numbers of a data frame."""
+        frame = as_frame(X)
+        if frame is None or not is_mixed(frame) or self.kernel == "precomputed":
+            X = X if frame is None else frame
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, ensure_min_samples=2, accept_sparse="csr"
+            )
+            return np.asarray(dense(X), dtype=np.float64), np.asarray(y), None
+        frame = frame.rename(columns=str)
+        preprocessor = TablePreprocessor().fit(frame)
+        X, y = check_X_y(preprocessor.transform(frame), y, dtype=np.float64, ensure_min_samples=2)
+        validate_data(self, frame, skip_check_array=True)  # number and names of the columns
+        return X, np.asarray(y), preprocessor
 
     @answered_in_kind
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -440,8 +469,20 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """
         return ensemble_of(self).predict(checked_rows(self, X))
 
+    @overload
+    def predict_proba(
+        self, X: ArrayLike, return_interval: Literal[False] = False, level: float = 0.95
+    ) -> Floats: ...
+
+    @overload
+    def predict_proba(
+        self, X: ArrayLike, return_interval: Literal[True], level: float = 0.95
+    ) -> tuple[Floats, Floats]: ...
+
     @answered_in_kind
-    def predict_proba(self, X: ArrayLike) -> Floats:
+    def predict_proba(
+        self, X: ArrayLike, return_interval: bool = False, level: float = 0.95
+    ) -> Floats | tuple[Floats, Floats]:
         """Class probabilities: calibrated, or vote shares with ``calibration=None``.
 
         Control of a rate moves decisions (`decision_threshold_`) and not these. Vote shares it does
@@ -453,13 +494,27 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+        return_interval : bool, default False
+            Whether intervals are returned too, as a `Pipeline` hands it to its last step:
+            ``pipeline.predict_proba(X, return_interval=True)``.
+        level : float, default 0.95
+            Nominal confidence level of these.
 
         Returns
         -------
-        ndarray, shape (m, K)
+        probability : ndarray, shape (m, K)
             In the order of `classes_`.
+        interval : ndarray, shape (m, K, 2)
+            Where asked for: what `proba_interval` says.
         """
-        return ensemble_of(self).predict_proba(checked_rows(self, X))
+        ensemble, rows = ensemble_of(self), checked_rows(self, X)
+        probability = ensemble.predict_proba(rows)
+        if not return_interval:
+            return probability
+        method = ensemble.checked_method(None)
+        interval = ensemble.proba_interval(rows, level, method)
+        warn_of_doubts(self, method)
+        return probability, interval
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
@@ -801,7 +856,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         pair = clone(self).set_params(verbose=0)
         for name, value in learnt.items():
             setattr(pair, name, value)
-        pair.pair_ensembles_, pair.n_features_in_ = [], self.n_features_in_
+        pair.pair_ensembles_, pair.n_features_in_ = [], len(pair.center_)
+        pair.preprocessor_ = None
         return pair
 
     def _certificates(self) -> dict[str, NDArray[Any]]:
@@ -815,6 +871,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.control is None
         tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from copy import copy
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,7 +16,7 @@ from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import LackOfFitWarning
 from bootprob.metrics.lack_of_fit_reasons import reason_of
 
-__all__ = ["ensemble_of", "two_classes_of", "warn_of_doubts"]
+__all__ = ["column_names", "ensemble_of", "of_matrix", "two_classes_of", "warn_of_doubts"]
 
 _KEPT: WeakKeyDictionary[Any, TwoClasses] = WeakKeyDictionary()
 
@@ -56,12 +58,29 @@ def _kept(model: Any, state: TwoClassState) -> TwoClasses:
     return known
 
 
+def column_names(model: Any) -> Sequence[str] | None:
+    """What the columns that machines see are called; None where they have no names."""
+    if model.preprocessor_ is not None:
+        return list(model.preprocessor_.get_feature_names_out())
+    return getattr(model, "feature_names_in_", None)
+
+
+def of_matrix(model: Any) -> Any:
+    """A shallow copy that is given rows of the matrix where the model is given data frames."""
+    if model.preprocessor_ is None:
+        return model
+    bare = copy(model)
+    bare.preprocessor_, bare.n_features_in_ = None, len(model.center_)
+    del bare.feature_names_in_  # those of the data frame
+    return bare
+
+
 def warn_of_doubts(model: Any, method: str) -> None:
     """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag."""
     if method not in METHODS or not METHODS[method].of_confidence:
         return
     found = model.lack_of_fit_
-    if reason := reason_of(found, getattr(model, "feature_names_in_", None)):
+    if reason := reason_of(found, column_names(model)):
         warnings.warn(
             "Intervals cover the truth less often than they say (lack of fit, "
             f"p = {found['p_value']:.4f}): {reason.what}. {reason.advice}",

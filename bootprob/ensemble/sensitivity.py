@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
-from bootprob.ensemble.fitted import two_classes_of
+from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.fitted import of_matrix, two_classes_of
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
 from bootprob.ensemble.state import TwoClassState
 from bootprob.ensemble.two_classes import TwoClasses
@@ -190,8 +191,10 @@ def _training_rows(model: Any, ensemble: TwoClasses, X_train: ArrayLike | None) 
                 "in the order in which it was fitted to them."
             )
         return state.X_fit_
+    if model.preprocessor_ is not None:
+        X_train, model = model.preprocessor_.transform(as_frame(X_train)), of_matrix(model)
     given = np.asarray(X_train, dtype=np.float64)
-    wanted = (len(state.y_), state.n_features_in_)
+    wanted = (len(state.y_), len(state.center_))
     if given.shape != wanted:
         raise DataError(
             f"X_train has shape {given.shape}; the model was fitted to {wanted}. Give the very "

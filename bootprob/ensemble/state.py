@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration import CALIBRATORS
+from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.kernels import kernel_of
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
@@ -180,6 +181,11 @@ class State:
     feature_names_in_: NDArray[Any] | None = _array(
         "p", """Column names, where they are all strings.""", kinds="O", absent="missing",
         of_pair="implied", shown="ndarray, shape (n_features_in_,)")
+    preprocessor_: TablePreprocessor | None = _declare(
+        """What makes the matrix that machines see of a data frame with columns of several kinds or
+        gaps; None where `fit` was given plain numbers. Attributes of columns are of those of the
+        matrix: ``preprocessor_.get_feature_names_out()``.""", kind=TablePreprocessor,
+        absent="None", of_pair="implied", shown="TablePreprocessor or None")
     center_: Floats = _array("p", "Mean of the training columns.", of_pair="same")
     scale_: Floats = _array(
         "p: positive", """Standard deviation of the training columns.""", of_pair="same")

@@ -45,9 +45,9 @@ def export_onnx(
     ----------
     model : BootstrapSVC or TableModel
         Fitted, of two classes. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
-        `TableModel` becomes one with an input (m, 1) for each column in use, called as the
-        column: numbers, NaN where one is missing, or text as `bootprob.encoding.columns.level_text`
-        spells it, empty where it is missing.
+        `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
+        for each column in use, called as the column: numbers, NaN where one is missing, or text as
+        `bootprob.encoding.columns.level_text` spells it, empty where it is missing.
     path : path-like
         The file; an existing one is replaced, entirely or not at all.
     dtype : {"float64", "float32"}, default "float64"
@@ -68,8 +68,10 @@ def export_onnx(
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
     if dtype not in get_args(Dtype):
         raise DataError(f"dtype is {dtype!r}; give 'float64' or 'float32'.")
+    check_is_fitted(model.svc if isinstance(model, TableModel) else model)
+    if isinstance(model, BootstrapSVC):
+        model = TableModel.of(model) or model
     svc = model.svc if isinstance(model, TableModel) else model
-    check_is_fitted(svc)
     if len(svc.classes_) > 2:
         raise DataError(
             f"The model has {len(svc.classes_)} classes, and coupling their pairs is no ONNX "

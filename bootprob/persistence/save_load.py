@@ -14,7 +14,8 @@ entry        what it holds
              attributes that are no arrays, among them the versions used for fitting, and of
              several classes those of each pair under ``pair_ensembles_``),
              ``text_arrays``, ``shapes`` (dtype and shape of every tensor) and ``table``
-             (preprocessing and target, or null)
+             (preprocessing and target; of a ``BootstrapSVC`` fitted on a data frame the
+             preprocessing alone, and null of one of a matrix)
 ``sha256``   checksum of ``content`` (keys sorted) and of all tensors in the order of their names
 ===========  =====================================================================================
 """
@@ -28,10 +29,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitted import of_matrix
 from bootprob.exceptions import ModelFileError
 from bootprob.persistence.file import PROTOCOL, describe_error, read_model_file, write_model_file
 from bootprob.persistence.state import join_state, split_state
-from bootprob.persistence.tables import table_of, table_to_dict
+from bootprob.persistence.tables import model_of, table_to_dict
 from bootprob.persistence.values import decode, encode
 from bootprob.tables.model import TableModel
 from bootprob_gpu import InputError, resolve_device
@@ -75,7 +77,7 @@ def save(model: BootstrapSVC | TableModel, path: str | os.PathLike[str]) -> None
     params = svc.get_params(deep=False)
     if isinstance(params["random_state"], (np.random.RandomState, np.random.Generator)):
         params["random_state"] = None
-    arrays, values = split_state(svc)
+    arrays, values = split_state(of_matrix(svc))
     # safetensors knows contiguous numbers and booleans only; text goes to the JSON.
     numeric = {
         name: np.asarray(array, order="C")
@@ -89,7 +91,7 @@ def save(model: BootstrapSVC | TableModel, path: str | os.PathLike[str]) -> None
         "text_arrays": encode(
             {name: arrays[name] for name in sorted(arrays.keys() - numeric.keys())}
         ),
-        "table": table_to_dict(model) if isinstance(model, TableModel) else None,
+        "table": table_to_dict(model),
     }
     write_model_file(path, content, numeric)
 
@@ -138,7 +140,7 @@ def _model_of(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> Bootstr
     if names := texts.keys() & arrays.keys():
         raise ValueError(f"{', '.join(sorted(names))} is there twice")
     svc = join_state(params, arrays | texts, values)
-    return svc if content["table"] is None else table_of(content["table"], svc)
+    return model_of(content["table"], svc)
 
 
 def _check_entries(content: dict[str, Any]) -> None:
@@ -146,7 +148,9 @@ def _check_entries(content: dict[str, Any]) -> None:
         raise ValueError("entries are missing or unknown")
     if content["kind"] not in _KINDS:
         raise ValueError(f"it holds a {content['kind']!r}, which is none of {_KINDS}")
-    if (content["kind"] == "TableModel") != (content["table"] is not None):
+    table = content["table"]
+    has_target = isinstance(table, dict) and table.get("target") is not None
+    if (content["kind"] == "TableModel") != has_target:
         raise ValueError("kind and table do not fit each other")
 
 

@@ -1,4 +1,4 @@
-"""What a `TableModel` stores beside its ensemble: preprocessing and target, checked."""
+"""What a model of a table stores beside its ensemble: preprocessing and target, checked."""
 
 from __future__ import annotations
 
@@ -14,24 +14,40 @@ from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.tables.model import TableModel
 from bootprob.tables.target import Target
 
-__all__ = ["table_of", "table_to_dict"]
+__all__ = ["model_of", "table_to_dict"]
 
 
-def table_to_dict(model: TableModel) -> dict[str, Any]:
-    """Preprocessing and target of a model, as values that JSON can hold."""
-    return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
+def table_to_dict(model: BootstrapSVC | TableModel) -> dict[str, Any] | None:
+    """Preprocessing and target of a model, as values that JSON can hold; None of one of a matrix.
+
+    A `BootstrapSVC` has no target.
+    """
+    if isinstance(model, TableModel):
+        return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
+    if model.preprocessor_ is None:
+        return None
+    return {"preprocessor": model.preprocessor_.to_dict(), "target": None}
 
 
-def table_of(stored: Any, svc: BootstrapSVC) -> TableModel:
-    """Make a model of a table of what `table_to_dict` returned and its ensemble.
+def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
+    """Make a model of what `table_to_dict` returned and its ensemble, which knows the matrix.
 
     Raises
     ------
     KeyError, TypeError, ValueError
         `stored` is something else or does not fit the ensemble.
     """
+    if stored is None:
+        return svc
     if not isinstance(stored, dict) or stored.keys() != {"preprocessor", "target"}:
         raise TypeError("the table has other entries than preprocessor and target")
+    _check_columns(stored["preprocessor"], svc.n_features_in_)
+    preprocessor = TablePreprocessor.from_dict(stored["preprocessor"])
+    if stored["target"] is None:
+        svc.preprocessor_ = preprocessor
+        svc.n_features_in_ = preprocessor.n_features_in_
+        svc.feature_names_in_ = preprocessor.feature_names_in_
+        return svc
     target = Target.from_dict(stored["target"])
     texts = {level_text(label) for label in target.labels}
     if len(texts) < len(target.labels) or any(label != label for label in target.labels):
@@ -39,8 +55,7 @@ def table_of(stored: Any, svc: BootstrapSVC) -> TableModel:
     numbers = svc.classes_.dtype.kind == "i"  # they become positions
     if not numbers or not np.array_equal(svc.classes_, np.arange(len(target.labels))):
         raise ValueError("the target does not fit the ensemble")
-    _check_columns(stored["preprocessor"], svc.n_features_in_)
-    return TableModel(TablePreprocessor.from_dict(stored["preprocessor"]), target, svc)
+    return TableModel(preprocessor, target, svc)
 
 
 def _check_columns(stored: Any, n_features: int) -> None:

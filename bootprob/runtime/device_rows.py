@@ -52,7 +52,7 @@ def answered_in_kind(method: F) -> F:
     Parameters
     ----------
     method : callable
-        Takes `DeviceRows` too, and answers in an array of numpy or a dict of them.
+        Takes `DeviceRows` too, and answers in an array of numpy, or a dict or tuple of them.
     """
 
     @wraps(method)
@@ -113,13 +113,15 @@ def in_kind(found: Any, X: Any) -> Any:
 
     Parameters
     ----------
-    found : ndarray, Tensor, or dict of them
+    found : ndarray, Tensor, or dict or tuple of them
         Labels that are no numbers stay in an array of numpy: no other library has them.
     X : Tensor or an array that offers DLPack
         The rows.
     """
     if isinstance(found, dict):
         return {name: in_kind(part, X) for name, part in found.items()}
+    if isinstance(found, tuple):
+        return tuple(in_kind(part, X) for part in found)
     if isinstance(found, np.ndarray):
         if found.dtype.kind not in _KINDS_IN_DLPACK:
             return found

@@ -96,6 +96,8 @@ class ServedModel:
             raise TypeError(
                 f"A BootstrapSVC or TableModel can be served, not {type(model).__name__}."
             )
+        if isinstance(model, BootstrapSVC):
+            model = TableModel.of(model) or model
         self.name, self.version = name, version
         self.svc = model.svc if isinstance(model, TableModel) else model
         self.columns, self.costs = Columns.of(model), costs

@@ -111,6 +111,34 @@ class TableModel:
         svc.set_params(**svc_params).fit(X, y, **of_rows)
         return cls(preprocessor, classes, svc)
 
+    @classmethod
+    def of(cls, svc: BootstrapSVC) -> Self | None:
+        """The same of a classifier that was fitted on a data frame; None of one of a matrix.
+
+        Parameters
+        ----------
+        svc : BootstrapSVC
+            Fitted; it shares its arrays with the model, whose target is called "class".
+
+        Raises
+        ------
+        DataError
+            Classes are no text, numbers or true and false.
+        """
+        from bootprob.ensemble.fitted import of_matrix
+
+        if svc.preprocessor_ is None:
+            return None
+        labels, counts = svc.classes_.tolist(), np.bincount(svc.y_).tolist()
+        if not all(isinstance(label, Label) for label in labels):
+            raise DataError(
+                "Classes of a model of a table are text, numbers or true and false, not "
+                f"{type(labels[0]).__name__}."
+            )
+        numbered = of_matrix(svc)
+        numbered.classes_ = np.arange(len(labels))
+        return cls(svc.preprocessor_, Target("class", tuple(labels), tuple(counts)), numbered)
+
     def predict(
         self,
         frame: pd.DataFrame,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from bootprob.encoding.frames import as_frame, dense
 from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
@@ -44,10 +45,29 @@ _NUMBERS_AT_ONCE = {"cpu": 2**20, "cuda": 2**24}  # of rows, or scores, in a blo
 
 
 def checked_rows(model: Any, X: Any) -> Rows:
-    """Rows for a fitted model as an array of numpy, or as `DeviceRows`; errors of scikit-learn."""
+    """Rows for a fitted model as an array of numpy, or as `DeviceRows`; errors of scikit-learn.
+
+    Of a model with a `preprocessor_` those that it makes of a data frame.
+    """
+    frame, preprocessor = as_frame(X), getattr(model, "preprocessor_", None)
+    if preprocessor is not None:
+        if frame is None:
+            raise DataError(
+                "The model was fitted on a data frame with columns of several kinds, or gaps, and "
+                f"is given {type(X).__name__}; give a data frame with the same columns."
+            )
+        frame = frame.rename(columns=str)
+        validate_data(model, frame, reset=False, skip_check_array=True)
+        encoded: Rows = preprocessor.transform(frame)
+        return encoded
+    if frame is not None:
+        X = frame
     if isinstance(rows := take_rows(model, X), DeviceRows):
         return rows
-    return np.asarray(validate_data(model, X, dtype=[np.float64, np.float32], reset=False))
+    found = validate_data(
+        model, X, dtype=[np.float64, np.float32], reset=False, accept_sparse="csr"
+    )
+    return np.asarray(dense(found))
 
 
 @dataclass(frozen=True)

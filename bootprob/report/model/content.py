@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import log_loss
 
+from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
@@ -124,7 +125,7 @@ def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
     """What the tests found, and why; None for votes."""
     if model.lack_of_fit_ is None:
         return None
-    reason = reason_of(model.lack_of_fit_, getattr(model, "feature_names_in_", None))
+    reason = reason_of(model.lack_of_fit_, column_names(model))
     said = {} if reason is None else reason._asdict()
     return model.lack_of_fit_ | {"found": reason is not None, **said}
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bootprob.encoding.columns import level_text
+from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import wilson_interval
@@ -94,7 +95,7 @@ class ScoredModel:
         y = self.svc.y_[self.svc.sample_weight_ > 0]
         found, reason = self.svc.lack_of_fit_, None
         if found is not None:
-            reason = reason_of(found, getattr(self.svc, "feature_names_in_", None))
+            reason = reason_of(found, column_names(self.svc))
         return {
             "kernel": self.svc.kernel,
             "calibration": self.svc.calibration_,
