@@ -8,6 +8,8 @@ __all__ = [
     "ConstantColumnWarning",
     "CopiedRowsWarning",
     "DataError",
+    "DoubtfulTableWarning",
+    "GridEdgeWarning",
     "LackOfFitWarning",
     "ModelFileError",
     "UnattainableRateError",
@@ -50,8 +52,16 @@ class ConstantColumnWarning(UserWarning):
     """Columns differ by so little that they are taken for constant and say nothing of a row."""
 
 
-class CopiedRowsWarning(UserWarning):
+class DoubtfulTableWarning(UserWarning):
+    """What a table has is often a mistake, such as a column that alone gives the target."""
+
+
+class CopiedRowsWarning(DoubtfulTableWarning):
     """Many rows are copies of others; intervals, rates and out-of-bag numbers do not hold."""
+
+
+class GridEdgeWarning(UserWarning):
+    """Most of the weight lies at an end of the grid of C or γ: better values may lie beyond."""
 
 
 class LackOfFitWarning(UserWarning):

@@ -19,8 +19,8 @@ PUBLIC = {
     "bootprob": """
         BootprobError BootstrapSVC ConstantColumnWarning ConstrainedSVC ConvexConstrainedSVC
         CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C DataError
-        LackOfFitWarning ModelFileError UnattainableRateError __version__ load
-        probability_sensitivity save
+        DoubtfulTableWarning GridEdgeWarning LackOfFitWarning ModelFileError
+        UnattainableRateError __version__ load probability_sensitivity save
     """,
     "bootprob.baselines": """
         BestCSVC PAPER_C PlattSVC PosteriorProbabilitySVC SollichSVC

@@ -19,6 +19,7 @@ from bootprob.cli.export import export
 from bootprob.cli.fitting import DemoOptions, FittingOptions, Kernel
 from bootprob.cli.models import (
     check_all_classes,
+    check_strict,
     fit_table,
     load_table_model,
     print_fit,
@@ -155,6 +156,7 @@ def fit(
 
     save(model, output)
     typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+    check_strict(model, options)
 
 
 @app.command()

@@ -97,8 +97,9 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    typer.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
-    typer.echo(str(message), err=True)
+    for line in str(message).splitlines():
+        typer.secho("Warning: ", fg="yellow", bold=True, nl=False, err=True)
+        typer.echo(line, err=True)
 
 
 def metrics_table(models: dict[str, BootstrapSVC]) -> Table:

@@ -176,6 +176,14 @@ class FittingOptions:
     control: ControlName = field(default=None, metadata=_of_fit())
     confidence: Confidence = field(default=None, metadata=_of_fit())
     bound: BoundName = field(default=None, metadata=_of_fit())
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Train nothing where the table looks like a mistake, such as a column that alone "
+            "gives the target; fail, too, where most weight lies at an end of the grid.",
+        ),
+    ] = field(default=False, metadata=_of_fit())
     jobs: Annotated[
         int | None,
         typer.Option(

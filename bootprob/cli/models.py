@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,20 @@ import typer
 from bootprob.cli.console import metrics_table, note, rates_table
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, DoubtfulTableWarning
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["check_all_classes", "fit_table", "load_table_model", "print_fit", "print_metrics"]
+__all__ = [
+    "check_all_classes",
+    "check_strict",
+    "fit_table",
+    "load_table_model",
+    "print_fit",
+    "print_metrics",
+]
 
 _SLIGHT = 0.005  # a weight that would be shown as 0 %
 
@@ -67,14 +75,20 @@ def fit_table(
 
     from bootprob.tables.model import TableModel
 
-    model = TableModel.fit(
-        frame,
-        target,
-        positive,
-        all_classes=all_classes,
-        roles=roles,
-        estimator=options.estimator(),
-    )
+    with warnings.catch_warnings():
+        if options.strict:
+            warnings.simplefilter("error", DoubtfulTableWarning)
+        try:
+            model = TableModel.fit(
+                frame,
+                target,
+                positive,
+                all_classes=all_classes,
+                roles=roles,
+                estimator=options.estimator(),
+            )
+        except DoubtfulTableWarning as found:
+            raise DataError(f"{found}\nNothing was trained, as --strict asks.") from None
     model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
     for sentence in model.preprocessor.notes_:
         note(sentence)
@@ -97,6 +111,12 @@ def fit_table(
             "at most."
         )
     return model
+
+
+def check_strict(model: TableModel, options: FittingOptions) -> None:
+    """Refuse, with --strict, what is remarkable of a model that was written."""
+    if options.strict and model.svc.remarks_:
+        raise DataError("\n".join(model.svc.remarks_) + "\nThe file is written all the same.")
 
 
 def print_fit(model: TableModel) -> None:

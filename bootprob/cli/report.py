@@ -10,7 +10,7 @@ import typer
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
-from bootprob.cli.models import fit_table
+from bootprob.cli.models import check_strict, fit_table
 from bootprob.cli.options import Positive, Report, given_options, takes_options
 from bootprob.cli.report_scored import (
     CardFile,
@@ -121,6 +121,8 @@ def report(
     content = write_html_report({svc.kernel: svc}, output, title, set_aside)
     if card is not None:
         write_card(content, reported, card, source)
+    if isinstance(reported, TableModel):
+        check_strict(reported, options)
 
 
 def check_report(output: Path, *inputs: Path) -> None:

@@ -80,6 +80,12 @@ class TableEncoder:
         return len(self.kinds) - len(self.levels) + sum(map(len, self.levels.values()))
 
     @cached_property
+    def places(self) -> dict[str, slice]:
+        """The features of each column."""
+        widths = {name: len(self.levels.get(name, "1")) for name in self.kinds}
+        return {name: slice(first, first + widths[name]) for name, first in self._first.items()}
+
+    @cached_property
     def _first(self) -> dict[str, int]:
         """The first feature of each column."""
         names = [name for name in self.kinds if name not in self.levels]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-import psutil
-import pyarrow as pa
 import scipy.sparse
 
 from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["as_frame", "dense", "is_mixed"]
 
@@ -24,13 +24,18 @@ def as_frame(X: Any) -> pd.DataFrame | None:
         Of pandas, or what offers Arrow's PyCapsule stream, such as the data frames of polars and
         the tables of pyarrow and DuckDB.
     """
-    if isinstance(X, pd.DataFrame):
-        return X
-    return pa.table(X).to_pandas() if hasattr(X, "__arrow_c_stream__") else None
+    if not hasattr(X, "__arrow_c_stream__"):
+        return None
+    import pandas as pd  # which plain matrices do without
+    import pyarrow as pa
+
+    return X if isinstance(X, pd.DataFrame) else pa.table(X).to_pandas()
 
 
 def is_mixed(frame: pd.DataFrame) -> bool:
     """Whether a data frame is no plain matrix: other columns than numbers, or missing values."""
+    import pandas as pd
+
     plain = (
         pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
         for dtype in frame.dtypes
@@ -46,9 +51,11 @@ def dense(X: Any) -> Any:
     DataError
         The array would take more than half of the memory that is free.
     """
-    is_sparse = scipy.sparse.issparse(X)
+    is_sparse: bool = scipy.sparse.issparse(X)  # else mypy sees less of X below
     if not is_sparse:
         return X
+    import psutil
+
     needed, free = 8 * math.prod(X.shape), psutil.virtual_memory().available
     if needed > free / 2:
         raise DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +14,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
-    check_X_y,
-    validate_data,
 )
 
 from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
-from bootprob.encoding.frames import as_frame, dense, is_mixed
-from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import attributes, filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
@@ -32,6 +28,7 @@ from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.state import TwoClassState, state_of
+from bootprob.ensemble.training_table import training_table
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import (
     METHODS,
@@ -56,6 +53,9 @@ from bootprob.runtime.device_rows import (
 from bootprob.runtime.groups import checked_groups
 from bootprob_gpu import Kernel
 from bootprob_gpu.kernels.named import KERNELS, spoken_name
+
+if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
 
 __all__ = ["BootstrapSVC"]
 
@@ -352,7 +352,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         }
         return cls(**{**parameters, **overrides})
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
         X: ArrayLike,
@@ -403,6 +402,11 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         CopiedRowsWarning
             If many rows are equal to others, their class included, and the columns would make few
             equal by chance: such copies break what intervals, rates and out-of-bag numbers promise.
+        DoubtfulTableWarning
+            If the table has what is often a mistake, such as a column that alone gives the target,
+            columns that repeat others, or more columns than rows (`remarks_`).
+        GridEdgeWarning
+            If more than half of the weight lies at an end of the grid of C or γ.
         ConstantColumnWarning
             If columns differ by so little (1e-100) that they are taken for constant.
         UserWarning
@@ -410,19 +414,32 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             kernel is off by a tenth or more; if a worker was lost or a file
             of the checkpoint is damaged, and shards are trained again.
         """
+        return self._fit(X, y, sample_weight, groups, None)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def _fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        groups: ArrayLike | None,
+        preprocessor: TablePreprocessor | None,
+    ) -> Self:
+        """The same, with a preprocessor that is to be fitted even to plain numbers."""
         started = time.perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
-        X, y, preprocessor = self._checked_table(X, y)
+        X, y, preprocessor = training_table(self, X, y, preprocessor)
         weight = usable_weight(
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
         spec = FitSpec.of(self.get_params(deep=False))
-        names = getattr(self, "feature_names_in_", None)
+        names, columns = getattr(self, "feature_names_in_", None), None
         if preprocessor is not None:
-            names = preprocessor.get_feature_names_out()
-        learnt, of_pairs = learn(spec, X, y, weight, checked_groups(groups, len(X)), names)
+            names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.places
+        rows = checked_groups(groups, len(X))
+        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns)
         learnt["preprocessor_"] = preprocessor
         learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
@@ -433,27 +450,10 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         self.fit_seconds_ = time.perf_counter() - started
         for pair in self.pair_ensembles_:
             pair.fit_seconds_ = self.fit_seconds_
-        warn_of_unsolved(self._certificates())
+        warn_of_unsolved(self._certificates(), stacklevel=4)
         if self.feature_map is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
-
-    def _checked_table(
-        self, X: Any, y: ArrayLike
-    ) -> tuple[Floats, NDArray[Any], TablePreprocessor | None]:
-        """Training rows as numbers, their labels, and what made numbers of a data frame."""
-        frame = as_frame(X)
-        if frame is None or not is_mixed(frame) or self.kernel == "precomputed":
-            X = X if frame is None else frame
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, ensure_min_samples=2, accept_sparse="csr"
-            )
-            return np.asarray(dense(X), dtype=np.float64), np.asarray(y), None
-        frame = frame.rename(columns=str)
-        preprocessor = TablePreprocessor().fit(frame)
-        X, y = check_X_y(preprocessor.transform(frame), y, dtype=np.float64, ensure_min_samples=2)
-        validate_data(self, frame, skip_check_array=True)  # number and names of the columns
-        return X, np.asarray(y), preprocessor
 
     @answered_in_kind
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -857,7 +857,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         for name, value in learnt.items():
             setattr(pair, name, value)
         pair.pair_ensembles_, pair.n_features_in_ = [], len(pair.center_)
-        pair.preprocessor_ = None
+        pair.preprocessor_ = pair.remarks_ = None
         return pair
 
     def _certificates(self) -> dict[str, NDArray[Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +20,14 @@ from bootprob.ensemble.training.pilot import choose_kernels
 from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
-from bootprob.exceptions import DataError
-from bootprob.preparation.copied_rows import warn_of_copies
+from bootprob.exceptions import CopiedRowsWarning, DataError, DoubtfulTableWarning, GridEdgeWarning
+from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
+from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.groups import Groups
+from bootprob.runtime.groups import Groups, one_of_each
+from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["learn"]
@@ -39,6 +42,7 @@ def learn(
     weight: Floats,
     groups: Groups | None = None,
     names: Sequence[str] | None = None,
+    columns: Mapping[str, slice] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
 
@@ -55,6 +59,9 @@ def learn(
         Of rows that belong together, numbered from 0.
     names : sequence of str, optional
         Of the columns, for warnings.
+    columns : mapping of str to slice, optional
+        Columns of the table that the rows were made of, each with its columns of X; by default
+        those of X.
 
     Returns
     -------
@@ -76,7 +83,7 @@ def learn(
             f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
             "class against the rest."
         )
-    warn_of_copies(X, codes, weight, groups)
+    remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns))
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
@@ -88,13 +95,15 @@ def learn(
         table = prepare(
             prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint
         )
-        spec = _with_tol(spec, table)
+        spec, grid = _with_tol(spec, table), table.C
         labels, inside = labels_of_pairs(codes)
         table = choose_kernels(
             table, effort, spec.schedule, labels, inside, weight, training_weight
         )
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint)
-        return {"classes_": classes, **found}, pairs
+        mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
+        remarks += _edges(found, mean, grid)
+        return {"classes_": classes, "remarks_": remarks, **found}, pairs
     positive = codes == 1
     shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
     control = Control(asked.method, asked.floors, shares)
@@ -104,7 +113,7 @@ def learn(
 
         choose_solver()
     table = prepare(prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint)
-    spec = _with_tol(spec, table)
+    spec, grid = _with_tol(spec, table), table.C
     labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
     table = choose_kernels(
         table, effort, spec.schedule, labels[None], every, weight, training_weight
@@ -124,13 +133,56 @@ def learn(
     description = f"{prepared.kernel} SVMs"
     [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     found = learn_out_of_bag(spec.calibration, table, ensemble, positive, weight, control)
+    attributes = table.attributes(problem)
+    remarks += _edges(attributes, found["weights_"], grid)
     return {
         "classes_": classes,
-        **table.attributes(problem),
+        "remarks_": remarks,
+        **attributes,
         **found,
         "control_gap_": ensemble.control_gap,
         "shared_draws_": None,
     }, []
+
+
+def _remarks(
+    spec: FitSpec,
+    X: Floats,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    groups: Groups | None,
+    columns: Mapping[str, slice],
+) -> list[str]:
+    """What is remarkable of the table, which is warned of before anything is trained."""
+    copies = remark_of_copies(X, codes, weight, groups)
+    if copies is not None:
+        warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
+    kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)
+    units = one_of_each(weight > 0, groups)
+    grouped, seen = groups is not None, columns if kernel.has_features else {}
+    found = remarks_of_table(X, codes, units, seen, grouped=grouped)
+    if found:
+        warnings.warn("\n".join(found), DoubtfulTableWarning, stacklevel=6)
+    return [*([] if copies is None else [copies]), *found]
+
+
+def _called(
+    p: int, names: Sequence[str] | None, columns: Mapping[str, slice] | None
+) -> dict[str, slice]:
+    """How messages call columns of the table."""
+    if columns is not None:
+        return {repr(name): place for name, place in columns.items()}
+    said = [f"X[:, {j}]" for j in range(p)] if names is None else list(map(repr, names))
+    return {name: slice(j, j + 1) for j, name in enumerate(said)}
+
+
+def _edges(prepared: Mapping[str, Any], weight: Floats, grid: Floats) -> list[str]:
+    """What is remarkable of the grid, after machines of all its values were weighed."""
+    gamma = None if prepared["views_"] else prepared["gamma_"]
+    found = remarks_of_grid(prepared["C_"], gamma, weight, grid)
+    if found:
+        warnings.warn("\n".join(found), GridEdgeWarning, stacklevel=6)
+    return found
 
 
 def _with_tol(spec: FitSpec, table: Prepared) -> FitSpec:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration import CALIBRATORS
-from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.kernels import kernel_of
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
@@ -26,6 +26,9 @@ from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import one_of_each
 from bootprob_gpu.kernels.function import KernelFunction
+
+if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
 
 __all__ = [
     "FEATURE_MAPS",
@@ -184,7 +187,7 @@ class State:
     preprocessor_: TablePreprocessor | None = _declare(
         """What makes the matrix that machines see of a data frame with columns of several kinds or
         gaps; None where `fit` was given plain numbers. Attributes of columns are of those of the
-        matrix: ``preprocessor_.get_feature_names_out()``.""", kind=TablePreprocessor,
+        matrix: ``preprocessor_.get_feature_names_out()``.""", kind=BaseEstimator,
         absent="None", of_pair="implied", shown="TablePreprocessor or None")
     center_: Floats = _array("p", "Mean of the training columns.", of_pair="same")
     scale_: Floats = _array(
@@ -249,6 +252,10 @@ class State:
         test and the columns where the logit bends, of
         `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
         calibration.""", kind=dict, absent="None", shown="dict of float or None")
+    remarks_: list[str] | None = _declare(
+        """What `fit` warned of in the table or in the grid of C and γ, a sentence or two each; None
+        in models of before there were any.""", kind=list, absent="None", of_pair="implied",
+        shown="list of str")
     controlled_rates_: list[dict[str, Any]] = _declare(
         """For each rate what was asked for, the share of the training rows that this requires, and
         what `predict` reaches out of bag; empty without control.""", kind=list, of_pair="same",

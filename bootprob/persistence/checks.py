@@ -152,6 +152,8 @@ def _check_settings(values: Mapping[str, Any]) -> None:
         raise ValueError("fit_seconds_ is no time")
     if not all(isinstance(text, str) for pair in versions.items() for text in pair):
         raise TypeError("versions_ are no texts")
+    if not all(isinstance(text, str) for text in values.get("remarks_") or ()):
+        raise TypeError("remarks_ are no texts")
     for rate in values["controlled_rates_"]:
         if not isinstance(rate, dict) or rate.keys() != _RATE.keys():
             raise TypeError("controlled_rates_ are no rates")

@@ -8,18 +8,16 @@ lead to.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.exceptions import CopiedRowsWarning
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["EqualRows", "equal_rows", "warn_of_copies"]
+__all__ = ["EqualRows", "equal_rows", "remark_of_copies"]
 
 Hashes = NDArray[np.uint64]
 
@@ -105,10 +103,12 @@ def equal_rows(X: Floats, codes: NDArray[np.integer]) -> EqualRows:
     return replace(found, expected=expected)
 
 
-def warn_of_copies(
+def remark_of_copies(
     X: Floats, codes: NDArray[np.integer], weight: Floats, groups: Groups | None = None
-) -> None:
-    """Warn where many rows are equal that the columns would not make equal.
+) -> str | None:
+    """Say so where many rows are equal that the columns would not make equal.
+
+    That is where variances are at least a tenth larger than they seem, on account of copies.
 
     Parameters
     ----------
@@ -119,11 +119,6 @@ def warn_of_copies(
         Row weights; rows of weight 0 are not looked at.
     groups : ndarray of int, shape (n,), optional
         Of rows that are left out together; of equal rows of a group one is looked at.
-
-    Warns
-    -----
-    CopiedRowsWarning
-        If variances are at least a tenth larger than they seem, on account of copies.
     """
     used = weight > 0
     if groups is not None:
@@ -138,17 +133,15 @@ def warn_of_copies(
     found = equal_rows(X, codes) if used.all() else equal_rows(X[used], codes[used])
     n = int(used.sum())
     if not _are_many(found, n):
-        return
-    warnings.warn(
+        return None
+    return (
         f"{found.n_rows} of {n} rows equal another in all columns and in their class; only "
         f"{found.n_distinct} rows differ, and chance would make few of these columns' rows equal. "
         "If they are copies (a table that was oversampled or joined, several rows of one subject), "
         "then the rows left out have their copies in the bootstrap sample: out-of-bag numbers are "
         "too good, intervals too narrow, and stated rates are not kept. Fit each row once "
         "(class_weight and sample_weight do what repetition is meant to do), and give rows of one "
-        "subject that subject's groups.",
-        CopiedRowsWarning,
-        stacklevel=5,
+        "subject that subject's groups."
     )
 
 

@@ -253,5 +253,5 @@ def warn_of_coarse_map(error: Mapping[str, float], n_components: int) -> None:
             f"relative to the kernel, on {error['n_rows']} rows), and the probabilities with it. "
             f"Raise n_components (it is {n_components}) or lower gamma.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

@@ -100,16 +100,17 @@ class TableModel:
             The table cannot be used; the message says why.
         """
         from bootprob.ensemble.estimator import BootstrapSVC
+        from bootprob.ensemble.fitted import of_matrix
 
         check_columns(frame)
         classes, y = Target.from_table(frame, target, positive, all_classes=all_classes)
         roles = roles or ColumnRoles()
         features, of_rows = roles.features(frame, classes.name), roles.of_rows(frame)
-        preprocessor = TablePreprocessor()
-        X = preprocessor.fit_transform(features)
         svc = BootstrapSVC() if estimator is None else clone(estimator)
-        svc.set_params(**svc_params).fit(X, y, **of_rows)
-        return cls(preprocessor, classes, svc)
+        preprocessor = TablePreprocessor()
+        weight, groups = of_rows.get("sample_weight"), of_rows.get("groups")
+        svc.set_params(**svc_params)._fit(features, y, weight, groups, preprocessor)
+        return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod
     def of(cls, svc: BootstrapSVC) -> Self | None:

@@ -18,6 +18,8 @@ from typer.testing import CliRunner, Result
 
 from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
+from bootprob.cli.fitting import FittingOptions
+from bootprob.cli.models import check_strict
 from bootprob.exceptions import DataError
 from bootprob.persistence.save_load import load, save
 from bootprob.tables.files import read_table, write_table
@@ -213,6 +215,42 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     _refused(wrong, "the options from --target on do not apply", 2)
     twice = _run(*fit, "--groups", "risk", "-o", tmp_path / "no.model")
     _refused(twice, "The column 'risk' is given as target and as groups")
+
+
+@pytest.mark.filterwarnings("default::bootprob.DoubtfulTableWarning")
+def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> None:
+    """Told, shown and kept; an error on request, before anything is trained."""
+    table = read_table(folder / "loans.csv")
+    table["paid"] = (table["risk"] == "good") * (1 + np.arange(80) % 7)
+    write_table(table, tmp_path / "leak.csv")
+    model, page = tmp_path / "leak.model", tmp_path / "leak.html"
+    leak = "Column 'paid' alone gives the target: it puts 0 of 80 rows on the wrong side."
+    fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "--kernel", "linear", "-o", model]
+    refused = _run(*fit, "--strict")
+    _refused(refused, f"Error: {leak}")
+    assert "Nothing was trained, as --strict asks." in refused.stderr
+    assert not model.exists()
+    fitted = _run(*fit)
+    assert fitted.exit_code == 0
+    assert f"Warning: {leak}" in fitted.stderr
+    assert load(model).svc.remarks_[0].startswith(leak)
+    assert _run("report", model, "-o", page, "--card", tmp_path / "leak.md").exit_code == 0
+    assert "Column &#39;paid&#39; alone gives" in page.read_text(encoding="utf-8").split("<h3")[0]
+    assert leak in (tmp_path / "leak.md").read_text(encoding="utf-8")
+    dropped = _run(*fit, "--drop", "paid", "--strict")
+    assert dropped.exit_code == 0, dropped.output
+    assert load(model).svc.remarks_ == []
+
+
+def test_strict_writes_what_lies_at_the_edge_of_a_grid(folder: Path) -> None:
+    """What was trained is not lost."""
+    options = FittingOptions(strict=True)
+    model = load(folder / "loans.model")
+    assert isinstance(model, TableModel)
+    model.svc.remarks_ = ["The largest value of C, 3, has 60% of the weight."]
+    with pytest.raises(DataError, match="The file is written all the same"):
+        check_strict(model, options)
+    check_strict(model, FittingOptions())
 
 
 def test_options_of_a_polynomial_kernel_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:

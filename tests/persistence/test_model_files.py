@@ -329,6 +329,7 @@ def _rate(number: Any) -> Callable[[dict[str, Any], dict[str, np.ndarray]], None
         (lambda c, a: c["values"].update(n_features_in_=10**18), "has the shape|; p is"),
         (lambda c, a: c["values"].update(n_features_in_=-3), "no number of columns"),
         (lambda c, a: c["values"].update(n_features_in_=True), "no number of columns"),
+        (lambda c, a: c["values"].update(remarks_=[7]), "remarks_ are no texts"),
         (lambda c, a: c["values"].update(entropy_=[-1]), "entropy_ is no seed"),
         (lambda c, a: c["values"].update(sigmoid_={"$tuple": [-1.0, 0.0]}), "none of a sigmoid"),
         (lambda c, a: c["values"].update(sigmoid_={"$tuple": ["a", 0.0]}), "no slope"),

@@ -300,7 +300,7 @@ def _rows_at_once(models: FittedBatch, columns: int, numbers: int) -> int:
     return max(1, min(numbers, (models.memory_limit or 2**62) // 32) // columns)
 
 
-def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]]) -> None:
+def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]], stacklevel: int = 3) -> None:
     """Warn of models that were not solved to the tolerance: how many, how far, what to do."""
     status = certificates["status"]
     unsolved = ~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))
@@ -311,5 +311,5 @@ def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]]) -> None:
             f"{unsolved.sum()} of {status.size} models were not solved to the tolerance; the "
             f"largest relative duality gap is {worst:.1e}. {advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel + 1,
         )

@@ -312,7 +312,7 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     """What was found wanting, and what no number here can tell."""
     positive = _text(data["positive_class"])
     method, width = entry["intervals"]["method"], entry["intervals"]["median_width"]
-    points = []
+    points = [_text(remark) for remark in entry["remarks"]]
     found = entry["lack_of_fit"]
     if found is not None and found["found"]:
         points.append(

@@ -111,6 +111,7 @@ def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[st
         "feature_map": _feature_map(model),
         "calibration": model.calibration_,
         "lack_of_fit": _lack_of_fit(model),
+        "remarks": model.remarks_ or [],
         "n_models": int(model.accuracy_.size),
         "n_bootstraps": int(model.accuracy_.shape[0]),
         "n_drawn": model.n_drawn_,

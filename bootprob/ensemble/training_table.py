@@ -1,0 +1,55 @@
+"""What `fit` is given, as the matrix and the labels that an ensemble learns from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_X_y, validate_data
+
+from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
+
+__all__ = ["training_table"]
+
+
+def training_table(
+    model: Any, X: Any, y: ArrayLike, preprocessor: TablePreprocessor | None
+) -> tuple[Floats, NDArray[Any], TablePreprocessor | None]:
+    """Rows as numbers, their labels, and what made numbers of a data frame.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Is told the number and the names of the columns.
+    X : array-like, sparse matrix or data frame, shape (n, p)
+    y : array-like, shape (n,)
+    preprocessor : TablePreprocessor or None
+        Is fitted, whatever the columns; None leaves those that are all of numbers as they are.
+
+    Raises
+    ------
+    ValueError
+        Of scikit-learn, for what is no table of numbers, or for labels that do not go with it.
+    DataError
+        A data frame cannot be encoded, or a sparse matrix is too large.
+    """
+    frame = as_frame(X)
+    if frame is not None and is_mixed(frame) and model.kernel != "precomputed":
+        from bootprob.encoding.preprocessing import TablePreprocessor
+
+        preprocessor = preprocessor or TablePreprocessor()
+    if frame is None or preprocessor is None:
+        X = X if frame is None else frame
+        X, y = validate_data(
+            model, X, y, dtype=np.float64, ensure_min_samples=2, accept_sparse="csr"
+        )
+        return np.asarray(dense(X), dtype=np.float64), np.asarray(y), None
+    frame = frame.rename(columns=str)
+    X, y = check_X_y(preprocessor.fit_transform(frame), y, dtype=np.float64, ensure_min_samples=2)
+    validate_data(model, frame, skip_check_array=True)  # number and names of the columns
+    return X, np.asarray(y), preprocessor
