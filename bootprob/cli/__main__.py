@@ -25,7 +25,16 @@ from bootprob.cli.models import (
     print_fit,
     print_metrics,
 )
-from bootprob.cli.options import AllClasses, CsvSafe, Level, Positive, Report, Sets, takes_options
+from bootprob.cli.options import (
+    AllClasses,
+    CsvSafe,
+    Encoding,
+    Level,
+    Positive,
+    Report,
+    Sets,
+    takes_options,
+)
 from bootprob.cli.report import check_report, report, write_html_report
 from bootprob.cli.roles import RoleOptions
 from bootprob.cli.score import score
@@ -108,7 +117,10 @@ def demo(*, output: Report = _DEMO_REPORT, options: DemoOptions) -> None:
 def fit(
     *,
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the training rows.")
+        Path,
+        typer.Argument(
+            metavar="TABLE", help="Training rows: .csv, .tsv (.gz too), .parquet or .xlsx."
+        ),
     ],
     target: Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict.")],
     output: Annotated[
@@ -116,6 +128,7 @@ def fit(
     ],
     positive: Positive = None,
     all_classes: AllClasses = False,
+    encoding: Encoding = None,
     columns: RoleOptions,
     options: FittingOptions,
 ) -> None:
@@ -148,7 +161,15 @@ def fit(
     if all_classes:
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
-    model = fit_table(table, target, positive, options, all_classes=all_classes, columns=columns)
+    model = fit_table(
+        table,
+        target,
+        positive,
+        options,
+        all_classes=all_classes,
+        columns=columns,
+        encoding=encoding,
+    )
     model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
     print_fit(model)
 
@@ -165,13 +186,17 @@ def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     table: Annotated[
-        Path, typer.Argument(metavar="TABLE", help="CSV or Parquet file with the rows to predict.")
+        Path,
+        typer.Argument(
+            metavar="TABLE", help="Rows to predict: .csv, .tsv (.gz too), .parquet or .xlsx."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="OUT", help="CSV or Parquet file to write.")
     ],
     level: Level = 0.95,
     sets: Sets = None,
+    encoding: Encoding = None,
     costs: CostOptions,
     csv_safe: CsvSafe = False,
 ) -> None:
@@ -192,15 +217,16 @@ def predict(
     bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 -o decided.csv
     bootprob predict loans.model new.csv --cost-fp 50 --cost-fn amount -o decided.csv
     """
-    from bootprob.tables.files import read_table, table_suffix, write_table
+    from bootprob.tables.files import read_table, write_table
+    from bootprob.tables.suffixes import table_suffix
 
     decided_by = costs.mistakes()
-    table_suffix(output)
+    table_suffix(output, written=True)
     check_output(output, inputs=(model, table))
     fitted = load_table_model(model)
     preprocessor, target = fitted.preprocessor, fitted.target
     texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
-    frame = read_table(table, text_columns=texts)
+    frame = read_table(table, text_columns=texts, encoding=encoding)
     unknown: dict[str, dict[str, int]] = {}
     predicted = fitted.predict(
         frame, level=level, sets=sets, costs=decided_by, unknown=unknown, progress=True

@@ -155,7 +155,7 @@ def check_held_out(path: Path, source: Path) -> None:
         There is no such table, or it is the one that is fitted on.
     """
     from bootprob.exceptions import DataError
-    from bootprob.tables.files import table_suffix
+    from bootprob.tables.suffixes import table_suffix
 
     table_suffix(path)
     if not path.exists():
@@ -164,7 +164,7 @@ def check_held_out(path: Path, source: Path) -> None:
         raise DataError(f"{path} is what the model is fitted on; hold out other rows.")
 
 
-def read_held_out(model: TableModel, path: Path) -> HeldOut:
+def read_held_out(model: TableModel, path: Path, encoding: str | None = None) -> HeldOut:
     """Read rows set aside, as the model knows its columns.
 
     Raises
@@ -175,4 +175,5 @@ def read_held_out(model: TableModel, path: Path) -> HeldOut:
     from bootprob.tables.files import read_table
     from bootprob.tables.held_out import HeldOut, text_columns
 
-    return HeldOut.of_table(model, read_table(path, text_columns=text_columns(model)))
+    frame = read_table(path, text_columns=text_columns(model), encoding=encoding)
+    return HeldOut.of_table(model, frame)

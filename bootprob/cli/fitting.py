@@ -63,19 +63,30 @@ else:
     )
 
 
-def _parse_gamma(text: str | None) -> str | list[float] | None:
-    if text in (None, "scale", "median", "grid"):
+def _parse_gamma(text: str) -> str | list[float]:
+    if text in ("scale", "median", "grid"):
         return text
+    if values := _positive_numbers(text):
+        return values
+    raise typer.BadParameter(
+        f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1, "
+        "nor grid."
+    )
+
+
+def _parse_c(text: str) -> list[float]:
+    if values := _positive_numbers(text):
+        return values
+    raise typer.BadParameter(f"{text!r} is no list of positive numbers such as 0.01,0.1,1.")
+
+
+def _positive_numbers(text: str) -> list[float]:
+    """Those in a text with commas; none if it holds anything else."""
     try:
-        values = [float(part) for part in str(text).split(",")]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
-        values = []
-    if not values or not all(0 < value < float("inf") for value in values):
-        raise typer.BadParameter(
-            f"{text!r} is neither scale nor median nor positive numbers such as 0.1 or 0.01,0.1,1, "
-            "nor grid."
-        )
-    return values
+        return []
+    return values if all(0 < value < float("inf") for value in values) else []
 
 
 def _of_fit(parameter: str | None = None, *others: str, report: bool = True) -> dict[str, Any]:
@@ -113,6 +124,15 @@ class FittingOptions:
             "3,000 rows the kernel auto takes up to 20, 50 or 200, by --effort.",
         ),
     ] = field(default=None, metadata=_of_fit("n_bootstraps", "demo"))
+    c: Annotated[
+        str | None,
+        typer.Option(
+            "--C",
+            metavar="NUMBERS",
+            help="Values of C, with commas; what does better out of bag weighs more. Default: "
+            "eleven from 1/32 to 32, every second of them for the kernel auto.",
+        ),
+    ] = field(default=None, metadata=_of_fit("C"))
     gamma: Annotated[
         str | None,
         typer.Option(
@@ -302,6 +322,8 @@ def _as_parameter(name: str, value: Any) -> Any:
     """What `BootstrapSVC` takes for an option."""
     if name == "gamma":
         return _parse_gamma(value)
+    if name == "c":
+        return _parse_c(value)
     if isinstance(value, StrEnum):
         return value.value
     return str(value) if isinstance(value, Path) else value

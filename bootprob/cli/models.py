@@ -62,13 +62,14 @@ def fit_table(
     *,
     all_classes: bool = False,
     columns: RoleOptions | None = None,
+    encoding: str | None = None,
 ) -> TableModel:
     """Fit a model of a table file and tell what was done."""
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
     # First what fails more often than the rest, and sooner than torch loads.
-    frame = read_table(table)
+    frame = read_table(table, encoding=encoding)
     Target.from_table(frame, target, positive, all_classes=all_classes)
     roles = (columns or RoleOptions()).roles()
     roles.features(frame, target)

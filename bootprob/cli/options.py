@@ -15,6 +15,7 @@ __all__ = [
     "AllClasses",
     "CsvSafe",
     "Device",
+    "Encoding",
     "Level",
     "Positive",
     "Report",
@@ -104,6 +105,13 @@ AllClasses = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(metavar="DEVICE", help="cpu, cuda, or auto (the default): a GPU if there is one."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Letters of a CSV or TSV file, such as cp1252 (Windows) or utf-16. Default: UTF-8.",
+    ),
 ]
 Level = Annotated[
     float,

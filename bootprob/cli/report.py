@@ -11,7 +11,7 @@ from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import check_strict, fit_table
-from bootprob.cli.options import Positive, Report, given_options, takes_options
+from bootprob.cli.options import Encoding, Positive, Report, given_options, takes_options
 from bootprob.cli.report_scored import (
     CardFile,
     ScoredOptions,
@@ -51,6 +51,7 @@ def report(
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
     positive: Positive = None,
+    encoding: Encoding = None,
     columns: RoleOptions,
     options: FittingOptions,
 ) -> None:
@@ -78,7 +79,12 @@ def report(
 
     of_table = is_table(source)
     if of_table and target is None:
-        others = {"--positive": positive, "--held-out": held_out, "--card": card}
+        others = {
+            "--positive": positive,
+            "--held-out": held_out,
+            "--card": card,
+            "--encoding": encoding,
+        }
         fitting = [name for name, value in others.items() if value is not None]
         given = [*given_options(columns), *given_options(options)]
         report_scored(source, output, scored, [*given, *fitting])
@@ -86,14 +92,16 @@ def report(
     fitted_by = [target, positive, *given_options(columns), *given_options(options)]
     if not of_table and any(each is not None for each in fitted_by):
         raise typer.BadParameter(
-            f"{source.name} is no table (.csv or .parquet) but a model that is fitted "
+            f"{source.name} is no table but a model that is fitted "
             "already; the options from --target on do not apply."
         )
+    if encoding is not None and not of_table and held_out is None:
+        raise typer.BadParameter("--encoding is of a table, and none is read.")
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
     reported: BootstrapSVC | TableModel
     if of_table and target is not None:
-        reported = fit_table(source, target, positive, options, columns=columns)
+        reported = fit_table(source, target, positive, options, columns=columns, encoding=encoding)
     else:
         from bootprob.persistence.save_load import load
 
@@ -110,7 +118,7 @@ def report(
         )
     if isinstance(reported, TableModel):
         svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
-        set_aside = None if held_out is None else read_held_out(reported, held_out)
+        set_aside = None if held_out is None else read_held_out(reported, held_out, encoding)
     elif held_out is not None:
         raise DataError(
             f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "

@@ -13,6 +13,7 @@ from bootprob.cli.console import command_line, print_report
 from bootprob.cli.options import check_level, given_options
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
+from bootprob.tables.suffixes import is_table_name
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -29,7 +30,7 @@ __all__ = [
 
 _PANEL = "Of a scored table"
 # As in bootprob.report.scored.table, which is heavy to import; a test compares them.
-_TABLES = (".csv", ".parquet", ".arrow", ".feather")
+_SCORED = (".csv", ".parquet", ".arrow", ".feather")
 
 
 def _check_cost(value: float | None) -> float | None:
@@ -137,8 +138,8 @@ class ScoredOptions:
 
 
 def is_table(source: Path) -> bool:
-    """Whether a report is of a table, or of a folder of them, and not of a model."""
-    return source.is_dir() or source.suffix.lower() in _TABLES
+    """Whether a report is of a table, scored or to be fitted, and not of a model."""
+    return source.is_dir() or source.suffix.lower() in _SCORED or is_table_name(source)
 
 
 def report_scored(

@@ -140,8 +140,8 @@ def column_kind(column: pd.Series, name: str) -> Kind:
 
 def _no_times(name: str) -> DataError:
     return DataError(
-        f"Column {name!r} holds dates or times; leave it out or turn it into numbers first "
-        "(days since a date, month, hour)."
+        f"Column {name!r} holds dates or times; leave it out (--drop) or turn it into numbers "
+        "first (days since a date, month, hour)."
     )
 
 

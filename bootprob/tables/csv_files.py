@@ -8,18 +8,20 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import pandas as pd
 
 from bootprob.encoding.names import refuse_duplicates
 from bootprob.exceptions import DataError
+from bootprob.tables.suffixes import table_suffix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "MISSING",
     "CsvForm",
     "TooManyCellsError",
     "checked_names",
@@ -29,7 +31,8 @@ __all__ = [
 ]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_MISSING = "?"  # beside the empty cell and the marks that pandas knows
+MISSING = "?"
+"""A missing value, beside the empty cell and the marks that pandas knows."""
 
 
 class TooManyCellsError(ValueError):
@@ -51,12 +54,15 @@ class CsvForm:
         Columns whose type is not found from their values, by the name as it is written.
     columns : list of str, optional
         Columns wanted; default all.
+    encoding : str
+        Of the letters.
     """
 
     separator: str
     decimal: str
     dtypes: Mapping[str, type]
     columns: list[str] | None = None
+    encoding: str = "utf-8"
 
     def read(self, source: str | os.PathLike[str] | BinaryIO) -> pd.DataFrame:
         """Read a file, or a part of one with its line of names in front.
@@ -74,26 +80,30 @@ class CsvForm:
                     source,
                     sep=self.separator,
                     decimal=self.decimal,
-                    na_values=[_MISSING],
+                    na_values=[MISSING],
                     skipinitialspace=True,
                     index_col=False,
                     low_memory=False,  # in pieces, one column could get two kinds of values
                     dtype=self.dtypes,
                     usecols=self.columns,
+                    encoding=self.encoding,
                 )
             except pd.errors.ParserWarning:
                 raise TooManyCellsError from None
 
 
-def read_csv(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd.DataFrame:
+def read_csv(
+    path: str | os.PathLike[str], text_columns: Collection[str], encoding: str = "utf-8"
+) -> pd.DataFrame:
     """Read a whole file; for what it may be, see `bootprob.tables.files.read_table`."""
-    separator, raw_names = checked_names(path)
+    separator, raw_names = checked_names(path, encoding)
     texts = {name: str for name in raw_names if name.strip() in text_columns}
     try:
-        frame = CsvForm(separator, ".", texts).read(path)
+        form = CsvForm(separator, ".", texts, encoding=encoding)
+        frame = form.read(path)
         if separator != "," and _n_numeric(frame) < frame.shape[1]:
             # "1,5" is a number where commas separate nothing, unless that costs a "1.5".
-            frame = max(frame, CsvForm(separator, ",", texts).read(path), key=_n_numeric)
+            frame = max(frame, replace(form, decimal=",").read(path), key=_n_numeric)
     except TooManyCellsError as error:
         raise DataError(f"{path} has {error}.") from None
     return frame
@@ -103,17 +113,19 @@ def _n_numeric(frame: pd.DataFrame) -> int:
     return sum(map(pd.api.types.is_numeric_dtype, frame.dtypes))
 
 
-def checked_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+def checked_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> tuple[str, list[str]]:
     """`separator_and_names` of a file in which no two columns share a name.
 
     pandas would quietly rename the second "a" to "a.1", so the line of names is looked at first.
     """
-    separator, raw_names = separator_and_names(path)
+    separator, raw_names = separator_and_names(path, encoding)
     refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
     return separator, raw_names
 
 
-def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
+def separator_and_names(
+    path: str | os.PathLike[str], encoding: str = "utf-8"
+) -> tuple[str, list[str]]:
     """Find what separates the cells of a CSV file, and the names in its first line.
 
     `csv.Sniffer` takes any comma for the separator, also that of ``height, cm;weight, kg;sex``.
@@ -125,7 +137,7 @@ def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
         It is not clear which mark separates.
     """
     found: dict[str, list[str]] = {}
-    for mark in _SEPARATORS:
+    for mark in "\t" if table_suffix(path) == ".tsv" else _SEPARATORS:
         header = pd.read_csv(
             path,
             sep=mark,
@@ -134,6 +146,7 @@ def separator_and_names(path: str | os.PathLike[str]) -> tuple[str, list[str]]:
             dtype=str,
             keep_default_na=False,
             skipinitialspace=True,
+            encoding=encoding,
         )
         found[mark] = header.iloc[0].tolist()
     # A mark that only occurs inside a quoted name leaves the quotes in the pieces.
@@ -176,7 +189,7 @@ def csv_batches(
             column_types=types,
             include_columns=list(types),
             strings_can_be_null=True,
-            null_values=["", _MISSING, "NA", "NaN", "nan", "null", "NULL"],
+            null_values=["", MISSING, "NA", "NaN", "nan", "null", "NULL"],
             decimal_point=decimal,
         ),
     )

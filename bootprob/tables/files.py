@@ -1,9 +1,13 @@
-"""Read and write tables: CSV and Parquet, by the suffix of the file's name."""
+"""Read and write tables: CSV, Parquet and Excel files, by the suffix of the file's name."""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import lzma
 import os
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,58 +15,45 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from bootprob.encoding.names import check_columns
+from bootprob.encoding.names import check_columns, refuse_duplicates
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import replace_when_complete
-from bootprob.tables.csv_files import read_csv
+from bootprob.tables.csv_files import MISSING, read_csv
 from bootprob.tables.csv_safety import neutralised_table
+from bootprob.tables.suffixes import table_suffix
 
-__all__ = [
-    "TABLE_SUFFIXES",
-    "read_table",
-    "readable",
-    "table_suffix",
-    "write_table",
-]
+__all__ = ["read_table", "readable", "write_table"]
 
-TABLE_SUFFIXES = (".csv", ".parquet")
-"""Suffixes of the files that are tables."""
+_KINDS = {".csv": "CSV", ".tsv": "TSV", ".parquet": "Parquet", ".xlsx": "Excel"}
 
 
-def table_suffix(path: str | os.PathLike[str]) -> str:
-    """Suffix of a table's file name in lower case.
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    text_columns: Collection[str] = (),
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read a table of at least one row from a text, Parquet or Excel file.
 
-    Raises
-    ------
-    DataError
-        The suffix is none of `TABLE_SUFFIXES`.
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in TABLE_SUFFIXES:
-        raise DataError(
-            f"{path}: the name of a table must end in {' or '.join(TABLE_SUFFIXES)}, "
-            f"not in {suffix or 'nothing'}."
-        )
-    return suffix
-
-
-def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = ()) -> pd.DataFrame:
-    """Read a table of at least one row from a CSV or Parquet file.
-
-    A CSV file has its column names in the first line, UTF-8 letters, and between the cells
-    commas, semicolons or tabs: whichever cuts the first line into most names. Where it is not
+    A CSV file has its column names in the first line, and between the cells commas, semicolons or
+    tabs: whichever cuts the first line into most names; a TSV file has tabs. Where it is not
     the comma, numbers may have a decimal comma. Empty cells, ``?`` and the marks that pandas
-    knows (``NA``, ``NaN``, ``null`` ...) are missing values.
+    knows (``NA``, ``NaN``, ``null`` ...) are missing values. Of an Excel file the first sheet is
+    read, with the names in its first row.
 
-    Blanks around the names of columns are left out, in both kinds of files.
+    Blanks around the names of columns are left out, in all kinds of files.
 
     Parameters
     ----------
     path : path-like
-        A file whose name ends in ``.csv`` or ``.parquet``.
+        A file whose name ends in ``.csv`` or ``.tsv``, perhaps with ``.gz``, ``.bz2`` or ``.xz``
+        after it, in ``.parquet``, or in ``.xlsx`` (which needs the package openpyxl).
     text_columns : collection of str
-        Columns of a CSV file to read as text even if they look like numbers, so that the codes
-        ``01`` and ``1`` stay apart. Names that the table lacks are ignored.
+        Columns to read as text even if they look like numbers, so that the codes ``01`` and ``1``
+        stay apart. Names that the table lacks are ignored; a Parquet file knows its types.
+    encoding : str, optional
+        Of the letters of a text file, by any name that Python knows, such as ``cp1252``
+        (Windows); default UTF-8.
 
     Returns
     -------
@@ -73,19 +64,68 @@ def read_table(path: str | os.PathLike[str], *, text_columns: Collection[str] = 
     ------
     DataError
         The file is missing, of another kind, unreadable or empty, it is not clear what separates
-        its cells, or two columns share a name.
+        its cells, or two columns share a name; an encoding is unknown, or given of no text file.
     """
     suffix = table_suffix(path)
     if Path(path).is_dir():
         raise DataError(f"{path} is a folder, not a table.")
-    kind = "CSV" if suffix == ".csv" else "Parquet"
-    with readable(path, kind):
-        frame = read_csv(path, text_columns) if suffix == ".csv" else pd.read_parquet(path)
+    is_text = suffix in (".csv", ".tsv")
+    if encoding is not None:
+        _check_encoding(encoding, path, is_text=is_text)
+    with readable(path, _KINDS[suffix]):
+        if is_text:
+            frame = _read_text(path, text_columns, encoding)
+        elif suffix == ".parquet":
+            frame = pd.read_parquet(path)
+        else:
+            frame = _read_excel(path, text_columns)
     frame = frame.rename(columns=lambda name: name.strip() if isinstance(name, str) else name)
     check_columns(frame, str(path))
     if frame.empty:
         raise DataError(f"{path} has column names but no rows.")
     return frame.reset_index(drop=True)
+
+
+def _check_encoding(encoding: str, path: str | os.PathLike[str], *, is_text: bool) -> None:
+    if not is_text:
+        raise DataError(f"An encoding is of CSV and TSV files; leave it out for {path}.")
+    try:
+        "".encode(encoding)  # codecs.lookup knows some that are not of text
+    except LookupError:
+        raise DataError(
+            f"There is no encoding {encoding!r}; cp1252 (Windows), latin-1 and utf-16 are usual."
+        ) from None
+
+
+def _read_text(
+    path: str | os.PathLike[str], text_columns: Collection[str], encoding: str | None
+) -> pd.DataFrame:
+    """A CSV or TSV file; what cannot be decoded is refused with advice."""
+    try:
+        return read_csv(path, text_columns, encoding or "utf-8")
+    except UnicodeError as error:
+        if encoding is not None or not isinstance(error, UnicodeDecodeError):
+            raise DataError(
+                f"{path} is not text in the encoding given; give another one."
+            ) from None
+        raise DataError(_undecodable(path, error)) from None
+
+
+def _read_excel(path: str | os.PathLike[str], text_columns: Collection[str]) -> pd.DataFrame:
+    """The first sheet."""
+    try:
+        names = pd.read_excel(
+            path, header=None, nrows=1, dtype=str, keep_default_na=False, engine="openpyxl"
+        )
+    except ImportError:
+        raise DataError(
+            f"{path} needs the package openpyxl: pip install 'bootprob[excel]'; or save it as CSV."
+        ) from None
+    given = [] if names.empty else names.iloc[0].tolist()
+    refuse_duplicates([name.strip() for name in given if name.strip()], str(path))
+    texts = {name: str for name in given if name.strip() in text_columns}
+    frame = pd.read_excel(path, na_values=[MISSING], dtype=texts, engine="openpyxl")
+    return frame.rename(columns=str)
 
 
 @contextmanager
@@ -103,12 +143,29 @@ def readable(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
         raise DataError(f"{path} is not UTF-8 text; save it as CSV (UTF-8).") from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} is empty.") from None
-    except (pa.ArrowException, ValueError, NotImplementedError, OSError, csv.Error) as error:
-        # pandas' ParserError is a ValueError.
+    except (
+        *(pa.ArrowException, NotImplementedError, OSError, csv.Error),
+        ValueError,  # such as pandas' ParserError
+        *(EOFError, zlib.error, lzma.LZMAError),  # of compressed files
+        *(zipfile.BadZipFile, KeyError),  # of what is called .xlsx
+    ) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         reason = (reason.splitlines() or [type(error).__name__])[0].rstrip(".")
         as_kind = f" as {kind}" if kind else ""
         raise DataError(f"{path} cannot be read{as_kind}: {reason}.") from error
+
+
+def _undecodable(path: str | os.PathLike[str], error: UnicodeDecodeError) -> str:
+    """What bytes that are no UTF-8 may be."""
+    with Path(path).open("rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            return f"{path} is UTF-16 text; give encoding='utf-16' (--encoding utf-16)."
+    around = error.object[max(0, error.start - 12) : error.end + 12]
+    shown = max(around.decode("cp1252", "replace").splitlines(), key=len)
+    return (
+        f"{path} is not UTF-8 text. If {shown!r} reads well, give encoding='cp1252' (--encoding "
+        "cp1252); else another one, or save the file as CSV (UTF-8)."
+    )
 
 
 def write_table(
@@ -135,7 +192,7 @@ def write_table(
     OSError
         The disk is full or the folder cannot be written.
     """
-    suffix = table_suffix(path)
+    suffix = table_suffix(path, written=True)
     with replace_when_complete(path) as file:
         if suffix == ".csv":
             (neutralised_table(frame) if csv_safe else frame).to_csv(file, index=False)

@@ -263,12 +263,14 @@ def test_options_of_a_polynomial_kernel_reach_the_ensemble(folder: Path, tmp_pat
 
 def test_fit_options_reach_the_ensemble(folder: Path, tmp_path: Path) -> None:
     given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "-o", tmp_path / "m.model"]
-    result = _run(*given, "--kernel", "rbf", "--gamma", "0.1,1", "--calibration", "none")
+    options = ["--kernel", "rbf", "--gamma", "0.1,1", "--C", "0.5,2", "--calibration", "none"]
+    result = _run(*given, *options)
     assert result.exit_code == 0, result.output
     model = load(tmp_path / "m.model")
     assert isinstance(model, TableModel)
     assert model.svc.kernel == "rbf"
     assert model.svc.gamma == [0.1, 1.0]
+    assert model.svc.C == [0.5, 2.0]
     assert model.svc.calibration is None
     assert model.target.positive == "good"
     result = _run("predict", tmp_path / "m.model", folder / "new.parquet", "-o", tmp_path / "o.csv")
@@ -329,6 +331,25 @@ def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path
     result = _run("predict", tmp_path / "m.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
     assert result.exit_code == 0, result.output
     pd.testing.assert_frame_equal(read_table(tmp_path / "o.csv"), german.predict(new), rtol=1e-12)
+
+
+def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
+    """An Excel sheet, and text that was saved on Windows; the report reads them too."""
+    table = credit_table(80).replace({"purpose": {"car": "Kölner Straße"}})
+    table.to_excel(tmp_path / "loans.xlsx", index=False)
+    table.to_csv(tmp_path / "loans.tsv.gz", sep="\t", index=False, encoding="cp1252")
+    options = ["--target", "risk", *QUICK, "--kernel", "linear"]
+    models = []
+    for name, more in (("loans.xlsx", []), ("loans.tsv.gz", ["--encoding", "cp1252"])):
+        fitted = _run("fit", tmp_path / name, *options, *more, "-o", tmp_path / "m")
+        assert fitted.exit_code == 0, fitted.output
+        models.append(load(tmp_path / "m"))
+        predict = ["predict", tmp_path / "m", tmp_path / name, *more, "-o", tmp_path / "o.csv"]
+        assert _run(*predict).exit_code == 0
+    pd.testing.assert_frame_equal(models[0].predict(table), models[1].predict(table))
+    report = ["report", tmp_path / "loans.tsv.gz", *options, "-o", tmp_path / "r.html"]
+    assert _run(*report, "--encoding", "cp1252").exit_code == 0
+    _refused(_run(*report), "is not UTF-8 text. If ")
 
 
 def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
@@ -403,7 +424,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["gaps.csv", "--target", "risk"], "'risk' has 2 missing values, in rows 1 and 2;"),
         (["huge.csv", "--target", "risk"], "Column 'amount' holds 1.7e+308 in rows 1, 2, 3, 4, 5"),
         (["bad.parquet", "--target", "risk"], "bad.parquet cannot be read as Parquet: "),
-        (["loans.model", "--target", "risk"], "must end in .csv or .parquet, not in .model."),
+        (["loans.model", "--target", "risk"], "or .csv.gz, .tsv.gz, not in .model."),
     ],
 )
 def test_fit_with_unusable_tables(
@@ -509,8 +530,10 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         ),
         (
             ["report", "loans.model", "--kernel", "rbf", "-o", "r.html"],
-            "loans.model is no table (.csv or .parquet) but a model that is fitted already;",
+            "loans.model is no table but a model that is fitted already;",
         ),
+        (["fit", "loans.csv", *_TARGET, "--C", "1,-1", "-o", "m"], "'1,-1' is no list of positive"),
+        (["report", "loans.model", "--encoding", "cp1252", "-o", "r.html"], "and none is read."),
         (["reprot"], "No such command 'reprot'"),
     ],
 )

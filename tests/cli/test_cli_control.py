@@ -162,7 +162,7 @@ def test_control_does_not_apply_to_a_model(folder: Path, tmp_path: Path) -> None
 def test_tables_that_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
     report = ["report", folder / "loans.model", "-o", tmp_path / "r.html", "--held-out"]
     _refused(_run(*report, tmp_path / "no.csv"), "There is no file")
-    _refused(_run(*report, folder / "loans.model"), "must end in .csv or .parquet")
+    _refused(_run(*report, folder / "loans.model"), "must end in .csv, .tsv, .parquet or .xlsx")
     april = read_table(folder / "april.csv")
     for name, frame, message in (
         ("unlabelled.csv", april.drop(columns="risk"), "has no column 'risk'"),

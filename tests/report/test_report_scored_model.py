@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
-from bootprob.cli.report_scored import _TABLES
+from bootprob.cli.report_scored import _SCORED
 from bootprob.costs.matrix import CostMatrix
 from bootprob.exceptions import DataError
 from bootprob.persistence.save_load import save
@@ -321,4 +321,4 @@ class TestCommand:
         assert (folder / "m.html").read_bytes() == (folder / "m.model").read_bytes()
 
     def test_suffixes_are_those_of_the_reader(self):
-        assert _TABLES == SCORED_SUFFIXES
+        assert _SCORED == SCORED_SUFFIXES

@@ -215,8 +215,9 @@ def test_scikit_learns_dispatch_sees_arrays_of_one_kind():
         import numpy as np, sklearn, torch
         from sklearn.metrics import accuracy_score
         from bootprob import BootstrapSVC
-        X = np.random.default_rng(0).normal(size=(60, 3))
-        y = (X[:, 0] > 0).astype(int)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 3))
+        y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
         rows, labels = torch.from_numpy(X), torch.from_numpy(y)
         with sklearn.config_context(array_api_dispatch=True):
             model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(rows, labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import subprocess
 import sys
@@ -124,8 +125,12 @@ def test_a_decimal_comma_is_none_where_commas_separate_or_points_are_decimal(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("table.txt", b"a,b\n1,2\n", "must end in .csv or .parquet, not in .txt"),
-        ("table", b"a,b\n1,2\n", "must end in .csv or .parquet, not in nothing"),
+        (
+            "table.txt",
+            b"a,b\n1,2\n",
+            ".parquet or .xlsx, or .csv.gz, .tsv.gz, not in .txt",
+        ),
+        ("table", b"a,b\n1,2\n", "not in nothing"),
         ("table.csv", b"", "is empty"),
         ("table.csv", b"\n\n", "is empty"),
         ("table.csv", b"a,b\n", "has column names but no rows"),
@@ -139,9 +144,20 @@ def test_a_decimal_comma_is_none_where_commas_separate_or_points_are_decimal(
         ("table.csv", b"a,b\n1,2\n1,2,3\n", "as CSV: Expected 2 fields in line 3, saw 3.$"),
         ("table.csv", b"a,b\n1,2,3\n1,2,3\n", "rows with more cells than its first line"),
         ("table.csv", b'a,b\n"1,2\n3,4\n', "cannot be read as CSV: "),
-        ("table.csv", b"a,b\n1,\xe9t\xe9\n", "is not UTF-8 text; save it as CSV"),
+        (
+            "table.csv",
+            b"a,b\n1,\xe9t\xe9\n",
+            "If 'été' reads well, give encoding='cp1252'",
+        ),
         ("table.parquet", b"a,b\n1,2\n", "cannot be read as Parquet: "),
         ("table.parquet", b"", "cannot be read as Parquet: "),
+        ("table.csv", "a,b\n1,2\n".encode("utf-16"), "is UTF-16 text; give encoding='utf-16'"),
+        ("table.csv.gz", b"a,b\n1,2\n", "cannot be read as CSV: Not a gzipped file"),
+        ("table.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-20], "as CSV: Compressed file ended"),
+        ("table.csv.xz", b"a,b\n1,2\n", "cannot be read as CSV: "),
+        ("table.csv.bz2", b"a,b\n1,2\n", "cannot be read as CSV: "),
+        ("table.xlsx", b"a,b\n1,2\n", "cannot be read as Excel: File is not a zip file"),
+        ("table.xlsx", b"", "cannot be read as Excel: File is not a zip file"),
     ],
 )
 def test_unusable_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -151,6 +167,74 @@ def test_unusable_files(tmp_path: Path, name: str, content: bytes, message: str)
         read_table(path)
     assert name in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["t.tsv", "t.tsv.gz", "t.csv.gz", "t.csv.bz2", "t.csv.xz", "T.XLSX"]
+)
+def test_other_files_hold_the_same_table(tmp_path: Path, name: str) -> None:
+    table, path = credit_table(), tmp_path / name
+    if name.endswith("XLSX"):
+        table.to_excel(path, index=False, engine="openpyxl")
+    else:
+        table.to_csv(path, sep="\t" if ".tsv" in name else ",", index=False)
+    expected = tmp_path / "t.csv"
+    write_table(table, expected)
+    for texts in ([], ["branch"]):
+        found = read_table(path, text_columns=texts)
+        pd.testing.assert_frame_equal(found, read_table(expected, text_columns=texts))
+
+
+def test_an_excel_file_is_read_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "table.xlsx"
+    table = pd.DataFrame({" code ": ["01", "?", "1"], 2019: [1.5, None, 2.0]})
+    with pd.ExcelWriter(path, engine="openpyxl") as book:
+        table.to_excel(book, sheet_name="first", index=False)
+        credit_table().to_excel(book, sheet_name="second", index=False)
+    found = read_table(path, text_columns=["code"])
+    expected = pd.DataFrame({"code": ["01", None, "1"], "2019": [1.5, None, 2.0]})
+    pd.testing.assert_frame_equal(found, expected.astype({"code": found["code"].dtype}))
+    table.rename(columns={2019: "code"}).to_excel(path, index=False)
+    with pytest.raises(DataError, match="has several columns named 'code'"):
+        read_table(path)
+
+
+def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pd.DataFrame({"a": [1]}).to_excel(tmp_path / "t.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DataError, match=r"pip install 'bootprob\[excel\]'"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_a_tsv_file_has_tabs_whatever_its_names_hold(tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("height, cm\tweight, kg\n1\t2\n")
+    assert read_table(tmp_path / "t.tsv").columns.tolist() == ["height, cm", "weight, kg"]
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "UTF-8-SIG"])
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("größe;stadt\n1,5;Köln\n2,5;Bonn\n".encode(encoding))
+    assert read_table(path, encoding=encoding).to_dict("list") == {
+        "größe": [1.5, 2.5],
+        "stadt": ["Köln", "Bonn"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "message"),
+    [
+        ("t.csv", "utf-16", "is not text in the encoding given"),
+        ("t.csv", "ascii", "is not text in the encoding given"),
+        ("t.csv", "cp125", "There is no encoding 'cp125'; cp1252"),
+        ("t.csv", "base64", "There is no encoding 'base64'"),
+        ("t.parquet", "utf-8", "An encoding is of CSV and TSV files; leave it out"),
+    ],
+)
+def test_wrong_encodings(tmp_path: Path, name: str, encoding: str, message: str) -> None:
+    (tmp_path / name).write_bytes("stadt\nKöln\n".encode())
+    with pytest.raises(DataError, match=message):
+        read_table(tmp_path / name, encoding=encoding)
 
 
 def test_truncated_parquet(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
 from bootprob.report.scored.table import ScoredTable
 from bootprob.tables.csv_safety import neutralised
-from bootprob.tables.files import read_table, readable, table_suffix
+from bootprob.tables.files import read_table, readable
 from bootprob.tables.held_out import text_columns
+from bootprob.tables.suffixes import table_suffix
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
@@ -219,7 +220,7 @@ def _columns(
 
 def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.DataFrame]:
     """The rows of a table; a Parquet file piece by piece."""
-    if table_suffix(path) == ".csv":
+    if table_suffix(path) != ".parquet":
         yield read_table(path, text_columns=text_columns(model))
         return
     import pyarrow.parquet as pq
