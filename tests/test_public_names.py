@@ -39,6 +39,9 @@ PUBLIC = {
     "bootprob.costs": """
         CostMatrix CostSensitiveClassifier Decisions RuleCost cost_of_rules
     """,
+    "bootprob.explanation": """
+        Contributions PartialDependence contributions partial_dependence
+    """,
     "bootprob.datasets": """
         CATALOG Dataset DatasetError FOLDER_VARIABLE NAMES Source at_hand load
     """,

@@ -15,6 +15,7 @@ import typer
 from bootprob.cli.console import Commands, note_unknown, peak_memory
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
+from bootprob.cli.explain import explain
 from bootprob.cli.export import export
 from bootprob.cli.fitting import DemoOptions, FittingOptions, Kernel
 from bootprob.cli.models import (
@@ -245,6 +246,7 @@ def predict(
 
 
 app.command()(report)
+app.command()(explain)
 app.command()(export)
 app.command()(score)
 app.command()(serve)

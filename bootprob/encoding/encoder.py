@@ -83,7 +83,10 @@ class TableEncoder:
     def places(self) -> dict[str, slice]:
         """The features of each column."""
         widths = {name: len(self.levels.get(name, "1")) for name in self.kinds}
-        return {name: slice(first, first + widths[name]) for name, first in self._first.items()}
+        return {
+            name: slice(self._first[name], self._first[name] + width)
+            for name, width in widths.items()
+        }
 
     @cached_property
     def _first(self) -> dict[str, int]:

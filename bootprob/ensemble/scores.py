@@ -25,7 +25,7 @@ from bootprob.ensemble.scoring.rows import (
 )
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, Moments
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.preparation.feature_map import FeatureMap
@@ -130,14 +130,20 @@ class Scores:
         if not state.kernel_posterior_:
             return None
         new = self.unmapped(X)
-        scale = state.bootstrap_scale_ if state.bootstrap_scale_.ndim == 1 else 1.0
         found = np.empty((len(new.X), len(state.kernel_posterior_["weight"]), 2))
         for block in row_blocks(*new.X.shape):
-            seen = new.standardized(block)
-            if state.kernel.has_features:
-                seen = seen / torch.as_tensor(scale, device=seen.device)
-            found[block] = self._posterior(seen)
+            found[block] = self._posterior(self._as_seen(new, block))
         return found
+
+    def combined_logits(self, X: Rows, mixing: Floats) -> Floats | None:
+        """Moments of combinations (q, m) of the logits of rows under the posterior, (q, g, 2).
+
+        None where there is no posterior of straight and curved parts.
+        """
+        if not self.state.kernel_posterior_ or not isinstance(self._posterior, Moments):
+            return None
+        new = self.unmapped(X)
+        return self._posterior.combined(self._as_seen(new, slice(0, len(new.X))), mixing)
 
     @property
     def out_of_bag_of_posterior(self) -> Floats:
@@ -213,6 +219,13 @@ class Scores:
             dtype=getattr(torch, spec.dtype),
             memory_limit=spec.memory_limit,
         )
+
+    def _as_seen(self, new: NewRows, rows: slice) -> torch.Tensor:
+        """Rows as the posterior knows them."""
+        state, seen = self.state, new.standardized(rows)
+        if state.kernel.has_features and state.bootstrap_scale_.ndim == 1:
+            seen = seen / torch.as_tensor(state.bootstrap_scale_, device=seen.device)
+        return seen
 
     @cached_property
     def _posterior(self) -> Callable[[torch.Tensor], Floats]:

@@ -21,6 +21,7 @@ from bootprob.cli.__main__ import app
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import check_strict
 from bootprob.exceptions import DataError
+from bootprob.explanation import contributions
 from bootprob.persistence.save_load import load, save
 from bootprob.tables.files import read_table, write_table
 from bootprob.tables.model import TableModel
@@ -331,6 +332,26 @@ def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path
     result = _run("predict", tmp_path / "m.model", tmp_path / "new.csv", "-o", tmp_path / "o.csv")
     assert result.exit_code == 0, result.output
     pd.testing.assert_frame_equal(read_table(tmp_path / "o.csv"), german.predict(new), rtol=1e-12)
+
+
+def test_explain(folder: Path, tmp_path: Path) -> None:
+    explain = ["explain", folder / "loans.model", folder / "new.parquet", "-o"]
+    said = _run(*explain, tmp_path / "why.csv")
+    assert said.exit_code == 0, said.output
+    assert "30 rows are explained in " in said.stdout
+    assert "rows whose interval leaves 0 out" in " ".join(said.stdout.split())
+    why = pd.read_csv(tmp_path / "why.csv", dtype={"value": str})
+    model, new = load(folder / "loans.model"), read_table(folder / "new.parquet")
+    assert isinstance(model, TableModel)
+    expected = contributions(model, new).to_frame()
+    assert why["row"].tolist() == (expected["row"] + 1).tolist()
+    np.testing.assert_allclose(why["upper"], expected["upper"])
+    own = why.query("column == 'purpose'").set_index("row")["value"]
+    assert own.tolist() == new["purpose"].tolist()
+    given = _run(*explain, tmp_path / "b.csv", "--background", folder / "loans.csv")
+    assert given.exit_code == 0, given.output
+    _refused(_run(*explain, tmp_path / "why.xlsx"), "must end in .csv or .parquet")
+    _refused(_run(*explain, folder / "new.parquet"), "is the file that is read")
 
 
 def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -238,13 +238,63 @@ class Moments:
             return np.zeros((0, len(self._used), 2))
         return np.ascontiguousarray(torch.cat(found).cpu().numpy())
 
+    def combined(self, rows: Floats | Tensor, mixing: Floats) -> Floats:
+        """Moments of linear combinations of the logits of rows, which vary together.
+
+        A link that bends is straight between the ends of each logit's 95 % interval.
+
+        Parameters
+        ----------
+        rows : ndarray or Tensor of float64, shape (m, p)
+            Standardised; a matrix (m, m) is held.
+        mixing : ndarray, shape (q, m)
+            What each combination takes of each logit.
+
+        Returns
+        -------
+        ndarray, shape (q, g, 2)
+            Mean and standard deviation under each part.
+        """
+        seen = self._landmarks.seen(torch.as_tensor(rows).to(self._device), self._views)
+        wanted = torch.from_numpy(mixing).to(self._device)
+        whole, between = self._straight.whole(seen), dict[Curve, Tensor]()
+        found = []
+        for part, columns, mean, deviation in self._parts(seen):
+            moments = bent_moments(mean, deviation, self._tails[part])
+            mixed = wanted * (moments[:, 1] / deviation)
+            of_columns, size = mixed @ columns, columns.shape[1]
+            form = self._form[part][:size, :size]
+            variance = ((of_columns @ form) * of_columns).sum(1)
+            variances = self._variances[part]
+            for block, directions, of_block in zip(
+                whole, self._straight.directions, variances[:2], strict=True
+            ):
+                if directions is not None:
+                    taken = mixed @ block
+                    kept = (taken @ directions).square().sum(1)
+                    variance += of_block * (taken.square().sum(1) - kept).clamp_min(0)
+            for curve, of_curve in zip(self._curves[part], variances[2:], strict=False):
+                if curve not in between:
+                    between[curve] = self._landmarks.between(curve, seen)
+                variance += of_curve * ((mixed @ between[curve]) * mixed).sum(1)
+            spread = variance.clamp_min(LEAST_VARIANCE).sqrt()
+            found.append(torch.stack([wanted @ moments[:, 0], spread], dim=1))
+        return torch.stack(found, dim=1).cpu().numpy()
+
     def _of(self, rows: Tensor) -> Tensor:
         seen = self._landmarks.seen(rows, self._views)
+        found = [
+            bent_moments(mean, deviation, self._tails[part])
+            for part, _, mean, deviation in self._parts(seen)
+        ]
+        return torch.stack(found, dim=1)
+
+    def _parts(self, seen: Seen) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+        """Of each part its number, the columns of rows, and moments of their logits unbent."""
         linear, missing = self._straight.of(seen)
-        first = [torch.ones_like(rows[:, :1]), *linear]
+        first = [torch.ones_like(missing[:, :1]), *linear]
         values: dict[Curve, Tensor] = {}
         made: dict[tuple[tuple[int, ...], tuple[Curve, ...]], Tensor] = {}
-        found = []
         for part, key in enumerate(zip(self._used, self._curves, strict=True)):
             used, curves = key
             for curve in curves:
@@ -261,8 +311,7 @@ class Moments:
             for curve, of_curve in zip(curves, variances[2:], strict=False):
                 variance += of_curve * self._landmarks.diagonal(curve, seen)
             deviation = variance.clamp_min(LEAST_VARIANCE).sqrt()
-            found.append(bent_moments(columns @ mean[:size], deviation, self._tails[part]))
-        return torch.stack(found, dim=1)
+            yield part, columns, columns @ mean[:size], deviation
 
 
 def stored_curves(

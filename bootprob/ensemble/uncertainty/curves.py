@@ -170,6 +170,22 @@ class Landmarks:
             return (additive + quadratic) / 2
         return torch.ones_like(own[:, 0])
 
+    def between(self, curve: Curve, rows: Seen) -> Tensor:
+        """Kernel between each two of rows (m, p), (m, m)."""
+        if curve.family == "both":
+            additive, quadratic = (self.between(each, rows) for each in _single(curve))
+            return (additive + quadratic) / 2
+        own = curve.of(rows[curve.view])
+        if curve.family == "quadratic":
+            return (own @ own.mT / self.of(curve).size).square()
+        if curve.family == "additive":
+            kernel = Rbf(own.new_tensor([curve.gamma]))
+            total = torch.zeros_like(own[:, :1] @ own[:, :1].mT)
+            for column in own.mT:
+                total += kernel.gram(column[:, None], column[:, None])[0]
+            return total / own.shape[1]
+        return _kernel(curve, own).gram(own, own)[0]
+
     def stride(self, curve: Curve) -> int:
         """Every which landmark an "rbf" or "laplacian" curve is known on."""
         return self.of(curve).stride if curve.columns else 1

@@ -239,6 +239,19 @@ def _groups(results: Path) -> str:
     return markdown(["truth", *header, "rate kept without `groups`"], rows)
 
 
+def _contributions(results: Path) -> str:
+    rows = [
+        [
+            case["truth"],
+            f"{_share(case['coverage'])} ± {_share(case['standard error of the coverage'])}",
+            f"{case['mean width']:.2f}",
+            f"{case['mean size of the true contribution']:.2f}",
+        ]
+        for case in _cases(results, "contributions_?")
+    ]
+    return markdown(["truth", "coverage", "mean width", "mean size of what is true"], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -249,6 +262,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "intervals.md": _lack_of_fit,
     "adaptive.md": _adaptive,
     "groups.md": _groups,
+    "explanations.md": _contributions,
 }
 """File name of the document to what makes its table from the results."""
 

@@ -1,0 +1,142 @@
+"""What a fitted model says of rows that are looked at together, as log-odds with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logit
+
+from bootprob.calibration.calibrated import CLOSEST
+from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.fitted import of_matrix, two_classes_of
+from bootprob.ensemble.scoring.rows import checked_rows
+from bootprob.exceptions import DataError
+from bootprob.intervals.mixtures import of_mixture
+from bootprob.intervals.replicates import percentile
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.device_rows import on_host
+from bootprob.tables.model import TableModel
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.two_classes import TwoClasses
+
+__all__ = ["Explained"]
+
+_LEAST = 10  # rows that a background may be made of without being given
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A model of two classes, and its columns as its user knows them.
+
+    Attributes
+    ----------
+    svc : BootstrapSVC
+        Takes rows of the matrix.
+    columns : mapping of str to slice
+        The features of each column.
+    preprocessor : TablePreprocessor or None
+        What makes features of columns.
+    """
+
+    svc: BootstrapSVC
+    columns: Mapping[str, slice]
+    preprocessor: Any = None
+
+    @classmethod
+    def of(cls, model: BootstrapSVC | TableModel) -> Explained:
+        """Look at a model.
+
+        Raises
+        ------
+        DataError
+            It is of several classes, has no calibration, or a kernel without columns.
+        """
+        svc = model.svc if isinstance(model, TableModel) else model
+        known = model.preprocessor if isinstance(model, TableModel) else None
+        ensemble = two_classes_of(svc, "explanations")
+        if ensemble.spec.calibration is None:
+            raise DataError(
+                "What is explained are calibrated probabilities, and this model has "
+                "calibration=None; fit it with calibration='sigmoid'."
+            )
+        if not ensemble.state.kernel.has_features:
+            raise DataError("A precomputed kernel knows no columns that could be explained.")
+        preprocessor = known or svc.preprocessor_
+        if preprocessor is not None:
+            return cls(of_matrix(svc), preprocessor.encoder_.places, preprocessor)
+        names = getattr(svc, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{j}" for j in range(svc.n_features_in_)]
+        return cls(svc, {str(name): slice(j, j + 1) for j, name in enumerate(names)})
+
+    @property
+    def ensemble(self) -> TwoClasses:
+        """What answers."""
+        return two_classes_of(self.svc, "explanations")
+
+    def matrix(self, X: Any) -> Floats:
+        """Rows as features, shape (m, p)."""
+        if self.preprocessor is None:
+            return np.asarray(on_host(checked_rows(self.svc, X)), dtype=np.float64)
+        frame = as_frame(X)
+        if frame is None:
+            raise DataError(f"The model is of tables; give a data frame, not {type(X).__name__}.")
+        encoded: Floats = self.preprocessor.transform(frame)
+        return encoded
+
+    def background(self, X: Any, most: int, seed: int) -> Floats:
+        """Rows to compare with: some of those given, or of training rows that the model keeps."""
+        if X is not None:
+            rows = self.matrix(X)
+        else:
+            state = self.ensemble.state
+            # Of a feature map X_fit_ would have other columns.
+            whole = None if state.feature_map_ is not None else state.X_fit_
+            known = state.kernel_posterior_.get("landmarks")
+            kept = [each for each in (whole, known) if each is not None and len(each) >= _LEAST]
+            if not kept:
+                raise DataError(
+                    "The model does not keep its training rows; give some as background "
+                    "(--background)."
+                )
+            rows = kept[0] * state.scale_ + state.center_
+        if len(rows) <= most:
+            return rows
+        chosen = np.random.default_rng(seed).choice(len(rows), most, replace=False)
+        return rows[np.sort(chosen)]
+
+    def levels(self, column: str) -> list[str] | None:
+        """Of a column of categories; None for numbers."""
+        return None if self.preprocessor is None else self.preprocessor.levels_.get(column)
+
+    def probability(self, rows: Floats) -> Floats:
+        """As `predict_proba` gives it, shape (m,)."""
+        return self.ensemble.predict_proba(checked_rows(self.svc, self._named(rows)))[:, 1]
+
+    def log_odds(self, rows: Floats) -> Floats:
+        """Of the probability, shape (m,)."""
+        probability = self.probability(rows)
+        found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
+        return found
+
+    def intervals(self, rows: Floats, mixing: Floats, level: float) -> Floats:
+        """Intervals (q, 2) of combinations (q, m) of the log-odds of rows.
+
+        Of ``kernel="auto"`` the posterior's; of others the percentiles of the replicates.
+        """
+        ensemble, checked = self.ensemble, checked_rows(self.svc, self._named(rows))
+        moments = ensemble.scores.combined_logits(checked, mixing)
+        if moments is not None:
+            return of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
+        return percentile(mixing @ ensemble.replicate_logits(checked), level)
+
+    def _named(self, rows: Floats) -> Any:
+        """Rows of the matrix as the machines were given them."""
+        names = getattr(self.svc, "feature_names_in_", None)
+        return rows if names is None else pd.DataFrame(rows, columns=names)

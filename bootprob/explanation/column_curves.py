@@ -1,0 +1,130 @@
+"""How the probability moves with one column, the others as they are: curves with bands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from bootprob.exceptions import DataError
+from bootprob.explanation.answers import Explained
+from bootprob.intervals.levels import check_level
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = ["PartialDependence", "partial_dependence"]
+
+_BACKGROUND = 50  # rows
+
+
+@dataclass(frozen=True)
+class PartialDependence:
+    """Log-odds of ``classes_[1]``, averaged over background rows, by the value of a column.
+
+    Attributes
+    ----------
+    column : str
+    values : ndarray, shape (k,)
+        Numbers, or levels.
+    log_odds : ndarray, shape (k,)
+    interval : ndarray, shape (k, 2)
+        Of the true mean log-odds, each by itself.
+    """
+
+    column: str
+    values: NDArray[Any]
+    log_odds: Floats
+    interval: Floats
+
+    @property
+    def probability(self) -> Floats:
+        """Of the mean log-odds, shape (k,): that of a row in the middle."""
+        found: Floats = expit(self.log_odds)
+        return found
+
+    @property
+    def probability_interval(self) -> Floats:
+        """The same of the bounds, shape (k, 2)."""
+        found: Floats = expit(self.interval)
+        return found
+
+
+def partial_dependence(
+    model: BootstrapSVC | TableModel,
+    column: str | int,
+    background: ArrayLike | None = None,
+    *,
+    values: ArrayLike | None = None,
+    n_values: int = 20,
+    level: float = 0.95,
+    seed: int = 0,
+) -> PartialDependence:
+    """Follow one column while the others stay as they are in background rows.
+
+    The mean over the rows is of log-odds (J. Friedman, Ann. Stat. 29 (2001) 1189–1232, of the
+    logistic loss), which sums of effects keep. Intervals are those of
+    `bootprob.explanation.contributions`.
+
+    Parameters
+    ----------
+    model : BootstrapSVC or TableModel
+        Fitted to two classes, calibrated.
+    column : str or int
+        Its name, or its number.
+    background : array_like or data frame, optional
+        Rows whose other columns are taken, of which up to 50 are drawn; default training rows that
+        the model keeps.
+    values : array_like, optional
+        Numbers, or levels, at which to look; default all levels, or numbers at equal distances
+        between the least and the largest of the background.
+    n_values : int, default 20
+        How many of these.
+    level, seed
+        As for `bootprob.explanation.contributions`.
+
+    Returns
+    -------
+    PartialDependence
+
+    Raises
+    ------
+    DataError
+        As there; there is no such column or level; or values are no finite numbers.
+    """
+    level = check_level(level)
+    explained = Explained.of(model)
+    every = list(explained.columns)
+    name = every[column] if isinstance(column, int) and column in range(len(every)) else column
+    if name not in every:
+        raise DataError(f"There is no column {column!r}; the model has {', '.join(every[:20])}.")
+    place = explained.columns[name]
+    rows = explained.background(background, _BACKGROUND, seed)
+    levels = explained.levels(name)
+    if levels is None:
+        at = np.linspace(rows[:, place].min(), rows[:, place].max(), max(2, n_values))
+        shown = at if values is None else np.asarray(values, dtype=np.float64)
+        if shown.ndim != 1 or not len(shown) or not np.isfinite(shown).all():
+            raise DataError(f"values are {values!r}; give finite numbers for the column {name!r}.")
+        features = shown[:, None]
+    else:
+        shown = np.asarray(levels if values is None else values, dtype=object)
+        unknown = [each for each in shown if each not in levels]
+        if unknown or shown.ndim != 1 or not len(shown):
+            raise DataError(
+                f"values of {name!r} are levels of it ({', '.join(levels[:20])}), not {values!r}."
+            )
+        features = (shown[:, None] == np.array(levels, dtype=object)).astype(np.float64)
+    moved = np.repeat(rows[None], len(shown), axis=0)
+    moved[:, :, place] = features[:, None, :]
+    moved = moved.reshape(-1, rows.shape[1])
+    mixing = np.kron(np.eye(len(shown)), np.full(len(rows), 1 / len(rows)))
+    log_odds = mixing @ explained.log_odds(moved)
+    bounds = explained.intervals(moved, mixing, level)
+    lower, upper = np.minimum(bounds[:, 0], log_odds), np.maximum(bounds[:, 1], log_odds)
+    return PartialDependence(name, shown, log_odds, np.stack([lower, upper], axis=1))

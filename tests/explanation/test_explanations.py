@@ -1,0 +1,256 @@
+"""Contributions and partial dependence beside brute force, closed forms and what is known."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy.special import logit
+from sklearn.base import clone
+
+from bootprob import BootstrapSVC, DataError
+from bootprob.ensemble.fitted import two_classes_of
+from bootprob.ensemble.state import state_of
+from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.explanation import contributions, partial_dependence
+from bootprob.explanation.coalitions import Coalitions
+from bootprob.persistence.save_load import load, save
+from bootprob.tables.model import TableModel
+from mixed_tables import credit_table
+
+
+def by_all_orders(answer, row, background):
+    """Shapley values by their definition."""
+    q = len(row)
+    found = np.zeros(q)
+    for order in permutations(range(q)):
+        for other in background:
+            at = other.copy()
+            for column in order:
+                before = answer(at[None])[0]
+                at[column] = row[column]
+                found[column] += answer(at[None])[0] - before
+    return found / (len(list(permutations(range(q)))) * len(background))
+
+
+def some_function(rows):
+    return rows[:, 0] * rows[:, 1] - np.exp(rows[:, 2]) + 2 * rows[:, 3]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(1).normal(size=(8, 4))
+
+
+def test_all_coalitions_are_all_orders(rows):
+    row, background = rows[0], rows[1:4]
+    every = Coalitions.of(4, 3, 0, np.random.default_rng(0))
+    assert every.orders is None
+    found = every.mixing @ some_function(every.between(row, background))
+    np.testing.assert_allclose(found, by_all_orders(some_function, row, background), atol=1e-12)
+
+
+def test_random_orders_are_exact_without_interactions_and_near_with(rows):
+    row, background = rows[0], rows[1:4]
+
+    def additive(X):
+        return np.exp(X[:, 2]) + 2 * X[:, 3]
+
+    drawn = Coalitions._sampled(4, 3, 300, np.random.default_rng(0))
+    between = drawn.between(row, background)
+    found = drawn.mixing @ additive(between)
+    np.testing.assert_allclose(found, by_all_orders(additive, row, background), atol=1e-12)
+    answers = some_function(between)
+    true, error = by_all_orders(some_function, row, background), drawn.error(answers)
+    assert (np.abs(drawn.mixing @ answers - true) <= 5 * error + 1e-12).all()
+    assert (error[:2] > 0).all()
+    assert error.max() < 0.1
+
+
+@pytest.fixture(scope="module")
+def straight():
+    """Two columns that count, one that does not; a model of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = 1.5 * X[:, 0] - X[:, 1] + rng.logistic(size=150) > 0
+    return X, BootstrapSVC(n_bootstraps=10, effort="low", random_state=0).fit(X, y)
+
+
+def test_contributions_are_those_of_predict_proba(straight):
+    X, model = straight
+    background = X[:5]
+
+    def log_odds(rows):
+        return logit(model.predict_proba(rows)[:, 1])
+
+    found = contributions(model, X[100:102], background)
+    expected = [by_all_orders(log_odds, row, background) for row in X[100:102]]
+    np.testing.assert_allclose(found.contribution, expected, atol=1e-9)
+    assert found.base == pytest.approx(log_odds(background).mean())
+    np.testing.assert_allclose(
+        found.base + found.contribution.sum(axis=1), logit(found.probability), atol=1e-9
+    )
+    assert found.columns == ["x0", "x1", "x2"]
+    assert (found.error == 0).all()
+    lower, upper = found.interval[..., 0], found.interval[..., 1]
+    assert ((lower <= found.contribution) & (found.contribution <= upper)).all()
+    narrower = contributions(model, X[100:102], background, level=0.5).interval
+    assert ((lower <= narrower[..., 0]) & (narrower[..., 1] <= upper)).all()
+
+
+def test_what_counts_is_told_from_what_does_not(straight):
+    _, model = straight
+    row, background = np.array([[1.5, 1.5, 1.5]]), np.zeros((1, 3))
+    found = contributions(model, row, background, level=0.95)
+    [lower], [upper] = found.interval[..., 0], found.interval[..., 1]
+    assert lower[0] > 0
+    assert upper[1] < 0
+    assert lower[2] < 0 < upper[2]
+    frame = found.to_frame()
+    assert frame["column"].tolist() == ["x0", "x1", "x2"]
+    assert frame.columns.tolist() == [
+        *("row", "probability", "column", "contribution", "lower", "upper")
+    ]
+
+
+def test_posterior_s_combinations_have_the_moments_of_logits_that_vary_together(straight):
+    """Of single rows those that intervals are made of; of sums and differences a bilinear form."""
+    X, model = straight
+    scores = two_classes_of(model, "tests").scores
+    rows = X[:6]
+    single = scores.kernel_logits(rows)
+    np.testing.assert_allclose(scores.combined_logits(rows, np.eye(6)), single, atol=1e-7)
+    one, other = np.eye(6)[0], np.eye(6)[3]
+    both = scores.combined_logits(rows, np.stack([one + other, one - other, one - one, 3 * one]))
+    variance = both[..., 1] ** 2
+    expected = 2 * (single[0, :, 1] ** 2 + single[3, :, 1] ** 2)
+    np.testing.assert_allclose(variance[0] + variance[1], expected, rtol=1e-6)
+    assert (both[2, :, 1] <= 1e-5).all()
+    np.testing.assert_allclose(both[3], 3 * single[0], rtol=1e-6)
+    twin = scores.combined_logits(X[[0, 0]], np.array([[1.0, -1.0]]))
+    assert (np.abs(twin) <= 1e-4).all()
+
+
+def test_curves_of_all_families_between_rows():
+    """Kernels between rows are those with landmarks, where the rows are the landmarks."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] > rng.normal(size=60)
+    model = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0).fit(X, y)
+    rows = torch.from_numpy((X - model.center_) / model.scale_)
+    landmarks = Landmarks(rows, state_of(model).kernel.of_columns)
+    seen = landmarks.seen(rows)
+    for family in ("rbf", "laplacian", "additive", "quadratic", "both"):
+        for view, columns in (("columns", ()), ("scores", (0, 2))):
+            curve = Curve(family, view, 0.0 if family == "quadratic" else 0.7, columns)
+            between = landmarks.between(curve, seen)
+            torch.testing.assert_close(between.diagonal(), landmarks.diagonal(curve, seen))
+            torch.testing.assert_close(between, between.mT)
+            if family in ("rbf", "laplacian"):
+                known = between[:, :: landmarks.stride(curve)]
+                torch.testing.assert_close(known, landmarks.values(curve, seen))
+            if family == "additive":
+                own = curve.of(seen[view])
+                apart = (own[:, None] - own[None]).square()
+                torch.testing.assert_close(between, (-0.7 * apart).exp().mean(2))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_other_kernels_have_intervals_of_replicates(kernel, straight):
+    X, _ = straight
+    y = X[:, 0] + np.random.default_rng(2).normal(size=150) > 0
+    model = BootstrapSVC(kernel=kernel, C=1.0, n_bootstraps=40, random_state=0).fit(X, y)
+    found = contributions(model, X[:3], X[:4])
+    assert (np.diff(found.interval) > 0).all()
+    if kernel == "rbf":
+        contributions(model, X[:1])  # which keeps its rows
+    else:
+        slope = model.sigmoid_[0] * model.coef_[0]
+        straight_line = slope * (X[:3] - X[:4].mean(axis=0))
+        np.testing.assert_allclose(found.contribution, straight_line, rtol=1e-6)
+        with pytest.raises(DataError, match="does not keep its training rows"):
+            contributions(model, X[:1])
+
+
+def test_partial_dependence_is_the_mean_over_rows(straight):
+    X, model = straight
+    found = partial_dependence(model, "x1", X[:10], values=[-1.0, 0.0, 2.0])
+    for k, value in enumerate(found.values):
+        moved = X[:10].copy()
+        moved[:, 1] = value
+        assert found.log_odds[k] == pytest.approx(logit(model.predict_proba(moved)[:, 1]).mean())
+    assert (np.diff(found.log_odds) < 0).all()
+    assert (found.interval[:, 0] <= found.log_odds).all()
+    assert (found.log_odds <= found.interval[:, 1]).all()
+    assert (found.probability_interval[:, 0] <= found.probability).all()
+    assert len(partial_dependence(model, 0).values) == 20
+
+
+@pytest.fixture(scope="module")
+def loans():
+    return TableModel.fit(
+        credit_table(80), "risk", "bad", n_bootstraps=5, effort="low", random_state=0
+    )
+
+
+def test_columns_of_a_table_are_explained_as_such(loans, tmp_path):
+    """Levels of a column count together; a file explains as the model does."""
+    table = credit_table(6, seed=1).drop(columns="risk")
+    found = contributions(loans, table)
+    assert found.columns == list(loans.preprocessor.kinds_)
+    predicted = loans.predict(table)["probability"]
+    np.testing.assert_allclose(found.probability, predicted)
+    np.testing.assert_allclose(found.base + found.contribution.sum(axis=1), logit(predicted))
+    purposes = partial_dependence(loans, "purpose")
+    assert purposes.values.tolist() == loans.preprocessor.levels_["purpose"]
+    save(loans, tmp_path / "m")
+    again = contributions(load(tmp_path / "m"), table)
+    np.testing.assert_array_equal(again.interval, found.interval)
+    frame = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0)
+    svc = frame.fit(credit_table(80).drop(columns="risk"), credit_table(80)["risk"])
+    assert contributions(svc, table[:1]).columns == found.columns
+
+
+def test_what_cannot_be_explained(straight, loans):
+    X, model = straight
+    some = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5)
+    positive = X[:, 0] > 0.1
+    votes = BootstrapSVC.paper(n_bootstraps=5).fit(X, positive)
+    with pytest.raises(DataError, match="calibration=None"):
+        contributions(votes, X[:1], X)
+    three = clone(some).fit(X, np.arange(150) % 3)
+    with pytest.raises(DataError, match="3 classes"):
+        contributions(three, X[:1], X)
+    given = clone(some).set_params(kernel="precomputed").fit(X @ X.T, positive)
+    with pytest.raises(DataError, match="precomputed kernel knows no columns"):
+        contributions(given, X @ X.T)
+    wide = np.random.default_rng(4).normal(size=(40, 1001))
+    many = clone(some).fit(wide, wide[:, 0] > 0)
+    with pytest.raises(DataError, match="1,001 columns are too many to be explained one by one"):
+        contributions(many, wide[:1])
+    with pytest.raises(DataError, match="n_orders is 2; give 4 or more"):
+        contributions(model, X[:1], n_orders=2)
+    with pytest.raises(DataError, match="level"):
+        contributions(model, X[:1], level=95)
+    with pytest.raises(DataError, match="There is no column 'x7'; the model has x0, x1, x2"):
+        partial_dependence(model, "x7")
+    with pytest.raises(DataError, match="give finite numbers for the column 'x0'"):
+        partial_dependence(model, 0, values=[np.nan])
+    with pytest.raises(DataError, match="values of 'purpose' are levels of it"):
+        partial_dependence(loans, "purpose", values=["boat"])
+    with pytest.raises(DataError, match="give a data frame, not ndarray"):
+        contributions(loans, np.zeros((1, 7)))
+    with pytest.raises(ValueError, match="features"):
+        contributions(model, X[:1, :2])
+
+
+def test_names_of_data_frames(straight):
+    X, _ = straight
+    frame = pd.DataFrame(X, columns=["age", "dose", "noise"])
+    y = X[:, 0] + np.random.default_rng(3).normal(size=150) > 0
+    model = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0).fit(frame, y)
+    assert contributions(model, frame[:2], frame).columns == ["age", "dose", "noise"]
+    assert partial_dependence(model, "dose", frame).column == "dose"
