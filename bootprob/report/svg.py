@@ -22,6 +22,8 @@ from bootprob.report.figure_table import FigureTable
 
 __all__ = ["COLORS", "Picture", "draw_picture", "percent_axis"]
 
+_ROUNDING = 1e-9
+
 WIDTH = 4.4  # inches: two figures fit beside each other on a desktop, one on a phone
 
 # Told apart by people with any of the usual colour deficiencies, and in grey on paper.
@@ -131,6 +133,11 @@ def _inline(svg: str, name: str, alt: str) -> Picture:
     return Picture(svg=body.strip(), view_box=head[1], alt=alt)
 
 
+class _Shares(PercentFormatter):
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return super().__call__(x, pos) if -_ROUNDING <= x <= 1 + _ROUNDING else ""
+
+
 def percent_axis(decimals: int | None = None) -> PercentFormatter:
-    """Ticks of an axis of shares."""
-    return PercentFormatter(1, decimals=decimals, symbol="\u202f%")
+    """Ticks of an axis of shares; none below 0 or above 1, where a margin has some."""
+    return _Shares(1, decimals=decimals, symbol="\u202f%")

@@ -186,11 +186,15 @@ def attempt(
         if change > last_change:  # factors chase each other
             damping = max(damping / 2, 0.1)
         last_change = change
-        sites = Sites(
+        moved = Sites(
             sites.precision + damping * (found.sites.precision - sites.precision),
             sites.shift + damping * (found.sites.shift - sites.shift),
         )
-        mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
+        try:
+            mean, factor = _solve(*_sums(blocks, moved.without(noise), precision))
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+            break  # precisions grow without bound: what was before is the last
+        sites = moved
     return Approximation(
         _log_mass(mean, factor, sites, precision, noise, found.log_factors),
         mean,

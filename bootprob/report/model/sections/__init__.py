@@ -8,6 +8,7 @@ from bootprob.report.model.sections import (
     quality,
     rows,
     settings,
+    votes,
 )
 from bootprob.report.model.sections.section import Section
 
@@ -23,4 +24,5 @@ SECTIONS = (
     Section("meaning", "Meaning of the intervals"),
     convergence.SECTION,
     made.SECTION,
+    votes.SECTION,
 )

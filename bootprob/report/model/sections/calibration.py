@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,10 +16,14 @@ from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
 from bootprob.report.wording import count, percent, probability, short
 
-__all__ = ["SECTION"]
+__all__ = ["SECTION", "diagram"]
 
 NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
 _N_PROBABILITY_BINS = 20
+_STYLES: dict[str, dict[str, Any]] = {
+    "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
+    "probability": {"color": INK, "marker": "o", "ms": 5.5},
+}
 
 
 def _content(of: Measured) -> dict[str, Any]:
@@ -42,95 +46,79 @@ def _reliability(of: Measured, p: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _pictures(of: Drawn) -> dict[str, Picture | None]:
-    return {"reliability": _diagram(of.model, of.name("r"), of.classes[1])}
+    calibrated = of.model["calibration"] is not None
+    stated: Literal["probability", "vote"] = "probability" if calibrated else "vote"
+    return {"reliability": diagram(of.model["reliability"], stated, of.name("r"), of.classes[1])}
 
 
-def _diagram(model: dict[str, Any], name: str, positive: str) -> Picture:
+def diagram(
+    curves: dict[str, Any], of: Literal["probability", "vote"], name: str, positive: str
+) -> Picture:
     """Observed frequency against stated probability, with the spread of the probabilities."""
-    labels = {"vote": "vote share", "probability": "calibrated"}
-    curves = [
-        (key, label, model["reliability"][key])
-        for key, label in labels.items()
-        if model["reliability"][key] is not None
-    ]
-    style = {
-        "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
-        "probability": {"color": INK, "marker": "o", "ms": 5.5},
-    }
+    curve, style = curves[of], _STYLES[of]
+    label = "vote share" if of == "vote" else "calibrated"
+    bins = {field: np.asarray(values) for field, values in curve["bins"].items()}
 
     def draw(figure: Figure) -> None:
         top, bottom = figure.subplots(
             2, 1, sharex=True, gridspec_kw={"height_ratios": [5, 1], "hspace": 0.09}
         )
         top.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, zorder=0)
-        for key, label, curve in curves:
-            bins = {field: np.asarray(values) for field, values in curve["bins"].items()}
-            x, y = bins["probability"], bins["observed"]
-            top.errorbar(
-                x,
-                y,
-                yerr=[y - bins["lower"], bins["upper"] - y],
-                linestyle="none",
-                elinewidth=0.9,
-                label=label,
-                **style[key],
-            )
-            edges = np.asarray(curve["distribution"]["edges"])
-            share = np.asarray(curve["distribution"]["share"])
-            up = 1 if key == "probability" or len(curves) == 1 else -1
-            bottom.stairs(up * share, edges, fill=True, color=style[key]["color"])
+        x, y = bins["probability"], bins["observed"]
+        top.errorbar(
+            x,
+            y,
+            yerr=[y - bins["lower"], bins["upper"] - y],
+            linestyle="none",
+            elinewidth=0.9,
+            **style,
+        )
+        distribution = curve["distribution"]
+        bottom.stairs(
+            np.asarray(distribution["share"]),
+            np.asarray(distribution["edges"]),
+            fill=True,
+            color=style["color"],
+        )
         top.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="observed frequency")
         top.yaxis.set_major_formatter(percent_axis(0))
         top.tick_params(axis="x", bottom=False)
-        top.legend(loc="upper left", handletextpad=0.2, borderaxespad=0.2)
         bottom.axhline(0, color=QUIET, linewidth=0.6)
         bottom.spines[["left", "bottom"]].set_visible(False)
         bottom.set(yticks=[], ylabel="rows", xlabel=f"probability stated for {short(positive)}")
         bottom.xaxis.set_major_formatter(percent_axis(0))
 
-    sentences = []
-    for _, label, curve in curves:
-        pairs = zip(curve["bins"]["probability"], curve["bins"]["observed"], strict=True)
-        listed = ", ".join(f"{p:.1%} stated and {o:.1%} observed" for p, o in pairs)
-        sentences.append(f"{label.capitalize()}, by groups of rows: {listed}.")
-    drawn = [(label.capitalize(), curve) for _, label, curve in curves]
-    tables = _tables(drawn, votes=labels["vote"].capitalize())
-    return draw_picture(draw, 4.3, name, "Reliability diagram. " + " ".join(sentences), tables)
+    listed = ", ".join(
+        f"{p:.1%} stated and {o:.1%} observed"
+        for p, o in zip(bins["probability"], bins["observed"], strict=True)
+    )
+    alt = f"Reliability diagram. {label.capitalize()}, by groups of rows: {listed}."
+    return draw_picture(draw, 4.3, name, alt, _tables(curve, label.capitalize()))
 
 
-def _tables(curves: list[tuple[str, dict[str, Any]]], votes: str) -> tuple[FigureTable, ...]:
+def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
     """Groups of rows with what was stated and observed, and how many rows were given what.
 
-    A share of votes, the curve of which is called `votes`, can be certain; no probability can.
+    A share of votes can be certain; no probability can.
     """
-
-    def groups(name: str) -> list[Any]:
-        return [value for _, curve in curves for value in curve["bins"][name]]
-
-    named, stated = [], []
-    for label, curve in curves:
-        means = curve["bins"]["probability"]
-        named += [label] * len(means)
-        stated += percent(means) if label == votes else probability(means)
-    edges = percent(curves[0][1]["distribution"]["edges"], 0)
-    strip = (Column.of(label, each["distribution"]["share"], percent, 2) for label, each in curves)
+    bins, edges = curve["bins"], percent(curve["distribution"]["edges"], 0)
+    written = probability if label == "Calibrated" else percent
     return (
         FigureTable(
             "Groups of rows",
             (
-                Column("Probability", named),
-                Column.of("Rows", groups("n_rows"), count),
-                Column("Stated", stated, groups("probability")),
-                Column.of("Observed", groups("observed"), percent),
-                Column.of("Interval from", groups("lower"), percent),
-                Column.of("to", groups("upper"), percent),
+                Column.of("Stated", bins["probability"], written),
+                Column.of("Rows", bins["n_rows"], count),
+                Column.of("Observed", bins["observed"], percent),
+                Column.of("Interval from", bins["lower"], percent),
+                Column.of("to", bins["upper"], percent),
             ),
         ),
         FigureTable(
             "Share of the rows",
             (
                 Column("Given a probability of", [f"{a} to {b}" for a, b in pairwise(edges)]),
-                *strip,
+                Column.of(label, curve["distribution"]["share"], percent, 2),
             ),
         ),
     )

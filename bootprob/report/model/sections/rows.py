@@ -16,7 +16,7 @@ from bootprob.report.wording import count, decimal, percent, probability, short
 
 __all__ = ["SECTION"]
 
-NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
+NEGATIVE, POSITIVE, INK, QUIET, _, FAINT = COLORS.values()
 
 
 def _content(of: Measured) -> dict[str, Any]:
@@ -44,12 +44,11 @@ def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> P
         half is not None and abs(half) > edges[1] - edges[0] and edges[0] < half < edges[-1]
     )  # where it can be told from 0
     on_white = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    votes = percent([row["vote"] for row in rows])
     stated = probability([row["probability"] for row in rows])
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(len(rows), 1, sharex=True, squeeze=False)[:, 0]
-        for ax, row, vote, p in zip(axes, rows, votes, stated, strict=True):
+        for ax, row, p in zip(axes, rows, stated, strict=True):
             share = np.asarray(row["counts"]) / row["n_scores"]
             zero = int(np.argmin(np.abs(edges)))  # the threshold is an edge of a bin
             ax.stairs(share[:zero], edges[: zero + 1], fill=True, color=NEGATIVE)
@@ -64,7 +63,7 @@ def _histograms(model: dict[str, Any], name: str, classes: tuple[str, str]) -> P
             ax.text(
                 side,
                 0.97,
-                f"vote {vote}\nprobability {p}",
+                f"probability {p}",
                 transform=ax.transAxes,
                 ha="left" if side < 0.5 else "right",
                 va="top",
@@ -92,7 +91,6 @@ def _intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
     rows = model["intervals"]["rows"]
     height = np.arange(len(rows))
     positive = np.array([row["positive"] for row in rows], dtype=bool)
-    calibrated = model["calibration"] is not None
     threshold = model["decision_threshold"]
 
     def column(key: str) -> NDArray[np.float64]:
@@ -108,9 +106,6 @@ def _intervals(model: dict[str, Any], name: str, classes: tuple[str, str]) -> Pi
                 lower, upper = column(f"{what}_interval")[of_class].T
                 ax.plot(centre, height[of_class], marker, color=colour, markersize=4.4)
                 ax.hlines(height[of_class], lower, upper, color=colour, linewidth=1.6)
-        if calibrated:
-            lower, upper = column("vote_interval_wald").T
-            right.hlines(height - 0.33, lower, upper, color=VOTE, linewidth=1.0)
         left.set_yticks(height, [str(row["row"]) for row in rows])
         left.set(ylabel="row", xlabel="score", ylim=(-0.8, len(rows) - 0.3))
         right.set(xlim=(-0.06, 1.06), xlabel=f"probability of {short(classes[1], 20)}")
@@ -145,7 +140,6 @@ def _tables(histograms: dict[str, Any], classes: tuple[str, str]) -> tuple[Figur
                 Column("Truth", [classes[int(positive)] for positive in column("positive")]),
                 Column("Chosen for the", column("reason")),
                 Column.of("Probability", column("probability"), probability),
-                Column.of("Vote share", column("vote"), percent),
                 Column.of("Scores", column("n_scores"), count),
                 Column.of("Mean", column("mean"), decimal, 2),
                 Column.of("Standard deviation", column("standard_deviation"), decimal, 2),

@@ -46,7 +46,10 @@ def _kernels(model: BootstrapSVC) -> list[str] | None:
         return None
     assert kernel.gamma is not None
     gammas = number(kernel.gamma.tolist())
-    told = [f"{name}, γ = {gamma}" for name, gamma in zip(names, gammas, strict=True)]
+    told = [
+        name if name.startswith("linear") else f"{name}, γ = {gamma}"
+        for name, gamma in zip(names, gammas, strict=True)
+    ]
     each = len(model.C_) // len(told)
     return [name for name in told for _ in range(each)]
 
@@ -117,7 +120,8 @@ def _grid_maps(values: dict[str, Any], row_of: list[str], rows: list[str], name:
     accuracy, weight = np.full(shape, np.nan), np.full(shape, np.nan)
     accuracy[row, column], weight[row, column] = values["accuracy"], values["weight"]
     labels = number(costs)
-    step = 1 + max(map(len, labels)) * len(labels) // 45  # what fits without touching
+    room = 45 - max(map(len, rows)) // 2
+    step = 1 + max(map(len, labels)) * len(labels) // room  # what fits without touching
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots(2, 1, sharex=True, gridspec_kw={"hspace": 0.48 / len(rows)})
