@@ -7,7 +7,7 @@ from scipy.special import expit, log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from bootprob.ensemble.uncertainty import expectation_propagation
-from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
+from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate, attempt
 
 
 def approximated(columns, label, weight, precision):
@@ -80,3 +80,25 @@ def test_factors_that_have_not_settled_warn(rng, monkeypatch):
     label = (columns[:, 1] > 0).astype(float)
     with pytest.warns(ConvergenceWarning, match="rough"):
         approximated(columns, label, np.ones(9), np.array([0.01, 1e-4]))
+
+
+def test_factors_without_bound_end_what_is_tried_and_no_more(rng, monkeypatch):
+    """What was before them is the result; it has not settled, and has an evidence."""
+    A = torch.from_numpy(rng.normal(size=(30, 2)))
+    label = torch.from_numpy((rng.random(30) < 0.5).astype(float))
+    given = [(slice(0, 30), A)], label, torch.ones(30, dtype=torch.float64), torch.ones(2).double()
+    start = Sites.beginning(*given[1:3])
+    solve, matrices = expectation_propagation._solve, []
+
+    def counted(matrix, vector):
+        matrices.append(matrix)
+        return solve(matrix - 1e30 * torch.eye(2) if len(matrices) == 3 else matrix, vector)
+
+    monkeypatch.setattr(expectation_propagation, "_solve", counted)
+    found = attempt(*given, start)
+    assert len(matrices) == 3
+    assert not found.settled
+    assert np.isfinite(found.evidence)
+    torch.testing.assert_close(found.covariance, matrices[1].inverse())
+    monkeypatch.undo()
+    assert attempt(*given, start).settled
