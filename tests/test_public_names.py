@@ -39,6 +39,10 @@ PUBLIC = {
     "bootprob.costs": """
         CostMatrix CostSensitiveClassifier Decisions RuleCost cost_of_rules
     """,
+    "bootprob.displays": """
+        ContributionsDisplay ControlDisplay IntervalDisplay PartialDependenceDisplay
+        ReliabilityDisplay
+    """,
     "bootprob.explanation": """
         Contributions PartialDependence contributions partial_dependence
     """,

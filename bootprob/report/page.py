@@ -11,9 +11,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from bootprob.displays.style import COLORS
 from bootprob.exceptions import DataError
 from bootprob.report import wording
-from bootprob.report.svg import COLORS
 from bootprob.runtime.files import check_output, replace_when_complete
 
 __all__ = ["check_page", "render", "write_page"]

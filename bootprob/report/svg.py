@@ -16,25 +16,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import PercentFormatter
 
+from bootprob.displays.style import COLORS
 from bootprob.report.figure_table import FigureTable
 
-__all__ = ["COLORS", "Picture", "draw_picture", "percent_axis"]
-
-_ROUNDING = 1e-9
+__all__ = ["Picture", "draw_picture"]
 
 WIDTH = 4.4  # inches: two figures fit beside each other on a desktop, one on a phone
-
-# Told apart by people with any of the usual colour deficiencies, and in grey on paper.
-COLORS = {
-    "negative": "#2a6fa8",
-    "positive": "#c2500c",
-    "ink": "#1d2733",
-    "quiet": "#59636e",
-    "vote": "#7d8690",
-    "faint": "#c9d0d7",
-}
 
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -131,13 +119,3 @@ def _inline(svg: str, name: str, alt: str) -> Picture:
     body = re.sub(r'\b(?:xlink:)?href="#', f'href="#{name}-', body)
     body = body.replace("url(#", f"url(#{name}-")
     return Picture(svg=body.strip(), view_box=head[1], alt=alt)
-
-
-class _Shares(PercentFormatter):
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return super().__call__(x, pos) if -_ROUNDING <= x <= 1 + _ROUNDING else ""
-
-
-def percent_axis(decimals: int | None = None) -> PercentFormatter:
-    """Ticks of an axis of shares; none below 0 or above 1, where a margin has some."""
-    return _Shares(1, decimals=decimals, symbol="\u202f%")

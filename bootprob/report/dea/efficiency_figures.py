@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.displays.style import COLORS, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import short
 
 __all__ = ["cross", "peers", "scores", "weights"]

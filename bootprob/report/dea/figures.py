@@ -9,7 +9,8 @@ from matplotlib.ticker import MaxNLocator
 
 from bootprob.dea.selection.summary import SelectionSummary
 from bootprob.dea.study.figure_data import ContributionCurve, Histograms, OutputCorrelations
-from bootprob.report.svg import COLORS, Picture, draw_picture
+from bootprob.displays.style import COLORS
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import short
 
 __all__ = [

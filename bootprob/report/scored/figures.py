@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.displays.style import COLORS, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import percent, probability, short
 
 __all__ = ["deciles", "distribution", "undecided", "widths"]

@@ -10,15 +10,17 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from bootprob.metrics.reliability import reliability_curve
+from bootprob.displays.reliability import ReliabilityDisplay
+from bootprob.displays.style import COLORS, percent_axis
+from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
 from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import count, percent, probability, short
 
 __all__ = ["SECTION", "diagram"]
 
-NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
+INK, QUIET, VOTE = (COLORS[name] for name in ("ink", "quiet", "vote"))
 _N_PROBABILITY_BINS = 20
 _STYLES: dict[str, dict[str, Any]] = {
     "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
@@ -57,22 +59,13 @@ def diagram(
     """Observed frequency against stated probability, with the spread of the probabilities."""
     curve, style = curves[of], _STYLES[of]
     label = "vote share" if of == "vote" else "calibrated"
-    bins = {field: np.asarray(values) for field, values in curve["bins"].items()}
 
     def draw(figure: Figure) -> None:
         top, bottom = figure.subplots(
             2, 1, sharex=True, gridspec_kw={"height_ratios": [5, 1], "hspace": 0.09}
         )
-        top.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, zorder=0)
-        x, y = bins["probability"], bins["observed"]
-        top.errorbar(
-            x,
-            y,
-            yerr=[y - bins["lower"], bins["upper"] - y],
-            linestyle="none",
-            elinewidth=0.9,
-            **style,
-        )
+        found = {name: np.asarray(values) for name, values in curve["bins"].items()}
+        ReliabilityDisplay(ReliabilityCurve(**found)).plot(top, **style)
         distribution = curve["distribution"]
         bottom.stairs(
             np.asarray(distribution["share"]),
@@ -80,8 +73,7 @@ def diagram(
             fill=True,
             color=style["color"],
         )
-        top.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03), ylabel="observed frequency")
-        top.yaxis.set_major_formatter(percent_axis(0))
+        top.set(xlabel="")
         top.tick_params(axis="x", bottom=False)
         bottom.axhline(0, color=QUIET, linewidth=0.6)
         bottom.spines[["left", "bottom"]].set_visible(False)
@@ -90,7 +82,7 @@ def diagram(
 
     listed = ", ".join(
         f"{p:.1%} stated and {o:.1%} observed"
-        for p, o in zip(bins["probability"], bins["observed"], strict=True)
+        for p, o in zip(curve["bins"]["probability"], curve["bins"]["observed"], strict=True)
     )
     alt = f"Reliability diagram. {label.capitalize()}, by groups of rows: {listed}."
     return draw_picture(draw, 4.3, name, alt, _tables(curve, label.capitalize()))

@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from bootprob.displays.style import COLORS, percent_axis
 from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.row_samples import row_histograms, row_intervals
 from bootprob.report.model.sections.section import Drawn, Measured, Section
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import count, decimal, percent, probability, short
 
 __all__ = ["SECTION"]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from bootprob.displays.style import COLORS, percent_axis
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.kernels import spoken_kernels
 from bootprob.ensemble.state import state_of
 from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import number, percent
 
 __all__ = ["SECTION"]

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bootprob.displays.control import ControlDisplay
+from bootprob.metrics.decision_rates import TradeOff
 from bootprob.report.figure_table import Column, FigureTable
-from bootprob.report.svg import COLORS, Picture, draw_picture, percent_axis
+from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import percent
 
 __all__ = ["trade_off"]
 
-NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
-
-# Key of the rates in the report's content -> label, colour, marker, whether it is filled.
+# Key of the rates in the report's content -> label.
 _POINTS = {
-    "without_control": ("without control", VOTE, "D", False),
-    "held_out": ("held-out rows", POSITIVE, "s", False),
-    "out_of_bag": ("under control", INK, "o", True),
+    "without_control": "without control",
+    "held_out": "held-out rows",
+    "out_of_bag": "under control",
 }
 
 
@@ -34,23 +32,14 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
     points = [key for key in _POINTS if tpr[key] is not None]
 
     def draw(figure: Figure) -> None:
-        ax = figure.subplots()
-        _draw_wanted(ax, tpr["wanted"], tnr["wanted"])
-        ax.plot(curve["specificity"], curve["sensitivity"], color=NEGATIVE, linewidth=1.4, zorder=2)
-        for key in points:
-            _draw_point(ax, key, tpr[key], tnr[key])
-        ax.set(
-            xlim=(1.03, -0.03),
-            ylim=(-0.03, 1.03),
-            xlabel="specificity (true negative rate)",
-            ylabel="sensitivity (true positive rate)",
-        )
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent_axis(0))
-        ax.legend(loc="lower right", handletextpad=0.2, borderaxespad=0.2)
+        ControlDisplay(
+            TradeOff(curve["sensitivity"], curve["specificity"]),
+            (tpr["wanted"], tnr["wanted"]),
+            {_POINTS[key]: (_ends(tpr[key]), _ends(tnr[key])) for key in points},
+        ).plot(figure.subplots())
 
     said = "; ".join(
-        f"{_POINTS[key][0]}: sensitivity {_reached(tpr[key])}, specificity {_reached(tnr[key])}"
+        f"{_POINTS[key]}: sensitivity {_reached(tpr[key])}, specificity {_reached(tnr[key])}"
         for key in reversed(points)
     )
     wanted = " and ".join(
@@ -62,48 +51,12 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
         f"Curve of sensitivity against specificity, out of bag, for all thresholds. Wanted: "
         f"{wanted}. {said[0].upper()}{said[1:]}."
     )
-    reached = [(_POINTS[key][0].capitalize(), tpr[key], tnr[key]) for key in reversed(points)]
+    reached = [(_POINTS[key].capitalize(), tpr[key], tnr[key]) for key in reversed(points)]
     return draw_picture(draw, 4.1, name, alt, _tables(curve, reached))
 
 
-def _draw_wanted(ax: Axes, tpr: float | None, tnr: float | None) -> None:
-    """Lines at the rates wanted; what lies beyond both keeps them."""
-    line: dict[str, Any] = {"color": QUIET, "linewidth": 0.8, "linestyle": (0, (3, 2)), "zorder": 1}
-    if tpr is not None:
-        ax.axhline(tpr, **line)
-    if tnr is not None:
-        ax.axvline(tnr, **line)
-    ax.fill_between(
-        [1.03, -0.03 if tnr is None else tnr],
-        -0.03 if tpr is None else tpr,
-        1.03,
-        color=FAINT,
-        alpha=0.35,
-        linewidth=0,
-        zorder=0,
-    )
-
-
-def _draw_point(ax: Axes, key: str, tpr: dict[str, float], tnr: dict[str, float]) -> None:
-    label, colour, marker, filled = _POINTS[key]
-    x, y = tnr["value"], tpr["value"]
-    crossed: dict[str, Any] = {}
-    if key != "without_control":  # the same curve: a cross there would say nothing of the choice
-        crossed["xerr"] = np.abs([[x - tnr["lower"]], [tnr["upper"] - x]])
-        crossed["yerr"] = np.abs([[y - tpr["lower"]], [tpr["upper"] - y]])
-    ax.errorbar(
-        x,
-        y,
-        **crossed,
-        linestyle="none",
-        elinewidth=1.0,
-        marker=marker,
-        markersize=6.0,
-        color=colour,
-        mfc=colour if filled else "white",
-        label=label,
-        zorder=4 if filled else 3,
-    )
+def _ends(rate: dict[str, float]) -> tuple[float, float, float]:
+    return rate["value"], rate["lower"], rate["upper"]
 
 
 def _reached(rate: dict[str, float]) -> str:

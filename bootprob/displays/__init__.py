@@ -1,0 +1,14 @@
+"""Figures of models, after scikit-learn's Display convention: an axis in, an axis out."""
+
+from bootprob.displays.columns import ContributionsDisplay, PartialDependenceDisplay
+from bootprob.displays.control import ControlDisplay
+from bootprob.displays.intervals import IntervalDisplay
+from bootprob.displays.reliability import ReliabilityDisplay
+
+__all__ = [
+    "ContributionsDisplay",
+    "ControlDisplay",
+    "IntervalDisplay",
+    "PartialDependenceDisplay",
+    "ReliabilityDisplay",
+]

@@ -1,0 +1,138 @@
+"""What columns do to a probability: contributions to that of a row, and curves with bands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.explanation import (
+    Contributions,
+    PartialDependence,
+    contributions,
+    partial_dependence,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
+
+__all__ = ["ContributionsDisplay", "PartialDependenceDisplay"]
+
+
+class ContributionsDisplay(Display):
+    """Contributions of the columns to the log-odds of one row, with intervals.
+
+    Parameters
+    ----------
+    found : Contributions
+    row : int, default 0
+        Which of its rows.
+    n_columns : int, default 12
+        Those that contribute most.
+    """
+
+    def __init__(self, found: Contributions, row: int = 0, n_columns: int = 12) -> None:
+        self.found, self.row, self.n_columns = found, row, n_columns
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BootstrapSVC | TableModel,
+        X: ArrayLike,
+        background: ArrayLike | None = None,
+        *,
+        n_columns: int = 12,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the first of some rows.
+
+        Parameters
+        ----------
+        estimator, X, background, level
+            As for `bootprob.explanation.contributions`.
+        n_columns : int, default 12
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
+        found = contributions(estimator, X[:1], background, level=level)  # type: ignore[index]
+        return cls(found, n_columns=n_columns).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw it; keyword arguments are for `Axes.hlines`."""
+        ax, value = self._on(ax), self.found.contribution[self.row]
+        order = np.argsort(-np.abs(value), kind="stable")[: self.n_columns][::-1]
+        colours = [COLORS["positive" if value[k] > 0 else "negative"] for k in order]
+        lower, upper = self.found.interval[self.row, order].T
+        height = np.arange(len(order))
+        ax.axvline(0, color=COLORS["ink"], linewidth=0.8)
+        style: dict[str, Any] = {"color": colours, "linewidth": 1.6} | kwargs
+        ax.hlines(height, lower, upper, **style)
+        ax.scatter(value[order], height, color=colours, s=22, zorder=3)
+        ax.set_yticks(height, [self.found.columns[k] for k in order])
+        ax.set_xlabel("contribution to the log-odds")
+        ax.set_title(f"probability {self.found.probability[self.row]:.3g}", loc="left")
+        return self
+
+
+class PartialDependenceDisplay(Display):
+    """Probability by the value of a column, with a band.
+
+    Parameters
+    ----------
+    found : PartialDependence
+    """
+
+    def __init__(self, found: PartialDependence) -> None:
+        self.found = found
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BootstrapSVC | TableModel,
+        column: str | int,
+        background: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw a column of a fitted model.
+
+        Parameters
+        ----------
+        estimator, column, background, level
+            As for `bootprob.explanation.partial_dependence`.
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`; of levels, for `Axes.errorbar`.
+        """
+        found = partial_dependence(estimator, column, background, level=level)
+        return cls(found).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw it; keyword arguments are for `Axes.plot`; of levels, for `Axes.errorbar`."""
+        ax, found = self._on(ax), self.found
+        style: dict[str, Any] = {"color": COLORS["ink"]} | kwargs
+        p, (lower, upper) = found.probability, found.probability_interval.T
+        if found.values.dtype == object:  # levels
+            height = np.arange(len(p))
+            sides = [p - lower, upper - p]
+            ax.errorbar(height, p, yerr=sides, linestyle="none", marker="o", **style)
+            ax.set_xticks(height, [str(value) for value in found.values])
+        else:
+            ax.plot(found.values, p, **style)
+            band: dict[str, Any] = {"color": style["color"], "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(found.values, lower, upper, **band)
+        ax.set(xlabel=found.column, ylabel="probability", ylim=(-0.03, 1.03))
+        ax.yaxis.set_major_formatter(percent_axis(0))
+        return self

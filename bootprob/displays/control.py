@@ -1,0 +1,188 @@
+"""What one class gains and the other loses: sensitivity against specificity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.ensemble.controlled_rates import rates_under_control
+from bootprob.ensemble.state import two_class_state
+from bootprob.exceptions import DataError
+from bootprob.metrics.decision_rates import TradeOff, trade_off
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["ControlDisplay"]
+
+# Label -> colour, marker, whether it is filled.
+_POINTS = {
+    "without control": ("vote", "D", False),
+    "held-out rows": ("positive", "s", False),
+    "under control": ("ink", "o", True),
+}
+
+
+class ControlDisplay(Display):
+    """Sensitivity against specificity for all thresholds, with rates wanted and reached.
+
+    Parameters
+    ----------
+    curve : TradeOff
+    wanted : (float or None, float or None)
+        Least true positive and true negative rate.
+    points : mapping of str to (tpr, tnr)
+        By the label, "under control", "held-out rows" or "without control", both rates as value,
+        lower and upper bound.
+    """
+
+    def __init__(
+        self,
+        curve: TradeOff,
+        wanted: tuple[float | None, float | None],
+        points: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    ) -> None:
+        self.curve, self.wanted, self.points = curve, wanted, points
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: BootstrapSVC, *, level: float = 0.95, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the rates of a fitted model, out of bag.
+
+        Parameters
+        ----------
+        estimator : BootstrapSVC
+            Fitted to two classes, under control or not.
+        level : float, default 0.95
+            Of the intervals of the rates.
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`, of the curve.
+
+        Raises
+        ------
+        DataError
+            The model is of several classes.
+        """
+        state = two_class_state(estimator, "figures of rates")
+        calibrated = estimator.calibration is not None
+        scores = state.oob_decision_function_ if calibrated else state.oob_vote_proba_[:, 1]
+        curve = trade_off(state.y_ == 1, scores, state.sample_weight_)
+        rates = rates_under_control(estimator, level)
+        wanted = [None if rate.floor is None else rate.floor.at_least for rate in rates]
+        points: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
+        for label in ("without control", "under control"):
+            of = "out_of_bag" if label == "under control" else "without_control"
+            reached = [getattr(rate, of) for rate in rates]
+            if rates and None not in reached:
+                tpr, tnr = ((each.value, each.lower, each.upper) for each in reached)
+                points[label] = tpr, tnr
+        least_tpr, least_tnr = wanted or (None, None)
+        return cls(curve, (least_tpr, least_tnr), points).plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of probabilities, of any model.
+
+        Parameters
+        ----------
+        y_true : array_like, shape (n,)
+            1 for the positive class, 0 for the other.
+        y_prob : array_like, shape (n,)
+            Probabilities or scores.
+        sample_weight : array_like, shape (n,), optional
+        ax, kwargs
+            As for `from_estimator`.
+
+        Raises
+        ------
+        DataError
+            The shapes do not go together.
+        """
+        positive, scores = np.asarray(y_true).astype(bool), np.asarray(y_prob, dtype=float)
+        weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
+        if not positive.shape == scores.shape == weight.shape or scores.ndim != 1:
+            given = positive.shape, scores.shape, weight.shape
+            raise DataError(f"Three times the shape (n,) is wanted, not {given}.")
+        return cls(trade_off(positive, scores, weight), (None, None), {}).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw it; keyword arguments are for `Axes.plot`, of the curve."""
+        ax = self._on(ax)
+        self._draw_wanted(ax)
+        style: dict[str, Any] = {"color": COLORS["negative"], "linewidth": 1.4} | kwargs
+        ax.plot(self.curve.specificity, self.curve.sensitivity, zorder=2, **style)
+        for label, (tpr, tnr) in self.points.items():
+            _draw_point(ax, label, tpr, tnr)
+        ax.set(
+            xlim=(1.03, -0.03),
+            ylim=(-0.03, 1.03),
+            xlabel="specificity (true negative rate)",
+            ylabel="sensitivity (true positive rate)",
+        )
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter(percent_axis(0))
+        if self.points:
+            ax.legend(loc="lower right", handletextpad=0.2, borderaxespad=0.2)
+        return self
+
+    def _draw_wanted(self, ax: Axes) -> None:
+        """Lines at the rates wanted; what lies beyond both keeps them."""
+        tpr, tnr = self.wanted
+        if tpr is None and tnr is None:
+            return
+        line: dict[str, Any] = {
+            "color": COLORS["quiet"],
+            "linewidth": 0.8,
+            "linestyle": (0, (3, 2)),
+            "zorder": 1,
+        }
+        if tpr is not None:
+            ax.axhline(tpr, **line)
+        if tnr is not None:
+            ax.axvline(tnr, **line)
+        ax.fill_between(
+            [1.03, -0.03 if tnr is None else tnr],
+            -0.03 if tpr is None else tpr,
+            1.03,
+            color=COLORS["faint"],
+            alpha=0.35,
+            linewidth=0,
+            zorder=0,
+        )
+
+
+def _draw_point(ax: Axes, label: str, tpr: Sequence[float], tnr: Sequence[float]) -> None:
+    colour, marker, filled = _POINTS[label]
+    crossed: dict[str, Any] = {}
+    if label != "without control":  # the same curve: a cross there would say nothing of the choice
+        for side, (value, lower, upper) in (("xerr", tnr), ("yerr", tpr)):
+            crossed[side] = np.abs([[value - lower], [upper - value]])
+    ax.errorbar(
+        tnr[0],
+        tpr[0],
+        **crossed,
+        linestyle="none",
+        elinewidth=1.0,
+        marker=marker,
+        markersize=6.0,
+        color=COLORS[colour],
+        mfc=COLORS[colour] if filled else "white",
+        label=label,
+        zorder=4 if filled else 3,
+    )

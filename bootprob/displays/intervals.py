@@ -1,0 +1,143 @@
+"""Probabilities of rows with their intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.ensemble.state import two_class_state
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["IntervalDisplay"]
+
+
+class IntervalDisplay(Display):
+    """Rows in the order of their probability, each with its interval.
+
+    Parameters
+    ----------
+    probability : ndarray, shape (m,)
+    interval : ndarray, shape (m, 2)
+    positive : ndarray of bool, shape (m,), optional
+        Rows that are of the positive class in truth, which are coloured.
+    threshold : float, default 0.5
+        Probability above which the positive class is said.
+    """
+
+    def __init__(
+        self,
+        probability: Floats,
+        interval: Floats,
+        positive: NDArray[np.bool_] | None = None,
+        threshold: float = 0.5,
+    ) -> None:
+        self.probability, self.interval = probability, interval
+        self.positive, self.threshold = positive, threshold
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BootstrapSVC,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        method: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw rows of a fitted model.
+
+        Parameters
+        ----------
+        estimator : BootstrapSVC
+            Fitted to two classes.
+        X : array_like, shape (m, p)
+        y : array_like, shape (m,), optional
+            Their classes.
+        level, method
+            As for `BootstrapSVC.proba_interval`.
+        ax, kwargs
+            As for `from_predictions`.
+        """
+        state = two_class_state(estimator, "figures of intervals")
+        said = estimator.summarize(X, level, method, score_interval=False)
+        return cls.from_predictions(
+            said["probability"],
+            said["probability_interval"],
+            None if y is None else np.asarray(y) == state.classes_[1],
+            threshold=estimator.decision_threshold_,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_prob: ArrayLike,
+        interval: ArrayLike,
+        y_true: ArrayLike | None = None,
+        *,
+        threshold: float = 0.5,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw probabilities with intervals, of any model.
+
+        Parameters
+        ----------
+        y_prob : array_like, shape (m,)
+        interval : array_like, shape (m, 2)
+        y_true : array_like, shape (m,), optional
+            1 for the positive class, 0 for the other.
+        threshold : float, default 0.5
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+
+        Raises
+        ------
+        DataError
+            The shapes do not go together.
+        """
+        probability, bounds = np.asarray(y_prob, dtype=float), np.asarray(interval, dtype=float)
+        positive = None if y_true is None else np.asarray(y_true).astype(bool)
+        rows = probability.shape
+        fits = len(rows) == 1 and bounds.shape == (*rows, 2)
+        if not fits or (positive is not None and positive.shape != rows):
+            given = [rows, bounds.shape, *([] if positive is None else [positive.shape])]
+            raise DataError(f"Shapes (m,), (m, 2) and (m,) are wanted, not {given}.")
+        return cls(probability, bounds, positive, threshold).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw it; keyword arguments are for `Axes.hlines`."""
+        ax, order = self._on(ax), np.argsort(self.probability, kind="stable")
+        height = np.empty(len(order))
+        height[order] = np.arange(len(order))
+        ax.axvline(self.threshold, color=COLORS["ink"], linewidth=0.8, linestyle=(0, (2, 2)))
+        every = np.ones(len(order), dtype=bool)
+        parts: list[tuple[NDArray[np.bool_], str, str]] = [(every, "ink", "o")]
+        if self.positive is not None:
+            parts = [(self.positive, "positive", "D"), (~self.positive, "negative", "o")]
+        for members, colour, marker in parts:
+            style: dict[str, Any] = {"color": COLORS[colour], "linewidth": 1.4} | kwargs
+            lower, upper = self.interval[members].T
+            ax.hlines(height[members], lower, upper, **style)
+            ax.plot(
+                *(self.probability[members], height[members], marker),
+                color=style["color"],
+                markersize=4,
+            )
+        ax.set(xlim=(-0.03, 1.03), xlabel="probability", ylabel="rows", yticks=[])
+        ax.xaxis.set_major_formatter(percent_axis(0))
+        return self

@@ -1,0 +1,133 @@
+"""What figures show is what the model says; axes are given and taken."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from bootprob import BootstrapSVC, DataError
+from bootprob.displays import (
+    ContributionsDisplay,
+    ControlDisplay,
+    IntervalDisplay,
+    PartialDependenceDisplay,
+    ReliabilityDisplay,
+)
+from bootprob.ensemble.controlled_rates import rates_under_control
+from bootprob.explanation import contributions
+from bootprob.metrics.reliability import reliability_curve
+from bootprob.tables.model import TableModel
+from mixed_tables import credit_table
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    return X, np.where(X[:, 0] + rng.logistic(size=120) > 0, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return BootstrapSVC(n_bootstraps=10, effort="low", random_state=0).fit(*table)
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def test_reliability_out_of_bag_of_new_rows_and_of_any_probabilities(model, table, ax):
+    X, y = table
+    found = ReliabilityDisplay.from_estimator(model, ax=ax)
+    assert found.ax_ is ax
+    assert found.figure_ is ax.figure
+    assert found.curve.n_rows.sum() == 120
+    assert ax.get_legend().get_texts()[0].get_text() == "BootstrapSVC"
+    new = ReliabilityDisplay.from_estimator(model, X[:50], y[:50], n_bins=4, ax=ax, name="new")
+    p = model.predict_proba(X[:50])[:, 1]
+    expected = reliability_curve(y[:50] == "well", p, n_bins=4)
+    np.testing.assert_array_equal(new.curve.observed, expected.observed)
+    any_model = ReliabilityDisplay.from_predictions(y[:50] == "well", p, n_bins=4, color="red")
+    [bars] = any_model.ax_.containers
+    assert bars[0].get_color() == "red"
+    np.testing.assert_array_equal(bars[0].get_xdata(), expected.probability)
+    assert any_model.ax_.get_legend() is None
+    with pytest.raises(DataError, match="Give both X and y"):
+        ReliabilityDisplay.from_estimator(model, X)
+
+
+def test_intervals_in_the_order_of_the_probabilities(model, table, ax):
+    X, y = table
+    found = IntervalDisplay.from_estimator(model, X[:20], y[:20], level=0.9, ax=ax)
+    interval = model.proba_interval(X[:20], 0.9)[:, 1]
+    np.testing.assert_allclose(found.interval, interval)
+    drawn = [tuple(ends) for lines in ax.collections for ends in lines.get_segments()]
+    assert len(drawn) == 20
+    order = np.argsort(model.predict_proba(X[:20])[:, 1])
+    lowest = min(drawn, key=lambda ends: ends[0][1])
+    assert [lowest[0][0], lowest[1][0]] == pytest.approx(interval[order[0]].tolist())
+    plain = IntervalDisplay.from_predictions([0.2, 0.1], [[0.1, 0.3], [0, 0.4]], ax=ax)
+    assert plain.positive is None
+    with pytest.raises(DataError, match=r"Shapes \(m,\), \(m, 2\)"):
+        IntervalDisplay.from_predictions([0.2, 0.1], [0.1, 0.3])
+    with pytest.raises(DataError, match=r"Shapes \(m,\), \(m, 2\)"):
+        IntervalDisplay.from_predictions([0.2], [[0.1, 0.3]], [1, 0])
+
+
+@pytest.mark.parametrize("control", ["threshold", None])
+def test_rates_wanted_and_reached(table, control, ax):
+    given = {} if control is None else {"control": control, "rates": {"tpr": 0.8}}
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=20, random_state=0, **given)
+    found = ControlDisplay.from_estimator(model.fit(*table), ax=ax)
+    if control is None:
+        assert found.points == {}
+        assert found.wanted == (None, None)
+        return
+    tpr, tnr = rates_under_control(model)
+    assert found.wanted == (0.8, None)
+    assert list(found.points) == ["without control", "under control"]
+    assert found.points["under control"][0][0] == tpr.out_of_bag.value
+    assert found.points["under control"][1][0] == tnr.out_of_bag.value
+    any_model = ControlDisplay.from_predictions([0, 1, 1, 0], [0.1, 0.4, 0.8, 0.3], ax=ax)
+    assert 1.0 in any_model.curve.sensitivity[any_model.curve.specificity == 1]
+    with pytest.raises(DataError, match="Three times the shape"):
+        ControlDisplay.from_predictions([0, 1], [0.1])
+
+
+def test_contributions_largest_on_top(model, table, ax):
+    X, _ = table
+    found = ContributionsDisplay.from_estimator(model, X[:3], X[:8], n_columns=2, ax=ax)
+    value = contributions(model, X[:1], X[:8]).contribution[0]
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [f"x{k}" for k in np.argsort(-np.abs(value))[:2][::-1]]
+    assert found.ax_.get_title(loc="left").startswith("probability ")
+
+
+def test_partial_dependence_of_numbers_and_levels(ax):
+    loans = TableModel.fit(
+        credit_table(80), "risk", "bad", n_bootstraps=5, effort="low", random_state=0
+    )
+    of_number = PartialDependenceDisplay.from_estimator(loans, "amount", ax=ax)
+    line = ax.get_lines()[0]
+    np.testing.assert_array_equal(line.get_ydata(), of_number.found.probability)
+    of_levels = PartialDependenceDisplay.from_estimator(loans, "purpose")
+    labels = [label.get_text() for label in of_levels.ax_.get_xticklabels()]
+    assert labels == loans.preprocessor.levels_["purpose"]
+    assert of_levels.ax_ is not ax
+
+
+def test_a_new_figure_is_made_without_an_axis(model):
+    with mpl.rc_context({"backend": "agg"}):
+        assert ReliabilityDisplay.from_estimator(model).figure_ is not None
+
+
+def test_of_two_classes(table):
+    X, y = table
+    three = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    three.fit(X, np.where(X[:, 1] > 1, "odd", y))
+    for display in (ReliabilityDisplay, ControlDisplay):
+        with pytest.raises(DataError, match="3 classes"):
+            display.from_estimator(three)
+    with pytest.raises(DataError, match="3 classes"):
+        IntervalDisplay.from_estimator(three, X)
