@@ -83,7 +83,7 @@ class Explained:
     def matrix(self, X: Any) -> Floats:
         """Rows as features, shape (m, p)."""
         if self.preprocessor is None:
-            return np.asarray(on_host(checked_rows(self.svc, X)), dtype=np.float64)
+            return np.asarray(checked_rows(self.svc, on_host(X)), dtype=np.float64)
         frame = as_frame(X)
         if frame is None:
             raise DataError(f"The model is of tables; give a data frame, not {type(X).__name__}.")

@@ -94,6 +94,8 @@ def test_contributions_are_those_of_predict_proba(straight):
         found.base + found.contribution.sum(axis=1), logit(found.probability), atol=1e-9
     )
     assert found.columns == ["x0", "x1", "x2"]
+    tensors = contributions(model, torch.from_numpy(X[100:102]), torch.from_numpy(background))
+    np.testing.assert_array_equal(tensors.interval, found.interval)
     assert (found.error == 0).all()
     lower, upper = found.interval[..., 0], found.interval[..., 1]
     assert ((lower <= found.contribution) & (found.contribution <= upper)).all()
