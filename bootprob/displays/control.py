@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.displays.style import COLORS, Display, percent_axis, positives, rows_of
 from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
 
 __all__ = ["ControlDisplay"]
 
@@ -51,13 +52,18 @@ class ControlDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, estimator: BootstrapSVC, *, level: float = 0.95, ax: Axes | None = None, **kwargs: Any
+        cls,
+        estimator: BootstrapSVC | TableModel,
+        *,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Draw the rates of a fitted model, out of bag.
 
         Parameters
         ----------
-        estimator : BootstrapSVC
+        estimator : BootstrapSVC or TableModel
             Fitted to two classes, under control or not.
         level : float, default 0.95
             Of the intervals of the rates.
@@ -71,11 +77,11 @@ class ControlDisplay(Display):
         DataError
             The model is of several classes.
         """
-        state = two_class_state(estimator, "figures of rates")
-        calibrated = estimator.calibration is not None
+        svc, *_ = rows_of(estimator, None, None)
+        state, calibrated = two_class_state(svc, "figures"), svc.calibration is not None
         scores = state.oob_decision_function_ if calibrated else state.oob_vote_proba_[:, 1]
         curve = trade_off(state.y_ == 1, scores, state.sample_weight_)
-        rates = rates_under_control(estimator, level)
+        rates = rates_under_control(svc, level)
         wanted = [None if rate.floor is None else rate.floor.at_least for rate in rates]
         points: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
         for label in ("without control", "under control"):
@@ -114,7 +120,7 @@ class ControlDisplay(Display):
         DataError
             The shapes do not go together.
         """
-        positive, scores = np.asarray(y_true).astype(bool), np.asarray(y_prob, dtype=float)
+        positive, scores = positives(y_true), np.asarray(y_prob, dtype=float)
         weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
         if not positive.shape == scores.shape == weight.shape or scores.ndim != 1:
             given = positive.shape, scores.shape, weight.shape

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bootprob.displays.style import COLORS, Display, percent_axis
-from bootprob.ensemble.state import two_class_state
+from bootprob.displays.style import COLORS, Display, percent_axis, positives, rows_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
 
 __all__ = ["IntervalDisplay"]
 
@@ -46,7 +46,7 @@ class IntervalDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: BootstrapSVC,
+        estimator: BootstrapSVC | TableModel,
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
@@ -59,7 +59,7 @@ class IntervalDisplay(Display):
 
         Parameters
         ----------
-        estimator : BootstrapSVC
+        estimator : BootstrapSVC or TableModel
             Fitted to two classes.
         X : array_like, shape (m, p)
         y : array_like, shape (m,), optional
@@ -69,13 +69,13 @@ class IntervalDisplay(Display):
         ax, kwargs
             As for `from_predictions`.
         """
-        state = two_class_state(estimator, "figures of intervals")
-        said = estimator.summarize(X, level, method, score_interval=False)
+        svc, rows, positive = rows_of(estimator, X, y)
+        said = svc.summarize(rows, level, method, score_interval=False)
         return cls.from_predictions(
             said["probability"],
             said["probability_interval"],
-            None if y is None else np.asarray(y) == state.classes_[1],
-            threshold=estimator.decision_threshold_,
+            positive,
+            threshold=svc.decision_threshold_,
             ax=ax,
             **kwargs,
         )
@@ -111,7 +111,7 @@ class IntervalDisplay(Display):
             The shapes do not go together.
         """
         probability, bounds = np.asarray(y_prob, dtype=float), np.asarray(interval, dtype=float)
-        positive = None if y_true is None else np.asarray(y_true).astype(bool)
+        positive = None if y_true is None else positives(y_true)
         rows = probability.shape
         fits = len(rows) == 1 and bounds.shape == (*rows, 2)
         if not fits or (positive is not None and positive.shape != rows):

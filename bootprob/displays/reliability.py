@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.displays.style import COLORS, Display, percent_axis, rows_of
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.model import TableModel
 
 __all__ = ["ReliabilityDisplay"]
 
@@ -43,7 +44,7 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: BootstrapSVC,
+        estimator: BootstrapSVC | TableModel,
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
@@ -57,7 +58,7 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        estimator : BootstrapSVC
+        estimator : BootstrapSVC or TableModel
             Fitted to two classes.
         X, y : array_like, optional
             Rows that it was not fitted to, and their classes; default the training rows.
@@ -71,19 +72,19 @@ class ReliabilityDisplay(Display):
         DataError
             The model is of several classes, or one of X and y is missing.
         """
-        state = two_class_state(estimator, "reliability diagrams")
         if (X is None) != (y is None):
             raise DataError("Give both X and y, or neither for the training rows, out of bag.")
-        if X is None or y is None:
+        svc, rows, positive = rows_of(estimator, X, y)
+        if positive is None:
+            state = two_class_state(svc, "figures")
             curve = reliability_curve(
-                *(state.y_, cross_fitted_proba(estimator), state.sample_weight_),
+                *(state.y_, cross_fitted_proba(svc), state.sample_weight_),
                 n_bins=n_bins,
                 level=level,
                 groups=state.groups_,
             )
         else:
-            positive = np.asarray(y) == state.classes_[1]
-            probability = np.asarray(estimator.predict_proba(X))[:, 1]
+            probability = np.asarray(svc.predict_proba(rows))[:, 1]
             curve = reliability_curve(positive, probability, n_bins=n_bins, level=level)
         return cls(curve, name or type(estimator).__name__).plot(ax, **kwargs)
 

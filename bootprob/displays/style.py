@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from bootprob.ensemble.state import two_class_state
+from bootprob.exceptions import DataError
+from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["COLORS", "Display", "percent_axis"]
+__all__ = ["COLORS", "Display", "percent_axis", "positives", "rows_of"]
 
 # Told apart by people with any of the usual colour deficiencies, and in grey on paper.
 COLORS = {
@@ -32,6 +38,49 @@ class _Shares(PercentFormatter):
 def percent_axis(decimals: int | None = None) -> PercentFormatter:
     """Ticks of an axis of shares; none below 0 or above 1, where a margin has some."""
     return _Shares(1, decimals=decimals, symbol="\u202f%")
+
+
+def positives(y_true: Any) -> NDArray[np.bool_]:
+    """Which rows are of the positive class, of numbers 0 and 1, or of booleans.
+
+    Raises
+    ------
+    DataError
+        It holds anything else.
+    """
+    y = np.asarray(y_true)
+    if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
+        raise DataError("y_true must hold 1 for the positive class and 0 for the other alone.")
+    return y.astype(bool)
+
+
+def rows_of(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, NDArray[np.bool_] | None]:
+    """What answers for a model, rows as it takes them, and which are of its positive class.
+
+    Parameters
+    ----------
+    estimator : BootstrapSVC or TableModel
+    X, y : array_like or data frame
+        Rows and their classes; None for none.
+
+    Raises
+    ------
+    DataError
+        The model is of several classes, or y holds others than its own.
+    """
+    svc, classes = estimator, None
+    if isinstance(estimator, TableModel):
+        svc, classes = estimator.svc, estimator.target.labels
+        X = None if X is None else estimator.preprocessor.transform(X)
+    known = two_class_state(svc, "figures").classes_
+    known = known if classes is None else np.array(classes)
+    if y is None:
+        return svc, X, None
+    given = np.asarray(y)
+    if not np.isin(given, known).all():
+        shown = ", ".join(map(str, known))
+        raise DataError(f"y holds other classes than those of the model, which are {shown}.")
+    return svc, X, given == known[1]
 
 
 class Display:

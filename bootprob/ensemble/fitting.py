@@ -26,7 +26,7 @@ from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.groups import Groups, one_of_each
+from bootprob.runtime.groups import Groups
 from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ViewKernels
 
@@ -158,9 +158,8 @@ def _remarks(
     if copies is not None:
         warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
     kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)
-    units = one_of_each(weight > 0, groups)
-    grouped, seen = groups is not None, columns if kernel.has_features else {}
-    found = remarks_of_table(X, codes, units, seen, grouped=grouped)
+    seen = columns if kernel.has_features else {}
+    found = remarks_of_table(X, codes, weight > 0, seen, groups)
     if found:
         warnings.warn("\n".join(found), DoubtfulTableWarning, stacklevel=6)
     return [*([] if copies is None else [copies]), *found]

@@ -106,6 +106,8 @@ class Explained:
                     "(--background)."
                 )
             rows = kept[0] * state.scale_ + state.center_
+            if whole is not None:
+                rows = rows[state.sample_weight_ > 0]
         if len(rows) <= most:
             return rows
         chosen = np.random.default_rng(seed).choice(len(rows), most, replace=False)

@@ -60,7 +60,8 @@ class Coalitions:
         ----------
         n_columns, n_background : int
         n_pairs : int
-            Of orders, an order and its reverse with the same background row.
+            Of orders, an order and its reverse with the same background row; a multiple of
+            `n_background`, so that all of these count alike.
         generator : Generator
         exact : bool, default False
             Whether all are wanted, however many there are.
@@ -118,12 +119,16 @@ class Coalitions:
         return found
 
     def error(self, answers: Floats) -> Floats:
-        """Standard errors (q,) of the values that come from drawing orders, by the answers (m,)."""
+        """Standard errors (q,) of the values that come from drawing orders, by the answers (m,).
+
+        By how far an order and its reverse are apart, which have the same background row: 0 without
+        interactions, and too large where the two err to opposite sides, as of two columns.
+        """
         n_columns = self.of_row.shape[1]
         if self.orders is None:
             return np.zeros(n_columns)
         steps = np.diff(answers.reshape(len(self.orders), n_columns + 1), axis=1)
         added = np.take_along_axis(steps, np.argsort(self.orders, axis=1), axis=1)
-        pairs = (added[::2] + added[1::2]) / 2
-        found: Floats = pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs))
+        apart = (added[::2] - added[1::2]) / 2
+        found: Floats = np.sqrt(np.square(apart).mean(axis=0) / len(apart))
         return found

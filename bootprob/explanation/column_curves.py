@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PartialDependence", "partial_dependence"]
 
 _BACKGROUND = 50  # rows
+_MOST_ROWS, _MOST_VALUES = 3_000, 500  # that are looked at together
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def partial_dependence(
     column : str or int
         Its name, or its number.
     background : array_like or data frame, optional
-        Rows whose other columns are taken, of which up to 50 are drawn; default training rows that
+        Rows whose other columns are taken, of which up to 50 are drawn, of many
+        values fewer; default training rows that
         the model keeps.
     values : array_like, optional
         Numbers, or levels, at which to look; default all levels, or numbers at equal distances
@@ -100,7 +103,9 @@ def partial_dependence(
     level = check_level(level)
     explained = Explained.of(model)
     every = list(explained.columns)
-    name = every[column] if isinstance(column, int) and column in range(len(every)) else column
+    name = str(column)
+    if name not in every and isinstance(column, Integral) and column in range(len(every)):
+        name = every[int(column)]
     if name not in every:
         raise DataError(f"There is no column {column!r}; the model has {', '.join(every[:20])}.")
     place = explained.columns[name]
@@ -108,18 +113,23 @@ def partial_dependence(
     levels = explained.levels(name)
     if levels is None:
         at = np.linspace(rows[:, place].min(), rows[:, place].max(), max(2, n_values))
-        shown = at if values is None else np.asarray(values, dtype=np.float64)
+        shown = at if values is None else np.atleast_1d(np.asarray(values, dtype=np.float64))
         if shown.ndim != 1 or not len(shown) or not np.isfinite(shown).all():
             raise DataError(f"values are {values!r}; give finite numbers for the column {name!r}.")
         features = shown[:, None]
     else:
-        shown = np.asarray(levels if values is None else values, dtype=object)
+        shown = np.atleast_1d(np.asarray(levels if values is None else values, dtype=object))
         unknown = [each for each in shown if each not in levels]
         if unknown or shown.ndim != 1 or not len(shown):
             raise DataError(
                 f"values of {name!r} are levels of it ({', '.join(levels[:20])}), not {values!r}."
             )
         features = (shown[:, None] == np.array(levels, dtype=object)).astype(np.float64)
+    if len(shown) > _MOST_VALUES:
+        raise DataError(
+            f"{len(shown):,} values of {name!r} are too many; give up to {_MOST_VALUES}."
+        )
+    rows = rows[: max(1, _MOST_ROWS // len(shown))]
     moved = np.repeat(rows[None], len(shown), axis=0)
     moved[:, :, place] = features[:, None, :]
     moved = moved.reshape(-1, rows.shape[1])

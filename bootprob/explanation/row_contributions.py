@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.stats import t
 
 from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
@@ -25,7 +25,7 @@ __all__ = ["Contributions", "contributions"]
 
 _ROWS = 1_000  # that are looked at for each row explained, unless the columns are many
 _MOST_ROWS = 8_000
-_LEAST_ORDERS = 8
+_LEAST_PAIRS = 4
 _BACKGROUND = 16  # rows
 
 
@@ -113,8 +113,9 @@ def contributions(
     level : float, default 0.95
         Of each interval by itself.
     n_orders : int, optional
-        Random orders, half of them those reversed; default what looks at about 1,000 rows for each
-        row explained, and at least 8.
+        Random orders, half of them those reversed; default what looks at 1,000 rows or more for
+        each row explained. As many as make all background rows count alike; with fewer pairs than
+        background rows fewer of these are used, as with more than 249 columns.
     seed : int, default 0
         Of the draws.
     progress : bool, default False
@@ -128,7 +129,7 @@ def contributions(
     ------
     DataError
         The model is of several classes, has no calibration or a precomputed kernel; keeps no
-        training rows, and none are given; has too many columns; or `n_orders` is below 4.
+        training rows, and none are given; has more than 999 columns; or `n_orders` is below 4.
     """
     level = check_level(level)
     if n_orders is not None and n_orders < 4:
@@ -136,21 +137,23 @@ def contributions(
     explained = Explained.of(model)
     rows, others = explained.matrix(X), explained.background(background, _BACKGROUND, seed)
     q = len(explained.columns)
-    if n_orders is None:
-        n_orders = max(_LEAST_ORDERS, _ROWS // (q + 1))
-    if n_orders * (q + 1) > _MOST_ROWS:
+    n_pairs = max(_LEAST_PAIRS, _ROWS // (2 * q + 2)) if n_orders is None else n_orders // 2
+    most = _MOST_ROWS // (2 * q + 2)
+    if most < _LEAST_PAIRS:
         raise DataError(
-            f"{q:,} columns are too many to be explained one by one ({n_orders} orders of them); "
-            "fit fewer, such as the first components of these."
+            f"{q:,} columns are too many to be explained one by one; fit fewer, such as the first "
+            "components of these."
         )
-    made = Coalitions.of(q, len(others), n_orders // 2, np.random.default_rng(seed))
+    others = others[: most if n_orders is None else n_pairs]
+    n_pairs = -(-n_pairs // len(others)) * len(others)
+    made = Coalitions.of(q, len(others), n_pairs, np.random.default_rng(seed))
     answers = []
     with progress_bar("Explaining", len(rows), shown=progress) as advance:
         for row in rows:
             answers.append(_of_row(explained, row, others, made, level))
             advance(1)
     value, interval, error = (np.stack(each) for each in zip(*answers, strict=True))
-    base = explained.log_odds(others)[made.background[~made.of_row.any(axis=1)]].mean()
+    base = explained.log_odds(others).mean()
     return Contributions(
         list(explained.columns), value, interval, float(base), explained.probability(rows), error
     )
@@ -163,7 +166,8 @@ def _of_row(
     log_odds = explained.log_odds(between)
     value, error = made.mixing @ log_odds, made.error(log_odds)
     bounds = explained.intervals(between, made.mixing, level)
-    drawn = ndtri((1 + level) / 2) * error
+    n_pairs = 1 if made.orders is None else len(made.orders) // 2
+    drawn = t.ppf((1 + level) / 2, n_pairs) * error
     lower = np.hypot(np.minimum(bounds[:, 0] - value, 0), drawn)
     upper = np.hypot(np.maximum(bounds[:, 1] - value, 0), drawn)
     return value, np.stack([value - lower, value + upper], axis=1), error

@@ -7,14 +7,16 @@ less than once in a hundred thousand times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import rankdata
+from scipy.stats import hypergeom, rankdata
 
 from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.groups import Groups, one_of_each
 
 __all__ = ["remarks_of_grid", "remarks_of_table"]
 
@@ -37,10 +39,9 @@ Codes = NDArray[np.intp]
 def remarks_of_table(
     X: Floats,
     codes: Codes,
-    units: Bools,
+    used: Bools,
     columns: Mapping[str, slice],
-    *,
-    grouped: bool = False,
+    groups: Groups | None = None,
 ) -> list[str]:
     """Look at a table before anything is learned from it.
 
@@ -50,27 +51,28 @@ def remarks_of_table(
         The matrix that machines see.
     codes : ndarray of int, shape (n,)
         Classes, numbered from 0.
-    units : ndarray of bool, shape (n,)
-        Rows that count, of each group one.
+    used : ndarray of bool, shape (n,)
+        Rows that count.
     columns : mapping of str to slice
         How messages call each column of the table, and its columns of the matrix: several, of 0
         and 1, where it is one of levels. Empty where the matrix is of no columns, but a kernel's.
-    grouped : bool, default False
-        Whether rows are in groups.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together; of each group one row is looked at.
 
     Returns
     -------
     list of str
         A sentence or two each.
     """
-    rows, codes = (X, codes) if units.all() else (X[units], codes[units])
-    sizes = np.bincount(codes)
-    found = []
-    if sizes.min() < _LEAST_ROWS:
+    n_classes, found = int(codes.max()) + 1, []
+    smallest = min(_number(used & (codes == k), groups) for k in range(n_classes))
+    if smallest < _LEAST_ROWS:
         found.append(
-            f"The smallest class has {sizes.min()} {'groups' if grouped else 'rows'}: all that is "
-            "said of it rests on these."
+            f"The smallest class has {smallest} {'rows' if groups is None else 'groups'}: all that "
+            "is said of it rests on these."
         )
+    units = one_of_each(used, groups)
+    rows, codes = (X, codes) if units.all() else (X[units], codes[units])
     if not columns:
         return found
     if rows.shape[1] > len(rows):
@@ -83,11 +85,14 @@ def remarks_of_table(
     if constant:
         found.append(f"{_named(constant)} the same everywhere, which says nothing of a row.")
     different = {name: values for name, values in told.items() if name not in constant}
-    some = slice(None, None, -(-len(rows) // _LOOKED_AT))
+    some = np.arange(len(rows))
+    if len(rows) > _LOOKED_AT:
+        some = np.sort(np.random.default_rng(0).choice(len(rows), _LOOKED_AT, replace=False))
     fewer = {name: values[some] for name, values in different.items()}
-    found += _giving_the_target(fewer, columns, codes[some], np.bincount(codes[some]))
+    sizes = np.bincount(codes[some], minlength=n_classes)
+    found += _giving_the_target(fewer, columns, codes[some], sizes)
     found += _saying_the_same(different, columns)
-    if not grouped:
+    if groups is None:
         found += _ids(different, columns, codes)
     return [*found, *_drifting(rows[some], codes[some], columns)]
 
@@ -122,6 +127,11 @@ def remarks_of_grid(C: Floats, gamma: Floats | None, weight: Floats, grid: Float
     return found
 
 
+def _number(rows: Bools, groups: Groups | None) -> int:
+    """Rows, or groups that have some of them."""
+    return int(rows.sum()) if groups is None else len(np.unique(groups[rows]))
+
+
 def _levels(values: Floats) -> Floats:
     """A column as numbers: of dummies the position of the level, -1 for none."""
     if values.shape[1] == 1:
@@ -144,6 +154,8 @@ def _giving_the_target(
 ) -> Iterable[str]:
     """Columns from which alone the class follows."""
     if len(codes) < _ENOUGH or sizes.min() < _ENOUGH_OF_CLASS:
+        return
+    if comb(len(codes), int(sizes.min())) < 2 * len(told) / _CHANCE:  # of so many one may by chance
         return
     most = int(_WRONG * sizes.min())
     for name, values in told.items():
@@ -183,24 +195,23 @@ def _wrong_by_threshold(levels: Codes, codes: Codes, n_levels: int) -> int:
 def _saying_the_same(told: Mapping[str, Floats], columns: Mapping[str, slice]) -> Iterable[str]:
     """Columns that repeat others: numbers in another unit, levels under other names."""
     numbers = [name for name in told if not _is_of_levels(columns[name])]
-    pairs = []
+    repeated: dict[str, str] = {}
     if 1 < len(numbers) <= _COMPARED:
-        values = np.stack([told[name] for name in numbers])
-        some = values[:, :: -(-values.shape[1] // _COMPARED)]
-        near = np.abs(_standardized(some) @ _standardized(some).T) / some.shape[1] > _ALIKE
+        step = -(-len(told[numbers[0]]) // _COMPARED)
+        some = _standardized(np.stack([told[name][::step] for name in numbers]))
+        near = np.abs(some @ some.T) / some.shape[1] > _ALIKE
         for i, j in np.argwhere(np.triu(near, 1)).tolist():
-            both = _standardized(values[[i, j]])
-            if np.abs(both[0] @ both[1]) / values.shape[1] > _ALIKE:
-                pairs.append((numbers[i], numbers[j]))
+            of, name = numbers[i], numbers[j]
+            if of not in repeated and name not in repeated:
+                both = _standardized(np.stack([told[of], told[name]]))
+                if np.abs(both[0] @ both[1]) / both.shape[1] > _ALIKE:
+                    repeated[name] = of
     known: dict[bytes, str] = {}
     for name in (each for each in told if _is_of_levels(columns[each])):
         _, first, levels = np.unique(told[name], return_index=True, return_inverse=True)
         key = np.argsort(np.argsort(first))[levels].astype(np.int64).tobytes()
         if known.setdefault(key, name) != name:
-            pairs.append((known[key], name))
-    repeated: dict[str, str] = {}
-    for of, name in sorted(pairs):
-        repeated.setdefault(name, repeated.get(of, of))
+            repeated[name] = known[key]
     if repeated:
         shown = ", ".join(
             f"{name} says what {of} says" for name, of in list(repeated.items())[:_NAMED]
@@ -233,9 +244,10 @@ def _ids(told: Mapping[str, Floats], columns: Mapping[str, slice], codes: Codes)
             continue
         agree, same = classes[1:] == classes[:-1], np.diff(ordered) == 0
         within, between = agree[same].mean(), agree[~same].mean()
-        every = agree.mean()
-        error = np.sqrt(every * (1 - every) * (1 / same.sum() + 1 / (~same).sum()))
-        if within - between > -ndtri(_CHANCE / len(told)) * error:
+        # Of all pairs in order that disagree, this many or more between values, by chance.
+        disagree, beyond = int((~agree).sum()), int((~agree[~same]).sum())
+        chance = hypergeom.sf(beyond - 1, len(agree), disagree, int((~same).sum()))
+        if chance < _CHANCE / len(told):
             yield (
                 f"Column {name} has {n_values:,} values in {len(codes):,} rows, and rows with the "
                 f"same one are of the same class in {within:.0%} of pairs (others in "

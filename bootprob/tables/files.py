@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
+import gzip
 import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -24,6 +27,7 @@ from bootprob.tables.suffixes import table_suffix
 
 __all__ = ["read_table", "readable", "write_table"]
 
+_OPENED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _KINDS = {".csv": "CSV", ".tsv": "TSV", ".parquet": "Parquet", ".xlsx": "Excel"}
 
 
@@ -91,7 +95,7 @@ def _check_encoding(encoding: str, path: str | os.PathLike[str], *, is_text: boo
         raise DataError(f"An encoding is of CSV and TSV files; leave it out for {path}.")
     try:
         "".encode(encoding)  # codecs.lookup knows some that are not of text
-    except LookupError:
+    except (LookupError, ValueError):
         raise DataError(
             f"There is no encoding {encoding!r}; cp1252 (Windows), latin-1 and utf-16 are usual."
         ) from None
@@ -157,9 +161,10 @@ def readable(path: str | os.PathLike[str], kind: str = "") -> Iterator[None]:
 
 def _undecodable(path: str | os.PathLike[str], error: UnicodeDecodeError) -> str:
     """What bytes that are no UTF-8 may be."""
-    with Path(path).open("rb") as file:
-        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            return f"{path} is UTF-16 text; give encoding='utf-16' (--encoding utf-16)."
+    with _OPENED.get(Path(path).suffix.lower(), open)(path, "rb") as file:
+        start = file.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return f"{path} is UTF-16 text; give encoding='utf-16' (--encoding utf-16)."
     around = error.object[max(0, error.start - 12) : error.end + 12]
     shown = max(around.decode("cp1252", "replace").splitlines(), key=len)
     return (

@@ -117,6 +117,27 @@ def test_partial_dependence_of_numbers_and_levels(ax):
     assert of_levels.ax_ is not ax
 
 
+def test_models_of_tables_and_other_classes(model, table, ax):
+    X, _ = table
+    rows = credit_table(80)
+    loans = TableModel.fit(rows, "risk", "bad", kernel="linear", n_bootstraps=20, random_state=0)
+    frame, risk = rows.drop(columns="risk"), rows["risk"]
+    found = ReliabilityDisplay.from_estimator(loans, frame, risk, n_bins=3, ax=ax)
+    share = found.curve.observed @ found.curve.weight
+    assert share == pytest.approx((risk == "bad").mean())
+    intervals = IntervalDisplay.from_estimator(loans, frame, risk, ax=ax)
+    np.testing.assert_array_equal(intervals.positive, risk == "bad")
+    assert ReliabilityDisplay.from_estimator(loans, ax=ax).curve.n_rows.sum() == 80
+    assert ControlDisplay.from_estimator(loans, ax=ax).points == {}
+    for display in (ReliabilityDisplay, IntervalDisplay):
+        with pytest.raises(DataError, match="those of the model, which are ill, well"):
+            display.from_estimator(model, X[:2], [0, 1])
+    with pytest.raises(DataError, match="y_true must hold 1 for the positive class"):
+        IntervalDisplay.from_predictions([0.2], [[0.1, 0.3]], ["no"])
+    with pytest.raises(DataError, match="y_true must hold 1 for the positive class"):
+        ControlDisplay.from_predictions([-1, 1], [0.2, 0.3])
+
+
 def test_a_new_figure_is_made_without_an_axis(model):
     with mpl.rc_context({"backend": "agg"}):
         assert ReliabilityDisplay.from_estimator(model).figure_ is not None

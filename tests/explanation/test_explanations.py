@@ -53,13 +53,28 @@ def test_all_coalitions_are_all_orders(rows):
     np.testing.assert_allclose(found, by_all_orders(some_function, row, background), atol=1e-12)
 
 
+def contributions_of_sum(q, n_background):
+    """Of a linear machine with more columns than coalitions are looked at for; and the truth."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, q))
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    model.fit(X, X[:, 0] + rng.normal(size=60) > 0)
+    found = contributions(model, X[:1], X[:n_background])
+    slope = model.sigmoid_[0] * model.coef_[0]
+    assert found.base == pytest.approx(logit(model.predict_proba(X[:n_background])[:, 1]).mean())
+    return found.contribution[0], slope * (X[0] - X[:n_background].mean(axis=0))
+
+
 def test_random_orders_are_exact_without_interactions_and_near_with(rows):
     row, background = rows[0], rows[1:4]
 
     def additive(X):
         return np.exp(X[:, 2]) + 2 * X[:, 3]
 
+    uneven = contributions_of_sum(7, 16)
+    np.testing.assert_allclose(*uneven, atol=1e-9)
     drawn = Coalitions._sampled(4, 3, 300, np.random.default_rng(0))
+    assert (drawn.error(additive(drawn.between(row, background))) < 1e-12).all()
     between = drawn.between(row, background)
     found = drawn.mixing @ additive(between)
     np.testing.assert_allclose(found, by_all_orders(additive, row, background), atol=1e-12)
@@ -188,7 +203,8 @@ def test_partial_dependence_is_the_mean_over_rows(straight):
     assert (found.interval[:, 0] <= found.log_odds).all()
     assert (found.log_odds <= found.interval[:, 1]).all()
     assert (found.probability_interval[:, 0] <= found.probability).all()
-    assert len(partial_dependence(model, 0).values) == 20
+    assert len(partial_dependence(model, np.int64(0)).values) == 20
+    assert len(partial_dependence(model, 0, n_values=200).values) == 200
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +249,10 @@ def test_what_cannot_be_explained(straight, loans):
     many = clone(some).fit(wide, wide[:, 0] > 0)
     with pytest.raises(DataError, match="1,001 columns are too many to be explained one by one"):
         contributions(many, wide[:1])
+    with pytest.raises(DataError, match="501 values of 'x0' are too many"):
+        partial_dependence(model, 0, X, n_values=501)
+    with pytest.raises(DataError, match="values of 'purpose' are levels of it"):
+        partial_dependence(loans, "purpose", values="x")
     with pytest.raises(DataError, match="n_orders is 2; give 4 or more"):
         contributions(model, X[:1], n_orders=2)
     with pytest.raises(DataError, match="level"):

@@ -10,7 +10,7 @@ from bootprob import BootstrapSVC, CopiedRowsWarning, DoubtfulTableWarning, Grid
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
 
 
-def said(X, codes, *, levels=0, grouped=False):
+def said(X, codes, *, levels=0, groups=None):
     """Remarks of a table of numbers, whose last columns are 0 and 1 for the levels of one."""
     X = np.asarray(X, dtype=float)
     n_numbers = X.shape[1] - levels
@@ -18,7 +18,7 @@ def said(X, codes, *, levels=0, grouped=False):
     if levels:
         columns["levels"] = slice(n_numbers, X.shape[1])
     every = np.ones(len(X), dtype=bool)
-    return remarks_of_table(X, np.asarray(codes), every, columns, grouped=grouped)
+    return remarks_of_table(X, np.asarray(codes), every, columns, groups)
 
 
 @pytest.fixture
@@ -111,9 +111,42 @@ def test_ids_of_rows_with_their_class_in_common(table):
     codes = (subject % 3 == 0).astype(int)
     rows = np.c_[X, subject]
     assert "If it says who or what a row is of, give it as groups" in of_one(said(rows, codes))
-    assert said(rows, codes, grouped=True) == []
+    groups = np.random.default_rng(5).permutation(np.arange(200) // 2)
+    assert said(rows, codes, groups=groups) == []
     rows[::4, 2] = 0  # as where a zero stands for what is missing
     assert said(rows, codes) == []
+
+
+def test_ids_of_few_rows_of_a_class_are_no_chance_find():
+    """Where counts are small a normal approximation finds something once in 5,000 tables."""
+    rng = np.random.default_rng(6)
+    ids, codes = (
+        rng.permutation(np.repeat(np.arange(20), 20)),
+        np.r_[np.ones(12), np.zeros(388)].astype(int),
+    )
+    noise = rng.normal(size=400)
+    for _ in range(3000):
+        assert said(np.c_[noise, ids], rng.permutation(codes)) == []
+
+
+def test_large_tables_in_any_order():
+    """The rows that are looked at are of all classes."""
+    rng = np.random.default_rng(7)
+    codes = np.tile([0, 1], 30_000)
+    X = np.c_[rng.integers(0, 5, 60_000), rng.normal(size=60_000)]
+    assert said(X, codes) == []
+    X[:, 1] = codes
+    assert "Column x1 alone gives the target" in of_one(said(X, codes))
+
+
+def test_classes_are_counted_in_groups_that_have_some():
+    groups = np.repeat(np.arange(100), 20)
+    codes = np.zeros(2000, dtype=int)
+    codes[np.arange(0, 2000, 33)] = 1  # in 61 groups
+    X = np.random.default_rng(8).normal(size=(2000, 2))
+    assert said(X, codes, groups=groups) == []
+    few = np.where(groups < 7, codes, 0)
+    assert "The smallest class has 5 groups" in of_one(said(X, few, groups=groups))
 
 
 def test_drift_within_the_classes(table):

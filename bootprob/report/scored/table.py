@@ -229,7 +229,7 @@ def _files(path: Path) -> list[Path]:
     if len(kinds) > 1 or kinds[0] not in SCORED_SUFFIXES:
         raise DataError(
             f"{path}: a scored table is of one kind of {', '.join(SCORED_SUFFIXES)}, "
-            f"not {' and '.join(kinds) or 'nothing'}."
+            f"not {' and '.join(kinds) or 'nothing'}. A table to fit needs its target named."
         )
     return files
 
