@@ -159,6 +159,7 @@ def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
 def test_all_classes(folder: Path, tmp_path: Path) -> None:
     model, output = tmp_path / "m.model", tmp_path / "out.csv"
     given = ["fit", folder / "loans.csv", "--target", "purpose", "--all-classes", *QUICK]
+    given += ["--kernel", "linear"]
     result = _run(*given, "-o", model)
     assert result.exit_code == 0, result.output
     assert "Target purpose: 4 classes, car (" in result.stdout
