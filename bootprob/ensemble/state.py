@@ -425,9 +425,10 @@ def two_class_state(model: Any, what: str) -> TwoClassState:
     """
     state = state_of(model)
     if not isinstance(state, TwoClassState):
+        rows = "" if state.preprocessor_ is None else " (with preprocessor_.transform(X))"
         raise DataError(
             f"The model has {len(state.classes_)} classes, and {what} are of two; ask one of "
-            "pair_ensembles_, or fit one class against the rest."
+            f"pair_ensembles_{rows}, or fit one class against the rest."
         )
     return state
 

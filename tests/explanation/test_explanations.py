@@ -269,6 +269,16 @@ def test_what_cannot_be_explained(straight, loans):
         contributions(model, X[:1, :2])
 
 
+def test_a_pair_of_classes_of_a_table_takes_the_matrix():
+    table = credit_table(90)
+    X, y = table.drop(columns="purpose"), table["purpose"]
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0).fit(X, y)
+    with pytest.raises(DataError, match=r"pair_ensembles_ \(with preprocessor_.transform\(X\)\)"):
+        contributions(model, X[:2], X)
+    rows = model.preprocessor_.transform(X)
+    assert contributions(model.pair_ensembles_[0], rows[:2], rows).contribution.shape[0] == 2
+
+
 def test_names_of_data_frames(straight):
     X, _ = straight
     frame = pd.DataFrame(X, columns=["age", "dose", "noise"])
