@@ -9,6 +9,7 @@ __all__ = [
     "CopiedRowsWarning",
     "DataError",
     "DoubtfulTableWarning",
+    "FewRowsWarning",
     "GridEdgeWarning",
     "LackOfFitWarning",
     "ModelFileError",
@@ -58,6 +59,10 @@ class DoubtfulTableWarning(UserWarning):
 
 class CopiedRowsWarning(DoubtfulTableWarning):
     """Many rows are copies of others; intervals, rates and out-of-bag numbers do not hold."""
+
+
+class FewRowsWarning(UserWarning):
+    """Rows are too few to show whether a logit bends: intervals hold where it is about straight."""
 
 
 class GridEdgeWarning(UserWarning):

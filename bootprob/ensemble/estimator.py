@@ -611,6 +611,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         -----
         LackOfFitWarning
             If a test found that they promise too much (`lack_of_fit_`).
+        FewRowsWarning
+            If so few rows seldom show whether the logit bends, and no test found that it does.
         """
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)

@@ -13,8 +13,8 @@ from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
-from bootprob.exceptions import LackOfFitWarning
-from bootprob.metrics.lack_of_fit_reasons import reason_of
+from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
+from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 
 __all__ = ["column_names", "ensemble_of", "of_matrix", "two_classes_of", "warn_of_doubts"]
 
@@ -87,3 +87,5 @@ def warn_of_doubts(model: Any, method: str) -> None:
             LackOfFitWarning,
             stacklevel=3,
         )
+    elif few := few_rows(found):
+        warnings.warn(f"Few rows: {few}.", FewRowsWarning, stacklevel=3)

@@ -165,7 +165,8 @@ def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, 
     Returns
     -------
     dict or None
-        Of the pair with the smallest p-value, but for "p_value" itself.
+        Of the pair with the smallest p-value, but for "p_value" itself, and "informative_rows",
+        which are those of the pair with the fewest.
     """
     known = [each for each in found if each is not None]
     if not known:
@@ -173,7 +174,8 @@ def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, 
     known.sort(key=lambda each: each["p_value"])
     p_values = np.array([each["p_value"] for each in known])
     simes = (len(known) / np.arange(1, len(known) + 1) * p_values).min()
-    return known[0] | {"p_value": float(simes)}
+    fewest = min(each["informative_rows"] for each in known)
+    return known[0] | {"p_value": float(simes), "informative_rows": fewest}
 
 
 P = TypeVar("P", bound=PairEnsemble)

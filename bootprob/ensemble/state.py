@@ -248,10 +248,10 @@ class State:
     oob_counts_: NDArray[np.int64] = _array(
         "n: not negative", """Replicates that did not see the row.""", kinds="i")
     lack_of_fit_: dict[str, float] | None = _declare(
-        """Whether intervals promise too much: "p_value", "statistic", "n_rows", the p-value of each
-        test and the columns where the logit bends, of
-        `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01. None without
-        calibration.""", kind=dict, absent="None", shown="dict of float or None")
+        """Whether intervals promise too much: "p_value", "statistic", "n_rows", "informative_rows",
+        the p-value of each test and the columns where the logit bends, of
+        `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01, and of fewer than
+        400 informative rows. None without calibration.""", kind=dict, absent="None", shown="dict of float or None")
     remarks_: list[str] | None = _declare(
         """What `fit` warned of in the table or in the grid of C and γ, a sentence or two each; None
         in models of before there were any.""", kind=list, absent="None", of_pair="implied",

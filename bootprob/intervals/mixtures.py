@@ -11,6 +11,7 @@ from bootprob.runtime.row_blocks import row_blocks
 __all__ = ["CLOSEST", "NODES", "WEIGHTS", "deviation_of_mixture", "logit_of_mixture", "of_mixture"]
 
 
+_MEANS_AT_ONCE = 2**14  # of parts: what is made of them stays in a cache
 _STEPS = 200  # of Newton, or halvings where these leave what is known or are slow
 _CLOSE = 1e-13  # step, relative to the logit, that is none
 _ROOT = np.sqrt(2 * np.pi)
@@ -36,24 +37,41 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
     -------
     ndarray, shape (m, 2)
     """
+    found = np.empty((len(parts), 2))
+    for rows in row_blocks(len(parts), 2 * len(weight), _MEANS_AT_ONCE):
+        both = np.concatenate([parts[rows], parts[rows]])
+        share = np.repeat([(1 - level) / 2, (1 + level) / 2], len(both) // 2)
+        found[rows] = _quantiles(both, weight, share).reshape(2, -1).T
+    return found
+
+
+def _quantiles(parts: Floats, weight: Floats, share: Floats) -> Floats:
+    """Those that leave shares (m,) below, shape (m,)."""
     mean, deviation = np.moveaxis(parts, -1, 0)
-    share = np.array([[(1 - level) / 2], [(1 + level) / 2]])
-    ends = mean + ndtri(share)[..., None] * deviation  # (2, m, g)
-    lower, upper = ends.min(axis=2), ends.max(axis=2)  # it lies between those of the parts
-    at, last = ends @ weight, upper - lower
+    ends = mean + ndtri(share)[:, None] * deviation
+    lower, upper = ends.min(axis=1), ends.max(axis=1)  # it lies between those of the parts
+    found = np.einsum("ij,j->i", ends, weight)  # of a row, whatever rows are with it
+    if len(weight) == 1:
+        return found
+    at, last, steps = found.copy(), upper - lower, 1 / deviation
+    left = np.arange(len(found))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        for _ in range(_STEPS if len(weight) > 1 else 0):
-            apart = (at[..., None] - mean) / deviation
-            above = ndtr(apart) @ weight - share
+        for _ in range(_STEPS):
+            apart = (at[:, None] - mean) * steps
+            above = np.einsum("ij,j->i", ndtr(apart), weight) - share
             lower, upper = np.where(above < 0, at, lower), np.where(above < 0, upper, at)
-            density = (np.exp(-np.square(apart) / 2) / deviation) @ weight / _ROOT
+            density = np.einsum("ij,j->i", np.exp(-np.square(apart) / 2) * steps, weight) / _ROOT
             newton = at - above / density
             quick = (lower <= newton) & (newton <= upper) & (np.abs(newton - at) <= last / 2)
             before, at = at, np.where(quick, newton, (lower + upper) / 2)
-            last = np.abs(at - before)
-            if (last <= _CLOSE * (1 + np.abs(at))).all():
+            found[left], last = at, np.abs(at - before)
+            far = last > _CLOSE * (1 + np.abs(at))
+            if not far.any():
                 break
-    return at.T
+            if not far.all():  # few take many steps
+                known = (left, at, last, lower, upper, mean, steps, share)
+                left, at, last, lower, upper, mean, steps, share = (each[far] for each in known)
+    return found
 
 
 def logit_of_mixture(parts: Floats, weight: Floats) -> Floats:

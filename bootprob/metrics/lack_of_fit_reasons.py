@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bootprob.metrics.lack_of_fit import SHARES, SIGNIFICANT
+from bootprob.metrics.lack_of_fit import ENOUGH, SHARES, SIGNIFICANT
 
-__all__ = ["Reason", "reason_of"]
+__all__ = ["Reason", "few_rows", "reason_of"]
 
 
 class Reason(NamedTuple):
@@ -69,6 +69,21 @@ def reason_of(found: Mapping[str, float], names: Sequence[object] | None = None)
     test = next(fired, "neighbours")
     what = _bend(found, names) if test == "bends" else _WHAT[test]
     return Reason(test, what, _ADVICE[test])
+
+
+def few_rows(found: Mapping[str, float]) -> str | None:
+    """What intervals take for granted because rows are few; None where they are enough.
+
+    Models of older versions do not know how many rows count.
+    """
+    rows = found.get("informative_rows", ENOUGH)
+    if not rows < ENOUGH:
+        return None
+    return (
+        f"these labels say as much as {rows:.0f} rows of two equally frequent classes, and fewer "
+        f"than {ENOUGH} seldom show whether the log-odds bend or columns interact. Where they do, "
+        "intervals can cover far less often than they say"
+    )
 
 
 def _bend(found: Mapping[str, float], names: Sequence[object] | None) -> str:

@@ -138,7 +138,7 @@ def _check_groups(arrays: Arrays) -> None:
 def _check_settings(values: Mapping[str, Any]) -> None:
     """Check attributes that are no arrays."""
     _check_numbers(
-        "lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT, (*SHARES, *_OF_COLUMNS)
+        "lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT, ("informative_rows", *SHARES, *_OF_COLUMNS)
     )
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]

@@ -282,8 +282,12 @@ def test_lack_of_fit_is_warned_of_once(rng):
 
 def test_lack_of_fit_of_pairs_is_simes_s(rng):
     p_values = rng.uniform(0.001, 1, 6)
-    found = [{"p_value": p, "statistic": 1.0, "n_rows": 9.0} for p in p_values]
+    found = [
+        {"p_value": p, "statistic": 1.0, "n_rows": 9.0, "informative_rows": 100 * p}
+        for p in p_values
+    ]
     combined = lack_of_fit_of_pairs(found)
+    assert combined["informative_rows"] == 100 * p_values.min()
     assert combined["p_value"] == pytest.approx(false_discovery_control(p_values).min())
     assert lack_of_fit_of_pairs([None, None]) is None
 

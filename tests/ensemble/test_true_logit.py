@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from bootprob import BootstrapSVC, DataError, LackOfFitWarning
+from bootprob import BootstrapSVC, DataError, FewRowsWarning, LackOfFitWarning
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit
@@ -130,6 +130,11 @@ def test_a_curved_truth_is_out_of_a_linear_kernels_reach(rng):
     with pytest.warns(LackOfFitWarning, match="bends in 'age'"):
         named.fit(table, y).proba_interval(table)
     linear.proba_interval(X, method="wald")  # which claims nothing
+    few = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=30, random_state=0)
+    few.fit(X[:150], X[:150, 0] > 0)
+    with pytest.warns(FewRowsWarning, match=r"as much as 1[45]\d rows of two equally frequent"):
+        few.proba_interval(X[:1])
+    few.proba_interval(X[:1], method="wald")
     linear.predict_proba(X)
     rbf = BootstrapSVC(kernel="rbf", C=[1.0], gamma=1.0, n_bootstraps=30, random_state=0).fit(X, y)
     assert rbf.lack_of_fit_["p_value"] > 0.01

@@ -28,3 +28,11 @@ def test_bounds_leave_as_much_on_either_side(rng, level):
 def test_one_part_is_a_normal_distribution():
     found = of_mixture(np.array([[[2.0, 3.0]]]), np.ones(1), 0.9)
     np.testing.assert_allclose(found[0], 2 + 3 * ndtri([0.05, 0.95]))
+
+
+def test_a_row_has_the_same_bits_whatever_rows_are_beside_it(rng):
+    parts = rng.uniform(0.1, 3, size=(1000, 11, 2))
+    weight = rng.dirichlet(np.ones(11))
+    together = of_mixture(parts, weight, 0.95)
+    for rows in (slice(3), slice(3, 4), slice(4, 11), slice(11, 1000)):
+        np.testing.assert_array_equal(of_mixture(parts[rows], weight, 0.95), together[rows])

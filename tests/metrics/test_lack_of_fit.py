@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bootprob.metrics.drawn_labels import drawn_residuals, smallest_p_value, tail_p_values
 from bootprob.metrics.lack_of_fit import SHARES, ScoreNoise, lack_of_fit
-from bootprob.metrics.lack_of_fit_reasons import reason_of
+from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 from bootprob.metrics.repeated_rows import repeated_rows
 from bootprob.metrics.residual_neighbours import residual_neighbours
 from bootprob.metrics.score_tests import LinearLogit
@@ -238,6 +238,7 @@ def test_of_next_to_nothing_nothing_is_said(rng):
     y = rng.uniform(size=50) < 0.5
     few = np.where(np.arange(50) < 9, 0.5, np.nan)
     found = lack_of_fit(rng.normal(size=(50, 2)), y, few, np.ones(50), noise=SURE)
+    assert found.pop("informative_rows") < 9
     assert found == {"p_value": 1.0, "statistic": 0.0, "n_rows": 9.0}
     assert reason_of(found) is None
 
@@ -267,3 +268,30 @@ def test_reasons_come_in_order():
     assert reason_of(bend | {"bends": 0.5}).test == "link"
     assert "no column alone" in reason_of({**three, "bends": 1e-4}).what
     assert reason_of(bend | {"p_value": 0.02}) is None
+
+
+@pytest.mark.parametrize(
+    ("n_positive", "n_negative", "scale", "few"),
+    [(199, 199, 1, True), (200, 200, 7, False), (110, 1090, 1, True), (120, 1080, 0.1, False)],
+)
+def test_few_rows_are_told_by_their_labels(rng, n_positive, n_negative, scale, few):
+    """Of 1 in ten 4 p q is .36: 1,111 rows are as many as 400."""
+    n = n_positive + n_negative
+    positive = np.arange(n) < n_positive
+    found = lack_of_fit(
+        rng.normal(size=(n, 1)), positive, np.full(n, n_positive / n), np.full(n, float(scale))
+    )
+    exact = 4 * n_positive * n_negative / n
+    assert found["informative_rows"] == pytest.approx(exact)
+    assert (few_rows(found) is not None) == few == (exact < 400)
+
+
+def test_rows_of_unequal_weight_are_fewer(rng):
+    """Kish: of weights 1 and 0 those that count, of other weights (Σ w)² / Σ w²."""
+    rows, positive = rng.normal(size=(600, 1)), np.arange(600) % 2 == 0
+    weight = np.where(np.arange(600) < 300, 1.0, 0.0)
+    found = lack_of_fit(rows, positive, np.full(600, 0.5), weight)
+    assert found["informative_rows"] == pytest.approx(300)
+    found = lack_of_fit(rows, positive, np.full(600, 0.5), weight + 0.5)
+    assert found["informative_rows"] == pytest.approx(480)
+    assert few_rows({"p_value": 1.0}) is None  # of a model file of an older version

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from bootprob import BootstrapSVC
-from bootprob.exceptions import LackOfFitWarning
+from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
 from docs.studies.coverage.known_truths import BANK
 from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
 
+_WARNINGS = (FewRowsWarning, LackOfFitWarning)
 TRIALS, BOOTSTRAPS, LEVEL, TENTHS = 60, 20, 0.95, 10
 NUMBERED = [(k, n) for n in (2000, 500, 200) for k, each in enumerate(BANK) if n in each.sizes]
 
@@ -29,14 +30,14 @@ def test_adaptive_coverage(number, n, record):
     for trial, X, y, new in islice(training_sets(truth), TRIALS):
         model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", LackOfFitWarning)
+            warnings.simplefilter("always")
             lower, upper = model.proba_interval(new, LEVEL)[:, 1].T
         p = truth.probability(new)
         trues.append(p)
         covered.append((lower <= p) & (p <= upper))
         widths.append((upper - lower).mean())
         limits.append(np.diff(truth.limit(X, y, new, LEVEL)).mean())
-        warned.append(any(issubclass(each.category, LackOfFitWarning) for each in caught))
+        warned.append(any(issubclass(each.category, _WARNINGS) for each in caught))
     trues, covered = np.array(trues), np.array(covered)
     edges = np.quantile(trues, np.linspace(0, 1, TENTHS + 1))
     tenth = np.clip(np.searchsorted(edges, trues, side="right") - 1, 0, TENTHS - 1)

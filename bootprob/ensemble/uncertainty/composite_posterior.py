@@ -199,7 +199,11 @@ class Moments:
         )
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._variances = arrays["deviation"].square()
-        self._tails = posterior.tails.tolist()
+        self._tails = [(above, below) for above, below in posterior.tails.tolist()]
+        self._links = {
+            tails: [part for part, each in enumerate(self._tails) if each == tails]
+            for tails in self._tails
+        }
         self._curves = [posterior.curves(part) for part in range(len(posterior.weight))]
         curves = [each for kernel in self._curves for each in kernel]
         self._views = dict.fromkeys(("columns", "scores", *(each.view for each in curves)))
@@ -282,12 +286,13 @@ class Moments:
         return torch.stack(found, dim=1).cpu().numpy()
 
     def _of(self, rows: Tensor) -> Tensor:
-        seen = self._landmarks.seen(rows, self._views)
-        found = [
-            bent_moments(mean, deviation, self._tails[part])
-            for part, _, mean, deviation in self._parts(seen)
-        ]
-        return torch.stack(found, dim=1)
+        parts = self._parts(self._landmarks.seen(rows, self._views))
+        means, deviations = zip(*((mean, spread) for _, _, mean, spread in parts), strict=True)
+        mean, deviation = torch.stack(means, dim=1), torch.stack(deviations, dim=1)
+        found = torch.empty(*mean.shape, 2, dtype=mean.dtype, device=mean.device)
+        for tails, which in self._links.items():  # few: a row's parts cost less together
+            found[:, which] = bent_moments(mean[:, which], deviation[:, which], tails)
+        return found
 
     def _parts(self, seen: Seen) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
         """Of each part its number, the columns of rows, and moments of their logits unbent."""

@@ -35,9 +35,9 @@ def _tail(size: Tensor, alpha: float) -> Tensor:
 
 
 def bent_moments(mean: Tensor, deviation: Tensor, tails: Sequence[float]) -> Tensor:
-    """Normal with the 95 % interval of `bent` of a normal logit; mean and deviation (m, 2)."""
+    """Normal with the 95 % interval of `bent` of normal logits (...); mean, deviation (..., 2)."""
     if not any(tails):
-        return torch.stack([mean, deviation], dim=1)
+        return torch.stack([mean, deviation], dim=-1)
     ends = torch.stack([mean - OUTER * deviation, mean + OUTER * deviation])
     lower, upper = bent(ends, tails)
-    return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * OUTER)], dim=1)
+    return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * OUTER)], dim=-1)

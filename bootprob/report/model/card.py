@@ -325,6 +325,8 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             f"{count(found['n_rows'])} rows); they do not find what is rough, or lies where few "
             "rows are."
         )
+    if found is not None and found["few_rows"]:
+        points.append(f"Few rows: {_text(found['few_rows'])}.")
     unsolved = entry["convergence"]["n_unsolved"]
     if unsolved:
         points.append(

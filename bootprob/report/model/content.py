@@ -21,7 +21,7 @@ from bootprob.exceptions import DataError
 from bootprob.metrics.intervals import (
     log_loss_difference,
 )
-from bootprob.metrics.lack_of_fit_reasons import reason_of
+from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 from bootprob.report.model.sections import SECTIONS
 from bootprob.report.model.sections.section import Measured
 from bootprob.report.plain import plain
@@ -128,7 +128,8 @@ def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
         return None
     reason = reason_of(model.lack_of_fit_, column_names(model))
     said = {} if reason is None else reason._asdict()
-    return model.lack_of_fit_ | {"found": reason is not None, **said}
+    few = few_rows(model.lack_of_fit_)
+    return model.lack_of_fit_ | {"found": reason is not None, "few_rows": few, **said}
 
 
 def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
