@@ -10,6 +10,7 @@ from bootprob.exceptions import (
     DoubtfulTableWarning,
     GridEdgeWarning,
     LackOfFitWarning,
+    LaterRowsWarning,
     ModelFileError,
     UnattainableRateError,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "DoubtfulTableWarning",
     "GridEdgeWarning",
     "LackOfFitWarning",
+    "LaterRowsWarning",
     "ModelFileError",
     "UnattainableRateError",
     "__version__",

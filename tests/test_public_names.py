@@ -19,7 +19,7 @@ PUBLIC = {
     "bootprob": """
         BootprobError BootstrapSVC ConstantColumnWarning ConstrainedSVC ConvexConstrainedSVC
         CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C DataError
-        DoubtfulTableWarning GridEdgeWarning LackOfFitWarning ModelFileError
+        DoubtfulTableWarning GridEdgeWarning LackOfFitWarning LaterRowsWarning ModelFileError
         UnattainableRateError __version__ load probability_sensitivity save
     """,
     "bootprob.baselines": """
