@@ -147,9 +147,10 @@ def remark_of_later(later: dict[str, Any]) -> str | None:
     return (
         f"Later rows are worse: on the {later['n_rows']:,} rows from {later['since']} on a model "
         f"of the {later['n_earlier']:,} rows before has a log-loss of {value:.3f}, and says "
-        f"{claimed:.3f} of itself out of bag. So expect of the future what later rows show. "
-        "If columns have come to mean something else, leave them out; if all has changed, train on "
-        "recent rows alone, or weigh them more, and anew as labels come in."
+        f"{claimed:.3f} of itself out of bag. Either columns have come to mean something else, or "
+        "rows hang together in time for longer than their blocks. Expect of the future what later "
+        "rows show; leave such columns out, or train on recent rows alone, or weigh them more, and "
+        "anew as labels come in."
     )
 
 
