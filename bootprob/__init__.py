@@ -11,6 +11,7 @@ from bootprob.exceptions import (
     FewRowsWarning,
     GridEdgeWarning,
     LackOfFitWarning,
+    LaterRowsWarning,
     ModelFileError,
     UnattainableRateError,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "FewRowsWarning",
     "GridEdgeWarning",
     "LackOfFitWarning",
+    "LaterRowsWarning",
     "ModelFileError",
     "UnattainableRateError",
     "__version__",

@@ -12,6 +12,7 @@ __all__ = [
     "FewRowsWarning",
     "GridEdgeWarning",
     "LackOfFitWarning",
+    "LaterRowsWarning",
     "ModelFileError",
     "UnattainableRateError",
 ]
@@ -71,6 +72,10 @@ class GridEdgeWarning(UserWarning):
 
 class LackOfFitWarning(UserWarning):
     """A test found that intervals of probabilities cover less often than they say."""
+
+
+class LaterRowsWarning(UserWarning):
+    """Later rows are worse than a model of earlier ones says of itself out of bag."""
 
 
 class ModelFileError(BootprobError):

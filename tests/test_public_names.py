@@ -19,7 +19,8 @@ PUBLIC = {
     "bootprob": """
         BootprobError BootstrapSVC ConstantColumnWarning ConstrainedSVC ConvexConstrainedSVC
         CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C DataError
-        DoubtfulTableWarning FewRowsWarning GridEdgeWarning LackOfFitWarning ModelFileError
+        DoubtfulTableWarning FewRowsWarning GridEdgeWarning LackOfFitWarning LaterRowsWarning
+        ModelFileError UnattainableRateError __version__ load probability_sensitivity save
         UnattainableRateError __version__ load probability_sensitivity save
     """,
     "bootprob.baselines": """

@@ -145,6 +145,9 @@ def fit(
     With --groups rows that belong together, such as those of one patient,
     are drawn and left out together: what is said is then said of new patients.
 
+    With --time neighbours in time are drawn and left out together, and a second
+    model shows how the rows of the last tenth fare by those before.
+
     With --all-classes every value of the target gets a probability of its own.
 
     With --checkpoint a long fit that was stopped goes on where it was.
@@ -156,6 +159,7 @@ def fit(
     bootprob fit calls.parquet --target answered --kernel rbf --feature-map nystroem -o calls.model
     bootprob fit loans.csv --target risk --positive bad --tpr 0.9 --confidence 0.95 -o loans.model
     bootprob fit visits.csv --target relapse --groups patient --drop visit -o visits.model
+    bootprob fit loans.csv --target risk --time granted_on -o loans.model
     bootprob fit flowers.csv --target species --all-classes -o flowers.model
     bootprob fit calls.csv --target answered --checkpoint calls.parts -o calls.model
     """

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Commands",
     "command_line",
+    "later_table",
     "metrics_table",
     "note",
     "note_unknown",
@@ -120,6 +121,26 @@ def metrics_table(models: dict[str, BootstrapSVC]) -> Table:
             for metrics in columns
         ]
         table.add_row(first.label, *cells)
+    return table
+
+
+def later_table(later: dict[str, Any]) -> Table:
+    """Metrics of later rows by a model of the earlier ones, beside what that says of itself."""
+    from rich.table import Table
+
+    from bootprob.metrics.metrics import METRICS
+
+    title = (
+        f"Later rows: the {later['n_rows']:,} from {later['since']} on, by a model of the "
+        f"{later['n_earlier']:,} before"
+    )
+    table = Table(title=title, title_justify="left")
+    for heading in ("", "later rows", "earlier ones, out of bag"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, found in later["metrics"].items():
+        cells = (found, later["out_of_bag"][name])
+        shown = (f"{value:.3f}  ({lower:.3f} to {upper:.3f})" for value, lower, upper in cells)
+        table.add_row(METRICS[name][0], *shown)
     return table
 
 

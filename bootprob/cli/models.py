@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bootprob.cli.console import metrics_table, note, rates_table
+from bootprob.cli.console import later_table, metrics_table, note, rates_table
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning
@@ -95,6 +95,8 @@ def fit_table(
         note(sentence)
     groups = model.svc.groups_
     of_groups = "" if groups is None else f" of {groups.max() + 1} groups"
+    if groups is not None and model.svc.later_rows_ is not None:
+        of_groups = f" in {groups.max() + 1} blocks of time"
     typer.echo(
         f"Fitted {len(frame)} rows{of_groups}, {len(model.preprocessor.kinds_)} columns "
         f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
@@ -124,12 +126,30 @@ def print_fit(model: TableModel) -> None:
     """Tell how good a model of a table is, out of bag."""
     if len(model.target.labels) == 2:
         print_metrics({model.svc.kernel: model.svc})
+        _print_later(model.svc)
         return
     from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
 
     found = out_of_bag_of_classes(model.svc)
     shown = ", ".join(f"{name} {value:.3f} ± {error:.3f}" for name, (value, error) in found.items())
-    typer.echo(f"Out of bag, ± standard error over rows: {shown}.")
+    over = "rows" if model.svc.groups_ is None else "groups"
+    if model.svc.later_rows_ is not None:
+        over = "blocks of time"
+    typer.echo(f"Out of bag, ± standard error over {over}: {shown}.")
+    _print_later(model.svc)
+
+
+def _print_later(svc: BootstrapSVC) -> None:
+    """Tell how a model of the rows before the last tenth does on it."""
+    later = svc.later_rows_
+    if later is None:
+        return
+    if later["why_not"] is not None:
+        note(f"Nothing is known of later rows: {later['why_not']}.")
+        return
+    from rich.console import Console
+
+    Console().print(later_table(later))
 
 
 def print_metrics(models: dict[str, BootstrapSVC]) -> None:

@@ -28,6 +28,14 @@ class RoleOptions:
     weight: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="How much each row counts, from 0 on.")
     ] = None
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="When each row is from, such as 2026-03-01: neighbours are drawn, and left out, "
+            "together, and a second model shows how rows of the last tenth fare by those before.",
+        ),
+    ] = None
     drop: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Leave a column out; may be given several times."),
@@ -37,4 +45,4 @@ class RoleOptions:
         """What columns are besides features and the target."""
         from bootprob.tables.roles import ColumnRoles
 
-        return ColumnRoles(self.groups, self.weight, tuple(self.drop or ()))
+        return ColumnRoles(self.groups, self.weight, tuple(self.drop or ()), self.time)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
+import warnings
 from collections.abc import Iterator
 from numbers import Integral, Real
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
 
 import numpy as np
@@ -18,11 +19,13 @@ from sklearn.utils.validation import (
 
 from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
+from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import attributes, filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
 from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.kernels import shares_of_kernels
+from bootprob.ensemble.later_rows import TimedRows, measured_later, remark_of_later
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
@@ -35,6 +38,7 @@ from bootprob.ensemble.uncertainty.probability_intervals import (
     OF_PROBABILITIES,
 )
 from bootprob.ensemble.weighting import accuracy_weights
+from bootprob.exceptions import DataError, LaterRowsWarning
 from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
@@ -51,6 +55,7 @@ from bootprob.runtime.device_rows import (
     take_rows,
 )
 from bootprob.runtime.groups import checked_groups
+from bootprob.runtime.instants import checked_instants
 from bootprob_gpu import Kernel
 from bootprob_gpu.kernels.named import KERNELS, spoken_name
 
@@ -358,6 +363,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        time: ArrayLike | None = None,
     ) -> Self:
         """Train the ensemble, weight its models and calibrate it.
 
@@ -378,6 +384,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             Which rows belong together, such as those of one patient: numbers or names. Whole groups
             are drawn and left out, and what rows of a group have in common counts once
             (docs/groups.md).
+        time : array_like, shape (n,), optional
+            When each row is from: numbers, dates or ISO text, in any order of rows. Blocks of
+            neighbours in time are then drawn and left out like groups, and a second ensemble with
+            the same parameters, trained on the rows before the last tenth, says how such a model
+            does on later rows (`later_rows_`, docs/time.md). That takes about as long again. Not
+            with `groups`.
 
         Returns
         -------
@@ -390,7 +402,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             rows that hardly a bootstrap sample holds them all, control of several classes,
             unusable weights, more rows than the RBF kernel is trained on without a feature map,
             or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
-            For `groups` that are missing somewhere, or the same for all rows (`DataError`).
+            For `groups` or `time` that are missing somewhere, or the same for all rows, for a
+            `time` that is none, and for both of them (`DataError`).
             For a `checkpoint` that is of another fit, or no folder to write to (`DataError`).
             For rates that cannot be kept (`UnattainableRateError`): before training where there
             are too few rows for the confidence, after it where two rates contradict each other.
@@ -405,6 +418,9 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         DoubtfulTableWarning
             If the table has what is often a mistake, such as a column that alone gives the target,
             columns that repeat others, or more columns than rows (`remarks_`).
+        LaterRowsWarning
+            If the last tenth is worse, by the model of the rows before, than but one in a thousand
+            draws of as many earlier rows out of bag.
         GridEdgeWarning
             If more than half of the weight lies at an end of the grid of C or γ.
         ConstantColumnWarning
@@ -414,7 +430,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             kernel is off by a tenth or more; if a worker was lost or a file
             of the checkpoint is damaged, and shards are trained again.
         """
-        return self._fit(X, y, sample_weight, groups, None)
+        return self._fit(X, y, sample_weight, groups, time, None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(
@@ -423,11 +439,19 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None,
         groups: ArrayLike | None,
+        time: ArrayLike | None,
         preprocessor: TablePreprocessor | None,
     ) -> Self:
         """The same, with a preprocessor that is to be fitted even to plain numbers."""
-        started = time.perf_counter()
+        started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
+        if groups is not None and time is not None:
+            raise DataError(
+                "groups and time are both given, and only one of the two can say which rows are "
+                "drawn and left out together; give groups, and keep later rows back to measure the "
+                "model on (held out), or give time, with rows of each group averaged to one."
+            )
+        given = X
         X, y, preprocessor = training_table(self, X, y, preprocessor)
         weight = usable_weight(
             _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -439,15 +463,33 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         if preprocessor is not None:
             names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.places
         rows = checked_groups(groups, len(X))
-        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns)
-        learnt["preprocessor_"] = preprocessor
+        instants = None if time is None else checked_instants(on_host(time), len(X))
+        ranks = None if instants is None else instants.ranks
+        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks)
+        learnt["preprocessor_"], learnt["later_rows_"] = preprocessor, None
+        if instants is not None:
+            timed = TimedRows(
+                X if preprocessor is None else as_frame(given),
+                y,
+                weight,
+                learnt["y_"],
+                learnt["sample_weight_"],
+                instants,
+                learnt["groups_"],
+            )
+            unfitted = None if preprocessor is None else clone(preprocessor)
+            learnt["later_rows_"] = measured_later(self, timed, unfitted)
+            remark = remark_of_later(learnt["later_rows_"])
+            if remark is not None:
+                learnt["remarks_"].append(remark)
+                warnings.warn(remark, LaterRowsWarning, stacklevel=4)
         learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 delattr(self, name)
         for name, value in learnt.items():
             setattr(self, name, value)
-        self.fit_seconds_ = time.perf_counter() - started
+        self.fit_seconds_ = perf_counter() - started
         for pair in self.pair_ensembles_:
             pair.fit_seconds_ = self.fit_seconds_
         warn_of_unsolved(self._certificates(), stacklevel=4)
@@ -859,7 +901,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         for name, value in learnt.items():
             setattr(pair, name, value)
         pair.pair_ensembles_, pair.n_features_in_ = [], len(pair.center_)
-        pair.preprocessor_ = pair.remarks_ = None
+        pair.preprocessor_ = pair.remarks_ = pair.later_rows_ = None
         return pair
 
     def _certificates(self) -> dict[str, NDArray[Any]]:

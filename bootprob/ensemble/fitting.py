@@ -25,8 +25,9 @@ from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
+from bootprob.preparation.time_blocks import block_length, time_blocks
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.groups import Groups
+from bootprob.runtime.groups import Groups, checked_groups
 from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ViewKernels
 
@@ -43,6 +44,7 @@ def learn(
     groups: Groups | None = None,
     names: Sequence[str] | None = None,
     columns: Mapping[str, slice] | None = None,
+    ranks: NDArray[np.int64] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
 
@@ -62,6 +64,8 @@ def learn(
     columns : mapping of str to slice, optional
         Columns of the table that the rows were made of, each with its columns of X; by default
         those of X.
+    ranks : ndarray of int, shape (n,), optional
+        Which instant each row is from: blocks of neighbours in time are then the groups.
 
     Returns
     -------
@@ -83,7 +87,9 @@ def learn(
             f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
             "class against the rest."
         )
-    remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns))
+    if ranks is not None:
+        groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
+    remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns), ranks)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
@@ -152,6 +158,7 @@ def _remarks(
     weight: Floats,
     groups: Groups | None,
     columns: Mapping[str, slice],
+    ranks: NDArray[np.int64] | None,
 ) -> list[str]:
     """What is remarkable of the table, which is warned of before anything is trained."""
     copies = remark_of_copies(X, codes, weight, groups)
@@ -159,7 +166,12 @@ def _remarks(
         warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
     kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)
     seen = columns if kernel.has_features else {}
-    found = remarks_of_table(X, codes, weight > 0, seen, groups)
+    if ranks is None:
+        found = remarks_of_table(X, codes, weight > 0, seen, groups)
+    else:
+        order = np.argsort(ranks, kind="stable")
+        blocks = None if groups is None else groups[order]
+        found = remarks_of_table(X[order], codes[order], weight[order] > 0, seen, blocks=blocks)
     if found:
         warnings.warn("\n".join(found), DoubtfulTableWarning, stacklevel=6)
     return [*([] if copies is None else [copies]), *found]

@@ -88,4 +88,7 @@ def out_of_bag_of_classes(model: Any) -> dict[str, tuple[float, float]]:
     known = np.isfinite(state.oob_proba_).all(axis=1) & (state.sample_weight_ > 0)
     if not known.any():
         raise DataError("No row was ever out of bag; raise n_bootstraps.")
-    return class_metrics(state.y_[known], state.oob_proba_[known], state.sample_weight_[known])
+    groups = None if state.groups_ is None else state.groups_[known]
+    return class_metrics(
+        state.y_[known], state.oob_proba_[known], state.sample_weight_[known], groups
+    )

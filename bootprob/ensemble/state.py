@@ -235,8 +235,8 @@ class State:
         "n: positive or 0", """Row weights given to `fit`, times those of a `class_weight` dict.""",
         of_pair="rows")
     groups_: NDArray[np.int64] | None = _array(
-        "n: not negative", """Number of the group of each training row; None where rows are taken
-        for independent.""", kinds="i", absent="None", of_pair="rows")
+        "n: not negative", """Number of the group of each training row, or of its block of time;
+        None where rows are taken for independent.""", kinds="i", absent="None", of_pair="rows")
     oob_decision_function_: Floats = _array(
         "n: finite or NaN", """Mean score over the replicates that did not see the row; NaN if there
         is none.""", several="nK")
@@ -256,6 +256,10 @@ class State:
         """What `fit` warned of in the table or in the grid of C and γ, a sentence or two each; None
         in models of before there were any.""", kind=list, absent="None", of_pair="implied",
         shown="list of str")
+    later_rows_: dict[str, Any] | None = _declare(
+        """Where `fit` was given times, how a model of the rows before the last tenth, with the same
+        parameters, does on the last tenth: `bootprob.ensemble.later_rows.measured_later`; else
+        None.""", kind=dict, absent="None", of_pair="implied", shown="dict or None")
     controlled_rates_: list[dict[str, Any]] = _declare(
         """For each rate what was asked for, the share of the training rows that this requires, and
         what `predict` reaches out of bag; empty without control.""", kind=list, of_pair="same",

@@ -7,12 +7,16 @@ from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import CLOSEST
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, sums_of_groups
 
 __all__ = ["class_metrics"]
 
 
 def class_metrics(
-    codes: NDArray[np.integer], probability: Floats, weight: Floats
+    codes: NDArray[np.integer],
+    probability: Floats,
+    weight: Floats,
+    groups: Groups | None = None,
 ) -> dict[str, tuple[float, float]]:
     """Accuracy, log-loss and Brier score of class probabilities, with standard errors.
 
@@ -23,13 +27,15 @@ def class_metrics(
     probability : ndarray, shape (n, K)
     weight : ndarray, shape (n,)
         Row weights.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together, numbered from 0.
 
     Returns
     -------
     dict of str to tuple of float
         "accuracy", "log-loss" and "Brier score" (``Σ_k (p_k − [y = k])²``, from 0 to 2, so for
         two classes twice the usual one): the weighted mean over the rows and its standard error,
-        the rows taken for independent.
+        the rows, or groups, taken for independent.
     """
     rows = np.arange(len(codes))
     truth = np.zeros_like(probability)
@@ -43,5 +49,5 @@ def class_metrics(
     found = {}
     for name, values in of_rows.items():
         mean = float(share @ values)
-        found[name] = mean, float(np.sqrt(np.square(share) @ np.square(values - mean)))
+        found[name] = mean, float(np.linalg.norm(sums_of_groups(share * (values - mean), groups)))
     return found

@@ -68,7 +68,9 @@ class MeasuredRows:
             if self._few_misordered(estimate) or np.ptp(replicates) <= _ROUNDING:
                 of_class = self._n_rows["sensitivity"], self._n_rows["specificity"]
                 return *auc_score_interval(estimate, *of_class, self.level), "score"
-        elif name in SHARE_OF and not self._many_groups_mistaken(name):
+        elif name in SHARE_OF and (
+            np.ptp(replicates) <= _ROUNDING or not self._many_groups_mistaken(name)
+        ):
             return *exact_interval(min(estimate, 1.0), self._n_rows[name], self.level), "exact"
         elif np.ptp(replicates) <= _ROUNDING:
             return *self._all_alike(name, estimate), "unseen"

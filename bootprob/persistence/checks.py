@@ -27,6 +27,7 @@ from bootprob.ensemble.uncertainty.curves import FAMILIES
 from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.metrics.lack_of_fit import SHARES
+from bootprob.metrics.metrics import METRICS
 from bootprob.persistence.layout import SEVERAL_CLASSES, Layout
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
@@ -56,6 +57,15 @@ _RATE: dict[str, type | tuple[type, ...]] = {
     "required_share": float,
     "out_of_bag": float,
 }
+_LATER: dict[str, type] = {
+    "since": str,
+    "until": str,
+    "n_rows": int,
+    "n_earlier": int,
+    "metrics": dict,
+    "out_of_bag": dict,
+}
+_OF_SEVERAL = {"accuracy", "log_loss", "brier_score"}
 _LACK_OF_FIT = ("p_value", "statistic", "n_rows")
 _PARAMETERS = {name: set(each.parameters) - {"gamma"} for name, each in KERNELS.items()}
 _PARAMETERS[ViewKernels.name] = {"families", "views"}
@@ -75,6 +85,8 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     _check_settings(values)
     _check_columns(values.get("lack_of_fit_"), len(arrays["center_"]))
     _check_classes(arrays)
+    names = _OF_SEVERAL if layout is SEVERAL_CLASSES else METRICS.keys() - {"calibration_error"}
+    _check_later(values.get("later_rows_"), names)
     if layout is SEVERAL_CLASSES:
         _check_groups(arrays)
         return
@@ -133,6 +145,39 @@ def _check_groups(arrays: Arrays) -> None:
         rows = arrays["shared_draws_.rows"]
         if rows.max() >= len(whole) or not np.array_equal(whole[rows], arrays["groups_"]):
             raise ValueError("groups_ are not those of shared_draws_")
+
+
+def _check_later(later: dict[str, Any] | None, names: set[str]) -> None:
+    """Check what is said of later rows: metrics with their limits, or why there are none."""
+    if later is None:
+        return
+    if {name: type(each) for name, each in later.items() if name in _LATER} != _LATER:
+        raise TypeError("later_rows_ lacks what is known of them, or has it of another type")
+    if not later.keys() == {*_LATER, "n_blocks", "p_value", "why_not"}:
+        raise TypeError("later_rows_ has other entries than are known")
+    for name in ("metrics", "out_of_bag"):
+        measured = later[name]
+        limits = [number for each in measured.values() for number in _three(each)]
+        if measured.keys() != (names if later["why_not"] is None else set()) or not all(
+            isinstance(each, float) and abs(each) <= LARGEST for each in limits
+        ):
+            raise TypeError(f"{name} of later_rows_ are no metrics with their limits")
+    blocks, p_value, reason = (later[name] for name in ("n_blocks", "p_value", "why_not"))
+    told = isinstance(reason, str) and p_value is None
+    if reason is None:
+        told = isinstance(p_value, float) and 0 <= p_value <= 1
+    if not (
+        told
+        and (blocks is None or (type(blocks) is int and blocks > 0))
+        and later["n_rows"] >= 0
+        and later["n_earlier"] >= 0
+    ):
+        raise ValueError("later_rows_ has numbers that are out of range")
+
+
+def _three(each: Any) -> list[Any]:
+    """A value and its limits; nothing that is a number for what is no list of three."""
+    return each if isinstance(each, list) and len(each) == 3 else [None]
 
 
 def _check_settings(values: Mapping[str, Any]) -> None:

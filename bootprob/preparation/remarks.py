@@ -42,6 +42,7 @@ def remarks_of_table(
     used: Bools,
     columns: Mapping[str, slice],
     groups: Groups | None = None,
+    blocks: Groups | None = None,
 ) -> list[str]:
     """Look at a table before anything is learned from it.
 
@@ -58,6 +59,9 @@ def remarks_of_table(
         and 1, where it is one of levels. Empty where the matrix is of no columns, but a kernel's.
     groups : ndarray of int, shape (n,), optional
         Of rows that belong together; of each group one row is looked at.
+    blocks : ndarray of int, shape (n,), optional
+        Of neighbours, where rows are in order of time: what hangs together moves with the number of
+        the row, and is drift only where single rows of all blocks do so, too.
 
     Returns
     -------
@@ -94,7 +98,10 @@ def remarks_of_table(
     found += _saying_the_same(different, columns)
     if groups is None:
         found += _ids(different, columns, codes)
-    return [*found, *_drifting(rows[some], codes[some], columns)]
+    if blocks is None:
+        return [*found, *_drifting(rows[some], codes[some], columns)]
+    one = one_of_each(np.ones(len(rows), dtype=bool), blocks[units])
+    return [*found, *_drifting(rows[one], codes[one], columns)]
 
 
 def remarks_of_grid(C: Floats, gamma: Floats | None, weight: Floats, grid: Floats) -> list[str]:

@@ -11,6 +11,7 @@ import pandas as pd
 from bootprob.encoding.columns import as_numbers, name_rows
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.instants import checked_instants
 from bootprob.tables.target import find_column
 
 __all__ = ["ColumnRoles"]
@@ -26,6 +27,8 @@ class ColumnRoles:
         Which rows belong together, such as the patient's number.
     weight : str, optional
         How much each row counts.
+    time : str, optional
+        When each row is from.
     drop : tuple of str
         Left out altogether.
     """
@@ -33,6 +36,7 @@ class ColumnRoles:
     groups: str | None = None
     weight: str | None = None
     drop: tuple[str, ...] = ()
+    time: str | None = None
 
     def features(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
         """The other columns, less the target.
@@ -46,6 +50,7 @@ class ColumnRoles:
         given = (
             ("groups", self.groups),
             ("weight", self.weight),
+            ("time", self.time),
             *(("drop", n) for n in self.drop),
         )
         for role, name in given:
@@ -69,7 +74,7 @@ class ColumnRoles:
         Raises
         ------
         DataError
-            A group is missing, or a weight is no number from 0 on.
+            A group or a time is missing, a weight is no number from 0 on, or a time is none.
         """
         found: dict[str, Any] = {}
         if self.groups is not None:
@@ -83,6 +88,9 @@ class ColumnRoles:
             found["groups"] = column
         if self.weight is not None:
             found["sample_weight"] = _weights(find_column(frame, self.weight), self.weight)
+        if self.time is not None:
+            column = found["time"] = find_column(frame, self.time)
+            checked_instants(column, len(column), f"The column of time {self.time!r}")
         return found
 
 

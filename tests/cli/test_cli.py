@@ -219,6 +219,58 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     _refused(twice, "The column 'risk' is given as target and as groups")
 
 
+@pytest.mark.filterwarnings("default::bootprob.LaterRowsWarning")
+def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
+    """Told by fit, kept in the file, shown by report and card; an error on request."""
+    rng = np.random.default_rng(0)
+    x, n = rng.normal(size=240), 240
+    turned = np.where(np.arange(n) < 216, 2.0, -2.0)
+    bad = rng.random(n) < 1 / (1 + np.exp(-turned * x))
+    day = pd.Timestamp("2025-03-01") + pd.to_timedelta(np.arange(n), unit="D")
+    table = pd.DataFrame({"x": x, "day": day.strftime("%Y-%m-%d"), "soon": "soon"})
+    table["risk"] = np.where(bad, "bad", "good")
+    source, page, card = tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.md"
+    write_table(table.sample(frac=1, random_state=0), source)
+    fit = ["fit", source, *_TARGET, *QUICK, "--kernel", "linear", "--drop", "soon"]
+    fit += ["--time", "day", "-o", tmp_path / "t.model"]
+    said = _run(*fit, "--strict")
+    assert said.exit_code == 1
+    worse = "Later rows are worse: on the 24 rows from 2025-10-03 on a model of the 216"
+    assert f"Error: {worse}" in said.stderr
+    assert "The file is written all the same" in said.stderr
+    assert "Fitted 240 rows in " in said.stdout
+    assert " blocks of time, 1 columns" in said.stdout
+    assert "Later rows: the 24 from 2025-10-03 on, by a model of the 216 before" in said.stdout
+    later = load(tmp_path / "t.model").svc.later_rows_
+    for which in ("metrics", "out_of_bag"):
+        value, lower, upper = later[which]["log_loss"]
+        assert f"{value:.3f}  ({lower:.3f} to {upper:.3f})" in said.stdout
+    wrote = _run("report", tmp_path / "t.model", "-o", page, "--card", card)
+    assert wrote.exit_code == 0, wrote.output
+    text = page.read_text(encoding="utf-8")
+    head = text.split("<h3")[0]
+    assert "On the last tenth (the 24 rows from 2025-10-03 on)" in head
+    assert "Later rows are worse" in head
+    assert '<h2 id="h-later">' in text
+    shown = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))
+    assert shown["models"][0]["later_rows"] == later
+    assert shown["data"]["n_groups"] is None
+    assert f"{later['metrics']['auc'][0]:.4f}" in card.read_text(encoding="utf-8")
+    few = table.iloc[100:190].drop(columns="soon")
+    write_table(few, source)
+    linear = [*QUICK, "--kernel", "linear"]
+    reported = _run("report", source, *_TARGET, *linear, "--time", "day", "-o", page)
+    assert reported.exit_code == 0, reported.output
+    assert "Nothing was measured:" in page.read_text(encoding="utf-8")
+    both = _run("fit", source, *_TARGET, "--time", "day", "--groups", "x", "-o", tmp_path / "n")
+    write_table(table, source)
+    _refused(both, "no column beside")
+    both = _run("fit", source, *_TARGET, "--time", "day", "--groups", "soon", "-o", tmp_path / "n")
+    _refused(both, "groups and time are both given")
+    no_time = _run("fit", source, *_TARGET, "--time", "soon", "-o", tmp_path / "n")
+    _refused(no_time, "The column of time 'soon' holds 'soon' in row 1, which is no date")
+
+
 @pytest.mark.filterwarnings("default::bootprob.DoubtfulTableWarning")
 def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> None:
     """Told, shown and kept; an error on request, before anything is trained."""

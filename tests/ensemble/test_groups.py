@@ -293,3 +293,12 @@ def test_groups_are_routed():
             model, X, y, cv=GroupKFold(3), params={"groups": groups}, return_estimator=True
         )
     assert all(each.groups_ is not None for each in found["estimator"])
+
+
+def test_a_class_that_is_mistaken_in_all_groups_has_an_interval():
+    """No resample differs: the exact interval, of as many rows as there are groups."""
+    y, groups = np.tile([1, 0, 1], 20), np.repeat(np.arange(20), 3)
+    found = metric_intervals(y, np.linspace(0.6, 0.9, 60), groups=groups)
+    assert (found["specificity"].value, found["specificity"].method) == (0.0, "exact")
+    assert found["specificity"].upper == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert found["sensitivity"].lower == pytest.approx(0.025 ** (1 / 20))

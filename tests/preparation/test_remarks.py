@@ -196,3 +196,20 @@ def test_a_kernel_of_the_users_own_has_no_columns(table):
     X, codes = table
     model = BootstrapSVC(kernel="precomputed", n_bootstraps=5, C=1.0, random_state=0)
     assert model.fit(X @ X.T, codes).remarks_ == []
+
+
+def test_in_blocks_of_time_what_hangs_together_is_no_drift():
+    rng = np.random.default_rng(0)
+    blocks = np.arange(1000) // 50
+    slow = np.repeat(rng.normal(size=20), 50) + 0.1 * rng.normal(size=1000)
+    slow += np.linspace(0, 2, 1000)
+    codes, every = rng.integers(2, size=1000), np.ones(1000, dtype=bool)
+    rare = (np.arange(1000) == 17).astype(float)
+    X, columns = np.column_stack([slow, rare]), {"slow": slice(0, 1), "rare": slice(1, 2)}
+    assert "First and last rows differ in slow" in of_one(
+        remarks_of_table(X, codes, every, columns)
+    )
+    assert remarks_of_table(X, codes, every, columns, blocks=blocks) == []
+    X[:, 0] = np.arange(1000)
+    found = of_one(remarks_of_table(X, codes, every, columns, blocks=np.arange(1000) // 10))
+    assert "First and last rows differ in slow (1.00)" in found

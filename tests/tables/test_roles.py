@@ -39,6 +39,7 @@ def test_without_roles_every_column_is_a_feature():
         (ColumnRoles(groups="pateint"), "Did you mean 'patient'?"),
         (ColumnRoles(drop=("none",)), "The table has no column 'none'"),
         (ColumnRoles(groups="patient", drop=("patient",)), "as groups and as drop"),
+        (ColumnRoles(time="visit", groups="visit"), "as groups and as time"),
         (ColumnRoles(weight="relapse"), "as target and as weight"),
         (
             ColumnRoles(groups="patient", weight="copies", drop=("visit", "age")),
@@ -67,6 +68,28 @@ def test_an_unusable_weight_is_named(weight):
     table["copies"] = [1.0, weight, 1.0, 1.0]
     with pytest.raises(DataError, match="'copies' holds no number from 0 on in row 2"):
         ColumnRoles(weight="copies").of_rows(table)
+
+
+def test_a_column_of_time_is_read_and_no_feature():
+    table = visits().assign(day=["2026-01-02", "2026-01-01", "2026-01-02", "2026-01-03"])
+    roles = ColumnRoles(time="day", drop=("patient",))
+    assert [*roles.features(table, "relapse").columns] == ["age", "copies", "visit"]
+    assert roles.of_rows(table)["time"].tolist() == table["day"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("relapse", "The column of time 'relapse' holds 'no' in row 1, which is no date"),
+        ("gap", "The column of time 'gap' is missing in 1 of 4 rows, the first of them row 3"),
+        ("same", "The column of time 'same' is the same for all rows"),
+    ],
+)
+def test_a_column_that_is_no_time_is_named(column, said):
+    table = visits().assign(gap=[1.0, 2.0, None, 3.0], same="2026-01-01")
+    with pytest.raises(DataError) as error:
+        ColumnRoles(time=column).of_rows(table)
+    assert said in str(error.value)
 
 
 def test_a_column_dropped_twice_is_dropped():

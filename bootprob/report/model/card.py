@@ -144,6 +144,9 @@ def card_of(
     card.add(**{f"{top}/Intended use": intended_use or "Its author has not said."})
     card.add(**{f"{top}/Training data": _training_data(data, table_model)})
     _add_table(card, top, "Metrics", _metrics(entry), _about_metrics(content, entry))
+    if entry["later_rows"]:
+        later = entry["later_rows"]
+        _add_table(card, top, "Later rows", _later(entry), _about_later(later))
     if entry["control"]:
         about = (
             "A lower bound was wanted of a rate, and decisions were moved so that it holds. A row "
@@ -220,6 +223,7 @@ def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
     features += f" and {count(more)} more" if more else ""
     weighted = " Rows had weights." if data["weighted"] else ""
     groups = f" of {count(data['n_groups'])} groups" if data["n_groups"] else ""
+    groups += f" in {count(data['n_blocks'])} blocks of time" if data["n_blocks"] else ""
     share = data["n_positive"] / data["n_rows"]
     return (
         f"{count(data['n_rows'])} rows{groups}, {count(data['n_positive'])} ({percent(share)}) of "
@@ -229,10 +233,12 @@ def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
 
 
 def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
-    grouped = bool(content["data"]["n_groups"])
-    of_group, rows = (
-        (", nor any row of its group", "rows of new groups") if grouped else ("", "new rows")
-    )
+    of_group, rows = "", "new rows"
+    if content["data"]["n_groups"]:
+        of_group, rows = ", nor any row of its group", "rows of new groups"
+    elif content["data"]["n_blocks"]:
+        of_group = ", nor any row of its block of time"
+        rows = "new rows of the same stretch of time"
     said = (
         f"Out of bag: each row was judged by machines that had not seen it{of_group}. With "
         f"{percent(content['level'], 0)} intervals for what this very model would reach on very "
@@ -267,6 +273,35 @@ def _interval(metric: dict[str, float], *, as_share: bool) -> str:
         for key in ("value", "lower", "upper")
     )
     return f"{value} ({lower} to {upper})"
+
+
+def _about_later(later: dict[str, Any]) -> str:
+    """What was done to know of later rows, and whether they are worse by more than chance."""
+    said = (
+        f"A model with the same parameters, trained on the {count(later['n_earlier'])} rows before "
+        f"{_text(later['since'])}, on the {count(later['n_rows'])} from then on. Of rows still to "
+        "come expect what these show. "
+    )
+    if later["why_not"]:
+        return said + f"**Nothing was measured**: {_text(later['why_not'])}."
+    return said + (
+        f"As many rows from anywhere would have so high a log-loss in "
+        f"{percent(later['p_value'], 2)} of draws."
+    )
+
+
+def _later(entry: dict[str, Any]) -> dict[str, list[str]]:
+    later = entry["later_rows"]
+    table = {"Measure": [entry["metrics"][name]["label"] for name in later["metrics"]]}
+    for heading, found in (("Later rows", "metrics"), ("Earlier rows, out of bag", "out_of_bag")):
+        table[heading] = [
+            _interval(
+                dict(zip(("value", "lower", "upper"), limits, strict=True)),
+                as_share=name in _RATES,
+            )
+            for name, limits in later[found].items()
+        ]
+    return table
 
 
 def _rates(entry: dict[str, Any]) -> dict[str, list[str]]:
@@ -354,9 +389,10 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             f"{positive} is above {entry['decision_threshold']:.3g}, not above one half."
         )
     rows = "rows of new groups" if data["n_groups"] else "rows"
+    independent = "" if data["n_blocks"] else ", independent of each other"
     points.append(
-        f"Everything here holds for {rows} from the same source as the training rows, independent "
-        "of each other. Nothing was computed about other populations, about parts of this one, or "
+        f"Everything here holds for {rows} from the same source as the training rows{independent}. "
+        "Nothing was computed about other populations, about parts of this one, or "
         "about what a decision does."
     )
     return "\n".join(f"- {point}" for point in points)

@@ -87,7 +87,8 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
         "n_negative": int((y == 0).sum()),
         "negative_class": str(model.classes_[0]),
         "positive_class": str(model.classes_[1]),
-        "n_groups": _number_of_groups(model),
+        "n_groups": None if model.later_rows_ else _number_of_groups(model),
+        "n_blocks": _number_of_groups(model) if model.later_rows_ else None,
         "weighted": bool(np.ptp(model.sample_weight_) > 0),
         "n_features": model.n_features_in_,
         "feature_names": names[:_N_NAMES],
@@ -96,7 +97,7 @@ def _data(model: BootstrapSVC) -> dict[str, Any]:
 
 
 def _number_of_groups(model: BootstrapSVC) -> int | None:
-    """Those with rows that count; None where rows are independent."""
+    """Those, or blocks of time, with rows that count; None where rows are independent."""
     if model.groups_ is None:
         return None
     return len(np.unique(model.groups_[model.sample_weight_ > 0]))

@@ -239,6 +239,21 @@ def _groups(results: Path) -> str:
     return markdown(["truth", *header, "rate kept without `groups`"], rows)
 
 
+def _time(results: Path) -> str:
+    rows = []
+    for case in _cases(results, "time_?"):
+        apart = case["mean less that still to come, and its standard error"]
+        cells = []
+        for name, (difference, error) in apart.items():
+            shown = f"{difference:+.3f} ± {_share(error)}".replace("-", "−")
+            cells.append(f"{_share(case['mean log-loss'][name])} ({shown})")
+        to_come = _share(case["mean log-loss"]["still to come"])
+        warned = f"{100 * case['warned']:.0f} %"
+        rows.append([case["truth"], f"{case['blocks']:.0f}", *cells, to_come, warned])
+    header = ["blocks", "out of bag without `time`", "with `time`", "last tenth"]
+    return markdown(["truth", *header, "rows still to come", "warned"], rows)
+
+
 def _contributions(results: Path) -> str:
     rows = [
         [
@@ -262,6 +277,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "intervals.md": _lack_of_fit,
     "adaptive.md": _adaptive,
     "groups.md": _groups,
+    "time.md": _time,
     "explanations.md": _contributions,
 }
 """File name of the document to what makes its table from the results."""

@@ -4,6 +4,7 @@ from bootprob.report.model.sections import (
     calibration,
     control,
     convergence,
+    later,
     made,
     quality,
     rows,
@@ -17,6 +18,7 @@ __all__ = ["SECTIONS"]
 SECTIONS = (
     Section("summary", "In short"),
     quality.SECTION,
+    later.SECTION,
     control.SECTION,
     calibration.SECTION,
     settings.SECTION,
