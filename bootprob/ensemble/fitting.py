@@ -142,6 +142,7 @@ def learn(
         **found,
         "control_gap_": ensemble.control_gap,
         "shared_draws_": None,
+        "oob_class_scores_": None,
     }, []
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from bootprob.calibration.calibrated import CLOSEST
-from bootprob.calibration.coupling import class_pairs
+from bootprob.calibration.coupling import class_pairs, number_of_classes
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
 from bootprob.ensemble.specs import FitSpec
@@ -22,14 +22,17 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["labels_of_pairs", "learn_pairs", "shared_draws"]
+__all__ = ["labels_of_pairs", "learn_pairs", "least_scores", "shared_draws"]
 
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
 _OF_ROWS = [
     name
     for name, each in declared().items()
-    if each.form is not None and each.form.shapes[0][0] == "n" and name not in ("X_fit_", "groups_")
+    if each.form is not None
+    and each.form.shapes[0][0] == "n"
+    and each.only != "several"
+    and name not in ("X_fit_", "groups_")
 ]
 
 
@@ -77,7 +80,7 @@ def learn_pairs(
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
     description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
     learnt: list[dict[str, Any]] = []
-    proba, votes = [], []
+    proba, votes, scores = [], [], []
     prepared = table.attributes(problem)
     trained = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     with closing(trained):
@@ -87,12 +90,14 @@ def learn_pairs(
             )
             proba.append(found["oob_proba_"][:, 1])
             votes.append(found["oob_vote_proba_"][:, 1])
+            scores.append(found["oob_model_scores_"].mean(axis=1))
             learnt.append(
                 _of_own_rows(found, own)
                 | {
                     "classes_": np.array([0, 1]),
                     **prepared,
                     "control_gap_": None,
+                    "oob_class_scores_": None,
                     "groups_": None if table.groups is None else table.groups[own],
                     "shared_draws_": shared_draws(codes, weight, own, table.groups),
                 }
@@ -109,6 +114,7 @@ def learn_pairs(
         "oob_proba_": oob_proba,
         "oob_vote_proba_": couple_known(np.stack(votes, axis=1), coupling),
         "oob_decision_function_": logit(oob_proba.clip(CLOSEST, 1 - CLOSEST)),
+        "oob_class_scores_": least_scores(np.stack(scores, axis=1)),
         "controlled_rates_": [],
         "lack_of_fit_": lack_of_fit_of_pairs([each["lack_of_fit_"] for each in learnt]),
     }, learnt
@@ -125,6 +131,22 @@ def labels_of_pairs(codes: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[
     pairs = class_pairs(int(codes.max()) + 1)
     labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
     return labels, np.stack([np.isin(codes, pair) for pair in pairs])
+
+
+def least_scores(of_pairs: Floats) -> Floats:
+    """How well each class fits a row: the least of its scores against each other class, (m, K).
+
+    Parameters
+    ----------
+    of_pairs : ndarray, shape (m, K (K − 1) / 2)
+        For the second class of each pair of `class_pairs`.
+    """
+    K = number_of_classes(of_pairs.shape[1])
+    least = np.full((len(of_pairs), K), np.inf)
+    for (first, second), scores in zip(class_pairs(K), of_pairs.T, strict=True):
+        least[:, second] = np.minimum(least[:, second], scores)
+        least[:, first] = np.minimum(least[:, first], -scores)
+    return least
 
 
 def shared_draws(

@@ -247,6 +247,11 @@ class State:
         several="nK")
     oob_counts_: NDArray[np.int64] = _array(
         "n: not negative", """Replicates that did not see the row.""", kinds="i")
+    oob_class_scores_: Floats | None = _array(
+        "nK", """Of several classes how well each fits each training row: the least of its mean raw
+        scores against each other class, all models alike, over the replicates that did not see the
+        row; 0 where there are none. None of two classes, and in models of before there were
+        any.""", absent="None", of_pair="implied", only="several")
     lack_of_fit_: dict[str, float] | None = _declare(
         """Whether intervals promise too much: "p_value", "statistic", "n_rows", the p-value of each
         test and the columns where the logit bends, of

@@ -138,9 +138,7 @@ def _of_pair(name: str) -> str:
 
 
 def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    elsewhere = {name for name, attribute in declared().items() if attribute.only == "several"}
-    if layout is SEVERAL_CLASSES:
-        elsewhere |= {"shared_draws_"}
+    elsewhere = declared().keys() - layout.attributes.keys() | {_PAIRS}
     arrays: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for name, found in vars(svc).items():
@@ -163,7 +161,7 @@ def _join(
     svc = BootstrapSVC(**params)
     svc._validate_params()
     check_parameters(svc, arrays, values)
-    svc.pair_ensembles_, svc.shared_draws_ = [], None
+    svc.pair_ensembles_, svc.shared_draws_, svc.oob_class_scores_ = [], None, None
     for name, attribute in layout.attributes.items():
         found: Any = arrays.get(attribute.stored or name)
         if attribute.parts is not None:

@@ -7,6 +7,7 @@ from bootprob.report.model.sections import (
     made,
     quality,
     rows,
+    sets,
     settings,
     votes,
 )
@@ -21,6 +22,7 @@ SECTIONS = (
     calibration.SECTION,
     settings.SECTION,
     rows.SECTION,
+    sets.SECTION,
     Section("meaning", "Meaning of the intervals"),
     convergence.SECTION,
     made.SECTION,
