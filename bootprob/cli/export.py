@@ -22,10 +22,10 @@ def export(
         bool, typer.Option("--float32", help="Numbers go in and come out as float32, not float64.")
     ] = False,
 ) -> None:
-    r"""Export a model of two classes as ONNX, for runtimes without Python.
+    r"""Export a model as ONNX, for runtimes without Python.
 
     The file has an input for each column, any number of rows at a time, and
-    gives the probabilities of both classes and the label. Intervals are not
+    gives the probabilities of the classes and the label. Intervals are not
     exported. Needs the extra: pip install 'bootprob\[onnx]'.
 
     [bold]Example[/bold]

@@ -2,7 +2,7 @@
 
     from bootprob.onnx_export.export import export_onnx
 
-The graph takes any number of rows and gives ``probability`` (m, 2), as `predict_proba`, and
+The graph takes any number of rows and gives ``probability`` (m, K), as `predict_proba`, and
 ``label`` (m,), as `predict`. Arithmetic is in float64 whatever the rows are in: scores are sums
 over many machines, in which float32 would lose digits.
 """
@@ -18,13 +18,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.ensemble.fitted import two_classes_of
+from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.several_classes import SeveralClasses
+from bootprob.ensemble.state import state_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.runtime.version import __version__
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.two_classes import TwoClasses
     from bootprob.onnx_export.graph import Graph
 
 __all__ = ["Dtype", "export_onnx"]
@@ -44,7 +47,7 @@ def export_onnx(
     Parameters
     ----------
     model : BootstrapSVC or TableModel
-        Fitted, of two classes. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
+        Fitted. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
         `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
         for each column in use, called as the column: numbers, NaN where one is missing, or text as
         `bootprob.encoding.columns.level_text` spells it, empty where it is missing.
@@ -60,9 +63,9 @@ def export_onnx(
     TypeError
         The model is of another type.
     DataError
-        The package onnx is missing, the model has several classes, another kernel than "auto",
-        "linear" or "rbf", labels of several types, a column that is called as an output, or more
-        than 2 GB, or the file cannot be written.
+        The package onnx is missing, the model has another kernel than "auto", "linear" or "rbf",
+        several classes with another coupling than "wu-lin-weng", labels of several types, a column
+        that is called as an output, or more than 2 GB, or the file cannot be written.
     """
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
@@ -72,10 +75,11 @@ def export_onnx(
     if isinstance(model, BootstrapSVC):
         model = TableModel.of(model) or model
     svc = model.svc if isinstance(model, TableModel) else model
-    if len(svc.classes_) > 2:
+    if len(svc.classes_) > 2 and svc.coupling != "wu-lin-weng":
         raise DataError(
-            f"The model has {len(svc.classes_)} classes, and coupling their pairs is no ONNX "
-            "operator; export the models in pair_ensembles_, or fit one class against the rest."
+            f"coupling={svc.coupling!r} is found by iterations that end when they have converged, "
+            "which no graph of fixed length does; set coupling='wu-lin-weng', which has a closed "
+            "form, or export the models in pair_ensembles_."
         )
     labels = _labels(model.target.labels if isinstance(model, TableModel) else svc.classes_)
     target = check_output(path)
@@ -85,42 +89,33 @@ def export_onnx(
         from bootprob.onnx_export.graph import Graph
     except ImportError as error:
         raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
-    from bootprob.onnx_export.calibration import add_calibration
-    from bootprob.onnx_export.scores import add_scores_and_votes
-
     graph, element = Graph(), getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
     if isinstance(model, TableModel):
         inputs, X = _table_inputs(graph, model, element)
     else:
         inputs = [("X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-    ensemble = two_classes_of(svc, "ONNX graphs")
-    if ensemble.state.kernel.name not in _KERNELS:
+    if state_of(svc).kernel.name not in _KERNELS:
         raise DataError(
             f"kernel={svc.kernel!r} is not exported; fit a model with kernel='auto', 'linear' or "
             "'rbf'."
         )
-    calibrated = ensemble.calibrated
-    votes = svc.calibration is None or calibrated.calibrator.needs_votes
-    score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
-    if svc.calibration is None:
-        assert share is not None
-        positive = share
-    else:
-        positive = add_calibration(graph, calibrated, score, share)
+    probability, index = _add_answers(graph, ensemble_of(svc), X)
     if graph.n_bytes > _MOST_BYTES:
         raise DataError(
             f"The graph has {graph.n_bytes / 1e9:.1f} GB, and an ONNX file may have 2; fit with "
             "fewer bootstrap samples, a feature map or standardize='global'."
         )
-    both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
-    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
-    index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
     made = graph.model(
         inputs,
         [
-            ("probability", graph.add("Cast", both, to=element), element, ["rows", 2]),
+            (
+                "probability",
+                graph.add("Cast", probability, to=element),
+                element,
+                ["rows", len(labels)],
+            ),
             (
                 "label",
                 graph.add("Gather", graph.constant(labels), index),
@@ -128,12 +123,45 @@ def export_onnx(
                 ["rows"],
             ),
         ],
-        description="Probabilities of two classes from bootstrapped support vector machines.",
+        description="Probabilities of classes from bootstrapped support vector machines.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
         producer_version=__version__,
     )
     with replace_when_complete(target) as file:
         file.write(made.SerializeToString())
+
+
+def _add_answers(
+    graph: Graph, ensemble: TwoClasses | SeveralClasses[TwoClasses], X: str
+) -> tuple[str, str]:
+    """Probabilities (m, K), and the position of the label (m,)."""
+    from onnx import TensorProto
+
+    from bootprob.onnx_export.coupling import add_coupling
+
+    if isinstance(ensemble, SeveralClasses):
+        second = [_add_positive(graph, each, X) for each in ensemble.ensembles]
+        probability = add_coupling(graph, second)
+        return probability, graph.add("ArgMax", probability, axis=1, keepdims=0)
+    positive = _add_positive(graph, ensemble, X)
+    both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
+    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
+    index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
+    return both, index
+
+
+def _add_positive(graph: Graph, ensemble: TwoClasses, X: str) -> str:
+    """Probability of the second of two classes, shape (m, 1)."""
+    from bootprob.onnx_export.calibration import add_calibration
+    from bootprob.onnx_export.scores import add_scores_and_votes
+
+    of_votes = ensemble.spec.calibration is None
+    votes = of_votes or ensemble.calibrated.calibrator.needs_votes
+    score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
+    if of_votes:
+        assert share is not None
+        return share
+    return add_calibration(graph, ensemble.calibrated, score, share)
 
 
 def _labels(classes: Any) -> NDArray[Any]:

@@ -243,9 +243,6 @@ def test_what_is_not_exported(
     laplacian = BootstrapSVC(**QUICK, kernel="laplacian").fit(X, y)
     with pytest.raises(DataError, match="kernel='laplacian' is not exported"):
         export_onnx(laplacian, path)
-    three = linear(**QUICK).fit(X, np.arange(len(y)) % 3)
-    with pytest.raises(DataError, match="has 3 classes, and coupling"):
-        export_onnx(three, path)
     with monkeypatch.context() as small:
         small.setattr("bootprob.onnx_export.export._MOST_BYTES", 50)
         with pytest.raises(DataError, match="an ONNX file may have 2"):
