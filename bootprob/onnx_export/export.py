@@ -29,6 +29,7 @@ from bootprob.tables.model import TableModel
 if TYPE_CHECKING:
     from bootprob.ensemble.two_classes import TwoClasses
     from bootprob.onnx_export.graph import Graph
+    from bootprob.onnx_export.scores import Scored
 
 __all__ = ["Dtype", "export_onnx"]
 
@@ -36,11 +37,15 @@ Dtype = Literal["float64", "float32"]
 
 _MOST_BYTES = 2**31 - 2**24  # of an ONNX file
 _KERNELS = ("auto", "linear", "rbf")
-_OUTPUTS = ("probability", "label")
+_OUTPUTS = ("probability", "label", "probability_lower", "probability_upper")
 
 
 def export_onnx(
-    model: BootstrapSVC | TableModel, path: str | os.PathLike[str], *, dtype: Dtype = "float64"
+    model: BootstrapSVC | TableModel,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Dtype = "float64",
+    interval: float | None = None,
 ) -> None:
     """Write what `predict_proba` and `predict` do as an ONNX file.
 
@@ -55,6 +60,10 @@ def export_onnx(
         The file; an existing one is replaced, entirely or not at all.
     dtype : {"float64", "float32"}, default "float64"
         Of the numbers that go in and the probabilities that come out.
+    interval : float, optional
+        Level, such as 0.95, of intervals that come out as well: ``probability_lower`` and
+        ``probability_upper``, (m, 2), as `proba_interval` by the model's parameter `interval`.
+        "corrected" of every kernel that is exported, "normal" and "jackknife" of linear ones.
 
     Raises
     ------
@@ -65,7 +74,8 @@ def export_onnx(
     DataError
         The package onnx is missing, the model has another kernel than "auto", "linear" or "rbf",
         several classes with another coupling than "wu-lin-weng", labels of several types, a column
-        that is called as an output, or more than 2 GB, or the file cannot be written.
+        that is called as an output, an `interval` that cannot be had (it says why), or more than
+        2 GB, or the file cannot be written.
     """
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
@@ -80,6 +90,12 @@ def export_onnx(
             f"coupling={svc.coupling!r} is found by iterations that end when they have converged, "
             "which no graph of fixed length does; set coupling='wu-lin-weng', which has a closed "
             "form, or export the models in pair_ensembles_."
+        )
+    if interval is not None and len(svc.classes_) > 2:
+        raise DataError(
+            f"The model has {len(svc.classes_)} classes, whose intervals need the score of every "
+            "replicate of every pair for the correlations of their errors; leave the interval out, "
+            "or export the models in pair_ensembles_."
         )
     labels = _labels(model.target.labels if isinstance(model, TableModel) else svc.classes_)
     target = check_output(path)
@@ -100,29 +116,23 @@ def export_onnx(
             f"kernel={svc.kernel!r} is not exported; fit a model with kernel='auto', 'linear' or "
             "'rbf'."
         )
-    probability, index = _add_answers(graph, ensemble_of(svc), X)
+    probability, index, bounds = _add_answers(graph, ensemble_of(svc), X, interval)
     if graph.n_bytes > _MOST_BYTES:
         raise DataError(
             f"The graph has {graph.n_bytes / 1e9:.1f} GB, and an ONNX file may have 2; fit with "
             "fewer bootstrap samples, a feature map or standardize='global'."
         )
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
+    label_kind = label_kinds.get(labels.dtype.kind, TensorProto.STRING)
+    label = graph.add("Gather", graph.constant(labels), index)
+    outputs: list[tuple[str, str, int, list[int | str]]] = [
+        (name, graph.add("Cast", value, to=element), element, ["rows", len(labels)])
+        for name, value in ({"probability": probability} | bounds).items()
+    ]
+    outputs.insert(1, ("label", label, label_kind, ["rows"]))
     made = graph.model(
         inputs,
-        [
-            (
-                "probability",
-                graph.add("Cast", probability, to=element),
-                element,
-                ["rows", len(labels)],
-            ),
-            (
-                "label",
-                graph.add("Gather", graph.constant(labels), index),
-                label_kinds.get(labels.dtype.kind, TensorProto.STRING),
-                ["rows"],
-            ),
-        ],
+        outputs,
         description="Probabilities of classes from bootstrapped support vector machines.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
         producer_version=__version__,
@@ -132,36 +142,50 @@ def export_onnx(
 
 
 def _add_answers(
-    graph: Graph, ensemble: TwoClasses | SeveralClasses[TwoClasses], X: str
-) -> tuple[str, str]:
-    """Probabilities (m, K), and the position of the label (m,)."""
+    graph: Graph,
+    ensemble: TwoClasses | SeveralClasses[TwoClasses],
+    X: str,
+    interval: float | None,
+) -> tuple[str, str, dict[str, str]]:
+    """Probabilities (m, K), the position of the label (m,), and bounds (m, 2) by their names."""
     from onnx import TensorProto
 
     from bootprob.onnx_export.coupling import add_coupling
+    from bootprob.onnx_export.intervals import add_interval, check_interval
 
     if isinstance(ensemble, SeveralClasses):
-        second = [_add_positive(graph, each, X) for each in ensemble.ensembles]
+        second = [_add_positive(graph, each, X)[0] for each in ensemble.ensembles]
         probability = add_coupling(graph, second)
-        return probability, graph.add("ArgMax", probability, axis=1, keepdims=0)
-    positive = _add_positive(graph, ensemble, X)
-    both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
+        return probability, graph.add("ArgMax", probability, axis=1, keepdims=0), {}
+    level = None if interval is None else check_interval(ensemble, interval)
+    positive, scored = _add_positive(graph, ensemble, X)
     above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
     index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
-    return both, index
+    bounds = {}
+    if level is not None:
+        lower, upper = add_interval(graph, ensemble, scored, positive, level)
+        bounds["probability_lower"] = _add_both(graph, upper, lower)
+        bounds["probability_upper"] = _add_both(graph, lower, upper)
+    return _add_both(graph, positive, positive), index, bounds
 
 
-def _add_positive(graph: Graph, ensemble: TwoClasses, X: str) -> str:
-    """Probability of the second of two classes, shape (m, 1)."""
+def _add_both(graph: Graph, of_first: str, of_second: str) -> str:
+    """What is said of both classes, shape (m, 2); of the first it is 1 less a number."""
+    return graph.add("Concat", graph.add("Sub", np.float64(1.0), of_first), of_second, axis=1)
+
+
+def _add_positive(graph: Graph, ensemble: TwoClasses, X: str) -> tuple[str, Scored]:
+    """Probability of the second of two classes, shape (m, 1), and what it is made of."""
     from bootprob.onnx_export.calibration import add_calibration
     from bootprob.onnx_export.scores import add_scores_and_votes
 
     of_votes = ensemble.spec.calibration is None
     votes = of_votes or ensemble.calibrated.calibrator.needs_votes
-    score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
+    scored = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
     if of_votes:
-        assert share is not None
-        return share
-    return add_calibration(graph, ensemble.calibrated, score, share)
+        assert scored.votes is not None
+        return scored.votes, scored
+    return add_calibration(graph, ensemble.calibrated, scored.score, scored.votes), scored
 
 
 def _labels(classes: Any) -> NDArray[Any]:
