@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bootprob.calibration.calibrated import CLOSEST
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.several_classes import SeveralClasses
@@ -156,7 +157,12 @@ def _add_answers(
     if isinstance(ensemble, SeveralClasses):
         second = [_add_positive(graph, each, X)[0] for each in ensemble.ensembles]
         probability = add_coupling(graph, second)
-        return probability, graph.add("ArgMax", probability, axis=1, keepdims=0), {}
+        deciding = probability
+        if ensemble.offsets is not None:
+            inside = graph.add("Clip", probability, np.float64(CLOSEST), np.float64(1 - CLOSEST))
+            odds = graph.add("Div", inside, graph.add("Sub", np.float64(1.0), inside))
+            deciding = graph.add("Add", graph.add("Log", odds), ensemble.offsets[None])
+        return probability, graph.add("ArgMax", deciding, axis=1, keepdims=0), {}
     level = None if interval is None else check_interval(ensemble, interval)
     positive, scored = _add_positive(graph, ensemble, X)
     above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
@@ -109,7 +110,10 @@ class TableModel:
         svc = BootstrapSVC() if estimator is None else clone(estimator)
         preprocessor = TablePreprocessor()
         weight, groups = of_rows.get("sample_weight"), of_rows.get("groups")
-        svc.set_params(**svc_params)._fit(features, y, weight, groups, preprocessor)
+        svc.set_params(**svc_params)
+        if len(classes.labels) > 2 and isinstance(svc.rates, Mapping):
+            svc.set_params(rates=classes.by_position(svc.rates))
+        svc._fit(features, y, weight, groups, preprocessor)
         return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod

@@ -1,6 +1,6 @@
 """The sections of the report of a model of several classes, in the order of the page."""
 
-from bootprob.report.model.class_sections import calibration, pairs, quality, widths
+from bootprob.report.model.class_sections import calibration, control, pairs, quality, widths
 from bootprob.report.model.sections import convergence, made, sets
 from bootprob.report.model.sections.section import Section
 
@@ -9,6 +9,7 @@ __all__ = ["SECTIONS_OF_CLASSES"]
 SECTIONS_OF_CLASSES = (
     Section("summary", "In short", folder="class_sections"),
     quality.SECTION,
+    control.SECTION,
     calibration.SECTION,
     sets.SECTION,
     widths.SECTION,
