@@ -21,7 +21,6 @@ PUBLIC = {
         CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C DataError
         DoubtfulTableWarning FewRowsWarning GridEdgeWarning LackOfFitWarning LaterRowsWarning
         ModelFileError UnattainableRateError __version__ load probability_sensitivity save
-        UnattainableRateError __version__ load probability_sensitivity save
     """,
     "bootprob.baselines": """
         BestCSVC PAPER_C PlattSVC PosteriorProbabilitySVC SollichSVC

@@ -19,6 +19,7 @@ __all__ = [
     "Control",
     "ControlName",
     "HeldOutTable",
+    "LeastOfClasses",
     "LeastTnr",
     "LeastTpr",
     "check_held_out",
@@ -76,6 +77,16 @@ LeastTnr = Annotated[
         "specificity).",
     ),
 ]
+LeastOfClasses = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rate",
+        metavar="CLASS=RATE",
+        rich_help_panel=_PANEL,
+        help="With --all-classes: give at least this share of a class's rows that class, such as "
+        "setosa=0.9; repeat it for others.",
+    ),
+]
 ControlName = Annotated[
     Control | None,
     typer.Option(
@@ -120,6 +131,7 @@ def control_parameters(
     tnr: float | None,
     confidence: float | None,
     bound: Bound | None,
+    of_classes: list[str] | None = None,
 ) -> dict[str, Any]:
     """Parameters of `BootstrapSVC` from the options given; a rate alone means the threshold.
 
@@ -128,13 +140,19 @@ def control_parameters(
     typer.BadParameter
         An option lacks the one it belongs to.
     """
+    rates: dict[str, float]
     rates = {name: value for name, value in (("tpr", tpr), ("tnr", tnr)) if value is not None}
+    if of_classes and rates:
+        raise typer.BadParameter(
+            "--rate is of several classes, --tpr and --tnr of two; leave one of the two out."
+        )
+    rates |= dict(map(_of_class, of_classes or ()))
     if not rates:
         if control is not None or confidence is not None:
             alone = "--confidence" if control is None else f"--control {control}"
-            raise typer.BadParameter(f"{alone} needs a rate to keep: --tpr, --tnr or both.")
+            raise typer.BadParameter(f"{alone} needs a rate to keep: --tpr, --tnr or --rate.")
         if bound is not None:
-            raise typer.BadParameter("--bound needs --confidence, and --tpr, --tnr or both.")
+            raise typer.BadParameter("--bound needs --confidence, and --tpr, --tnr or --rate.")
         return {}
     if bound is not None and confidence is None:
         raise typer.BadParameter("--bound needs --confidence, which is what it is for.")
@@ -144,6 +162,19 @@ def control_parameters(
         "rates": rates,
         **{name: value for name, value in given.items() if value is not None},
     }
+
+
+def _of_class(text: str) -> tuple[str, float]:
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = float("nan")
+    if not name or not 0 < value <= 1:
+        raise typer.BadParameter(
+            f"--rate {text!r} is no class and a rate above 0, up to 1, such as setosa=0.9."
+        )
+    return name, value
 
 
 def check_held_out(path: Path, source: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from bootprob.cli.options import check_level
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -21,16 +22,26 @@ def export(
     float32: Annotated[
         bool, typer.Option("--float32", help="Numbers go in and come out as float32, not float64.")
     ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            "--interval",
+            callback=check_level,
+            metavar="LEVEL",
+            help="Also give the bounds of the intervals at this level, such as 0.95.",
+        ),
+    ] = None,
 ) -> None:
-    r"""Export a model of two classes as ONNX, for runtimes without Python.
+    r"""Export a model as ONNX, for runtimes without Python.
 
     The file has an input for each column, any number of rows at a time, and
-    gives the probabilities of both classes and the label. Intervals are not
-    exported. Needs the extra: pip install 'bootprob\[onnx]'.
+    gives the probabilities of the classes and the label, and of two classes
+    their intervals on request. Needs the extra: pip install 'bootprob\[onnx]'.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     bootprob export loans.model -o loans.onnx
+    bootprob export loans.model --interval 0.95 -o loans.onnx
     """
     if output.suffix.lower() != ".onnx":
         raise DataError(f"{output}: the name of an ONNX file must end in .onnx.")
@@ -39,5 +50,6 @@ def export(
     from bootprob.onnx_export.export import export_onnx
     from bootprob.persistence.save_load import load
 
-    export_onnx(load(model), output, dtype="float32" if float32 else "float64")
+    dtype: Literal["float32", "float64"] = "float32" if float32 else "float64"
+    export_onnx(load(model), output, dtype=dtype, interval=interval)
     typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")

@@ -18,6 +18,7 @@ from bootprob.cli.control import (
     BoundName,
     Confidence,
     ControlName,
+    LeastOfClasses,
     LeastTnr,
     LeastTpr,
     control_parameters,
@@ -193,6 +194,7 @@ class FittingOptions:
     ] = field(default=False, metadata=_of_fit(report=False))
     tpr: LeastTpr = field(default=None, metadata=_of_fit())
     tnr: LeastTnr = field(default=None, metadata=_of_fit())
+    rate: LeastOfClasses = field(default=None, metadata=_of_fit())
     control: ControlName = field(default=None, metadata=_of_fit())
     confidence: Confidence = field(default=None, metadata=_of_fit())
     bound: BoundName = field(default=None, metadata=_of_fit())
@@ -267,7 +269,9 @@ class FittingOptions:
                 "does not calibrate, its probability is the share of votes. Leave one of the two "
                 "out."
             )
-        steering = control_parameters(self.control, self.tpr, self.tnr, self.confidence, self.bound)
+        steering = control_parameters(
+            self.control, self.tpr, self.tnr, self.confidence, self.bound, self.rate
+        )
         movable = (None, "sigmoid", "auto", "none")
         if steering and self.calibration not in movable:
             raise typer.BadParameter(

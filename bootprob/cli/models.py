@@ -52,6 +52,10 @@ def check_all_classes(positive: str | None, options: FittingOptions) -> None:
             "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
             "out."
         )
+    if options.tpr is not None or options.tnr is not None:
+        raise typer.BadParameter(
+            "--tpr and --tnr are of two classes; with --all-classes say --rate CLASS=RATE."
+        )
 
 
 def fit_table(
@@ -68,6 +72,8 @@ def fit_table(
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
+    if options.rate and not all_classes:
+        raise typer.BadParameter("--rate is of several classes; it needs --all-classes.")
     # First what fails more often than the rest, and sooner than torch loads.
     frame = read_table(table, encoding=encoding)
     Target.from_table(frame, target, positive, all_classes=all_classes)
@@ -136,6 +142,19 @@ def print_fit(model: TableModel) -> None:
     if model.svc.later_rows_ is not None:
         over = "blocks of time"
     typer.echo(f"Out of bag, ± standard error over {over}: {shown}.")
+    from bootprob.ensemble.controlled_rates import class_rates_under_control
+
+    for label, rate in zip(model.target.labels, class_rates_under_control(model.svc), strict=False):
+        wanted = ""
+        if rate.asked is not None:
+            wanted = (
+                f" (wanted {rate.asked['at_least']:g}, required {rate.asked['required_share']:.3f})"
+            )
+        if rate.out_of_bag is not None and rate.without_control is not None:
+            typer.echo(
+                f"Of class {label}{wanted} {rate.out_of_bag.value:.3f} are given it out of bag, "
+                f"{rate.without_control.value:.3f} without control."
+            )
     _print_later(model.svc)
 
 

@@ -32,7 +32,7 @@ def given_options(options: Any) -> list[str]:
     found = []
     for each in fields(options):
         value = getattr(options, each.name)
-        if value is not None and value is not False:
+        if value is not None and value is not False and value != []:
             written = types[each.name].__metadata__[0].param_decls or ()
             found.append(next(iter(written), f"--{each.name.replace('_', '-')}"))
     return found

@@ -10,8 +10,15 @@ import typer
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
-from bootprob.cli.models import check_strict, fit_table
-from bootprob.cli.options import Encoding, Positive, Report, given_options, takes_options
+from bootprob.cli.models import check_all_classes, check_strict, fit_table
+from bootprob.cli.options import (
+    AllClasses,
+    Encoding,
+    Positive,
+    Report,
+    given_options,
+    takes_options,
+)
 from bootprob.cli.report_scored import (
     CardFile,
     ScoredOptions,
@@ -51,6 +58,7 @@ def report(
         str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
     ] = None,
     positive: Positive = None,
+    all_classes: AllClasses = False,
     encoding: Encoding = None,
     columns: RoleOptions,
     options: FittingOptions,
@@ -67,6 +75,7 @@ def report(
     bootprob report loans.model --held-out april.csv -o loans.html
     bootprob report loans.model --card loans.md -o loans.html
     bootprob report loans.csv --target risk -o loans.html
+    bootprob report flowers.csv --target species --all-classes -o flowers.html
     bootprob report scored.parquet --model loans.model -o scored.html
     bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
     """
@@ -77,10 +86,13 @@ def report(
     if card is not None:
         check_card(card, *read)
 
+    if all_classes:
+        check_all_classes(positive, options)
     of_table = is_table(source)
     if of_table and target is None:
         others = {
             "--positive": positive,
+            "--all-classes": all_classes or None,
             "--held-out": held_out,
             "--card": card,
             "--encoding": encoding,
@@ -89,7 +101,13 @@ def report(
         given = [*given_options(columns), *given_options(options)]
         report_scored(source, output, scored, [*given, *fitting])
         return
-    fitted_by = [target, positive, *given_options(columns), *given_options(options)]
+    fitted_by = [
+        target,
+        positive,
+        all_classes or None,
+        *given_options(columns),
+        *given_options(options),
+    ]
     if not of_table and any(each is not None for each in fitted_by):
         raise typer.BadParameter(
             f"{source.name} is no table but a model that is fitted "
@@ -101,7 +119,15 @@ def report(
 
     reported: BootstrapSVC | TableModel
     if of_table and target is not None:
-        reported = fit_table(source, target, positive, options, columns=columns, encoding=encoding)
+        reported = fit_table(
+            source,
+            target,
+            positive,
+            options,
+            all_classes=all_classes,
+            columns=columns,
+            encoding=encoding,
+        )
     else:
         from bootprob.persistence.save_load import load
 
@@ -110,12 +136,6 @@ def report(
     from bootprob.tables.model import TableModel
 
     set_aside = None
-    classes = reported.svc.classes_ if isinstance(reported, TableModel) else reported.classes_
-    if len(classes) > 2:
-        raise DataError(
-            f"{source} has {len(classes)} classes, and a report is of two; fit one class against "
-            "the rest with --positive, without --all-classes."
-        )
     if isinstance(reported, TableModel):
         svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
         set_aside = None if held_out is None else read_held_out(reported, held_out, encoding)

@@ -27,11 +27,11 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["Mixture", "conformal_p_values", "p_values", "prediction_sets", "sets_of"]
+__all__ = ["ROUNDING", "Mixture", "conformal_p_values", "p_values", "prediction_sets", "sets_of"]
 
 
 # Differences, relative to the largest score, that rounding makes: closer scores are ties.
-_ROUNDING = {"float64": 1e-9, "float32": 1e-5}
+ROUNDING = {"float64": 1e-9, "float32": 1e-5}
 
 
 def prediction_sets(
@@ -154,7 +154,7 @@ def conformal_p_values(
         [_Mixture.of(member, weights) for member in members],
         checked_rows(model, X),
         class_conditional=class_conditional,
-        rounding=_ROUNDING[model.dtype],
+        rounding=ROUNDING[model.dtype],
     )
 
 
@@ -164,7 +164,7 @@ def p_values(
     X: Rows,
     *,
     class_conditional: bool,
-    rounding: float = _ROUNDING["float64"],
+    rounding: float = ROUNDING["float64"],
 ) -> Floats:
     """`conformal_p_values` of checked rows, by how scores of each pair of classes are mixed."""
     known = _TrainingRows.of(state, mixtures)

@@ -6,12 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bootprob.ensemble.state import State, state_of
 from bootprob.metrics.decision_rates import ClassRate, decision_rates
 from bootprob.metrics.rates import RateFloor
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
 
-__all__ = ["ControlledRate", "rates_under_control"]
+__all__ = [
+    "ControlledClassRate",
+    "ControlledRate",
+    "class_rates",
+    "class_rates_under_control",
+    "rates_under_control",
+]
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,75 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
         )
         for rate in ("tpr", "tnr")
     ]
+
+
+@dataclass(frozen=True)
+class ControlledClassRate:
+    """Share of the rows of one of several classes that are given it.
+
+    Attributes
+    ----------
+    asked : dict or None
+        Its entry of `controlled_rates_`; None for a class that was not controlled.
+    out_of_bag, without_control : ClassRate or None
+        Reached by the replicates that did not see a row, and by the most probable class of all;
+        None of a class without rows that were out of bag.
+    """
+
+    asked: dict[str, Any] | None
+    out_of_bag: ClassRate | None
+    without_control: ClassRate | None
+
+
+def class_rates_under_control(model: Any, level: float = 0.95) -> list[ControlledClassRate]:
+    """The rates of all of several classes, in their order; empty without control.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted, of several classes.
+    level : float, default 0.95
+        Level of the intervals.
+    """
+    state = state_of(model)
+    if state.class_offsets_ is None:
+        return []
+    known = np.isfinite(state.oob_proba_).all(axis=1)
+    weight, K = np.where(known, state.sample_weight_, 0.0), len(state.classes_)
+    reached, without = (
+        class_rates(state.y_, scores.argmax(axis=1), weight, K, level, state.groups_)
+        for scores in (state.oob_decision_function_, state.oob_proba_)
+    )
+    asked = {entry["class"]: entry for entry in state.controlled_rates_}
+    return [ControlledClassRate(asked.get(k), reached[k], without[k]) for k in range(K)]
+
+
+def class_rates(
+    codes: NDArray[np.integer],
+    decided: NDArray[np.integer],
+    weight: Floats,
+    n_classes: int,
+    level: float,
+    groups: Groups | None = None,
+) -> list[ClassRate | None]:
+    """Share of the rows of each class that are given it; None for a class without rows.
+
+    Parameters
+    ----------
+    codes, decided : ndarray of int, shape (n,)
+        True classes and decisions.
+    weight, level, groups
+        As for `bootprob.metrics.decision_rates.decision_rates`.
+    n_classes : int
+    """
+    found: list[ClassRate | None] = []
+    for k in range(n_classes):
+        own = (codes == k) & (weight > 0)
+        if not own.any() or own[weight > 0].all():
+            found.append(None)
+            continue
+        found.append(decision_rates(codes == k, decided == k, weight, level, groups)["tpr"])
+    return found
 
 
 def _floor(entry: dict[str, object]) -> RateFloor:

@@ -29,7 +29,7 @@ from bootprob.ensemble.later_rows import TimedRows, measured_later, remark_of_la
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
-from bootprob.ensemble.specs import FitSpec
+from bootprob.ensemble.specs import NO_CONTROL, FitSpec
 from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.ensemble.training_table import training_table
 from bootprob.ensemble.two_classes import TwoClasses
@@ -153,11 +153,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         counts as positive, for the votes of each C and for the mean score, until the rates hold
         on out-of-bag scores; "constrained" (Ctrl2) trains every machine under the constraint
         that they hold in its bootstrap sample, with margin 1, thesis (3.7). `predict` and votes
-        follow, calibrated probabilities and their intervals stay: docs/control.md. Two classes
-        only.
+        follow, calibrated probabilities and their intervals stay: docs/control.md. Of several
+        classes "threshold" alone.
     rates : dict, optional
         The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
-        such as ``{"tpr": 0.95}``; for `control`.
+        such as ``{"tpr": 0.95}``; for `control`. Of several classes the least share of the rows of
+        a class that `predict` gives it, such as ``{"setosa": 0.9}``, of one class or of several.
     confidence : float, optional
         Of each rate, out of sample with ``control="threshold"``: a larger share of the rows at
         hand has to be right. None asks for the share itself.
@@ -399,14 +400,15 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         ------
         ValueError
             For data that scikit-learn's checks refuse, a single class, so many classes with so few
-            rows that hardly a bootstrap sample holds them all, control of several classes,
-            unusable weights, more rows than the RBF kernel is trained on without a feature map,
-            or a feature map that does not fit the kernel, `gamma` or the rows (`DataError`).
+            rows that hardly a bootstrap sample holds them all, machines of several classes under
+            constraints, unusable weights, more rows than the RBF kernel is trained on without a
+            feature map, or a feature map that does not fit the kernel, `gamma` or the rows
+            (`DataError`).
             For `groups` or `time` that are missing somewhere, or the same for all rows, for a
             `time` that is none, and for both of them (`DataError`).
             For a `checkpoint` that is of another fit, or no folder to write to (`DataError`).
             For rates that cannot be kept (`UnattainableRateError`): before training where there
-            are too few rows for the confidence, after it where two rates contradict each other.
+            are too few rows for the confidence, after it where rates contradict each other.
 
         Warns
         -----
@@ -502,7 +504,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
 
         Of two classes, ``classes_[1]`` where its probability is above `decision_threshold_`: one
-        half, unless a rate is controlled.
+        half, unless a rate is controlled. Of several under control, by `decision_function`.
 
         Parameters
         ----------
@@ -598,7 +600,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         """Weighted mean score: over the models with `weights_`, then over the replicates.
 
         With several classes the logarithm of each class's odds against all others, by
-        `predict_proba`.
+        `predict_proba`, and `class_offsets_` where a rate is controlled.
 
         Parameters
         ----------
@@ -897,7 +899,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     def _of_pair(self, learnt: dict[str, Any]) -> Self:
         """The estimator of a pair of classes."""
-        pair = clone(self).set_params(verbose=0)
+        pair = clone(self).set_params(verbose=0, **NO_CONTROL)
         for name, value in learnt.items():
             setattr(pair, name, value)
         pair.pair_ensembles_, pair.n_features_in_ = [], len(pair.center_)
@@ -913,7 +915,8 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.control is None
+        of_classes = self.control == "threshold" and not {"tpr", "tnr"} & {*(self.rates or ())}
+        tags.classifier_tags.multi_class = self.control is None or of_classes
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = True
         return tags

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bootprob.ensemble.several_classes import SeveralClasses
-from bootprob.ensemble.specs import PredictionSpec
+from bootprob.ensemble.specs import NO_CONTROL, PredictionSpec
 from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
@@ -29,10 +29,11 @@ def ensemble_of(model: Any) -> TwoClasses | SeveralClasses:
     state = state_of(model)
     if isinstance(state, TwoClassState):
         return _kept(model, state)
-    parameters = model.get_params(deep=False) | {"verbose": 0}
+    # Control is of the classes, and none of a pair's.
+    parameters = model.get_params(deep=False) | {"verbose": 0} | NO_CONTROL
     pairs = [pair.set_params(**parameters) for pair in state.pair_ensembles_]
     of_pairs = [two_classes_of(pair, "pairs") for pair in pairs]
-    return SeveralClasses(state.classes_, of_pairs, model.coupling)
+    return SeveralClasses(state.classes_, of_pairs, model.coupling, state.class_offsets_)
 
 
 def two_classes_of(model: Any, what: str) -> TwoClasses:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked, class_shares
 from bootprob.ensemble.control.decisions import Control, rates_asked
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
@@ -20,7 +21,7 @@ from bootprob.ensemble.training.pilot import choose_kernels
 from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
-from bootprob.exceptions import CopiedRowsWarning, DataError, DoubtfulTableWarning, GridEdgeWarning
+from bootprob.exceptions import CopiedRowsWarning, DoubtfulTableWarning, GridEdgeWarning
 from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
@@ -79,14 +80,13 @@ def learn(
     ValueError
         As `BootstrapSVC.fit` says.
     """
-    asked = rates_asked(spec.control, spec.calibration.calibration)
     classes, codes = encode_classes(y, weight)
-    if asked.method is not None and len(classes) > 2:
-        raise DataError(
-            f"Only binary classification is supported with control={asked.method!r}. The type of "
-            f"the target is multiclass, with {len(classes)} classes; leave control out, or fit one "
-            "class against the rest."
-        )
+    asked = Control()
+    floors: tuple[ClassFloor, ...] = ()
+    if len(classes) > 2:
+        floors = class_rates_asked(spec.control, spec.calibration.calibration, classes)
+    else:
+        asked = rates_asked(spec.control, spec.calibration.calibration)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
     remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns), ranks)
@@ -98,6 +98,7 @@ def learn(
             preparation += f" {prepared.effort}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
+        class_shares(floors, codes, weight, groups)  # before anything is trained
         table = prepare(
             prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint
         )
@@ -106,7 +107,7 @@ def learn(
         table = choose_kernels(
             table, effort, spec.schedule, labels, inside, weight, training_weight
         )
-        found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint)
+        found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint, floors)
         mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
         remarks += _edges(found, mean, grid)
         return {"classes_": classes, "remarks_": remarks, **found}, pairs
@@ -148,6 +149,8 @@ def learn(
         **found,
         "control_gap_": ensemble.control_gap,
         "shared_draws_": None,
+        "oob_class_scores_": None,
+        "class_offsets_": None,
     }, []
 
 

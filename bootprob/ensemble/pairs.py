@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from bootprob.calibration.calibrated import CLOSEST
-from bootprob.calibration.coupling import class_pairs
+from bootprob.calibration.coupling import class_pairs, number_of_classes
+from bootprob.ensemble.control.class_rates import (
+    ClassFloor,
+    class_offsets,
+    class_rates_reached,
+    class_shares,
+)
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
 from bootprob.ensemble.specs import FitSpec
@@ -22,14 +30,17 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["labels_of_pairs", "learn_pairs", "shared_draws"]
+__all__ = ["labels_of_pairs", "learn_pairs", "least_scores", "shared_draws"]
 
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
 _OF_ROWS = [
     name
     for name, each in declared().items()
-    if each.form is not None and each.form.shapes[0][0] == "n" and name not in ("X_fit_", "groups_")
+    if each.form is not None
+    and each.form.shapes[0][0] == "n"
+    and each.only != "several"
+    and name not in ("X_fit_", "groups_")
 ]
 
 
@@ -40,6 +51,7 @@ def learn_pairs(
     weight: Floats,
     training_weight: Floats,
     checkpoint: Checkpoint | None,
+    floors: Sequence[ClassFloor] = (),
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train, calibrate and couple the ensembles of all pairs of classes.
 
@@ -58,6 +70,8 @@ def learn_pairs(
         Row weights for calibration, and for training.
     checkpoint : Checkpoint or None
         Where finished shards are kept.
+    floors : sequence of ClassFloor, optional
+        Rates of classes that must hold.
 
     Returns
     -------
@@ -67,6 +81,8 @@ def learn_pairs(
         Attributes of each pair, fitted to its rows as the classes 0 and 1, in the order of
         `class_pairs`.
     """
+    if floors and spec.calibration.calibration == "auto":  # steps share probabilities
+        spec = replace(spec, calibration=replace(spec.calibration, calibration="sigmoid"))
     pairs = class_pairs(int(codes.max()) + 1)
     labels, inside = labels_of_pairs(codes)
     B = len(table.counts)
@@ -77,7 +93,7 @@ def learn_pairs(
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
     description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
     learnt: list[dict[str, Any]] = []
-    proba, votes = [], []
+    proba, votes, scores = [], [], []
     prepared = table.attributes(problem)
     trained = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     with closing(trained):
@@ -87,18 +103,23 @@ def learn_pairs(
             )
             proba.append(found["oob_proba_"][:, 1])
             votes.append(found["oob_vote_proba_"][:, 1])
+            scores.append(found["oob_model_scores_"].mean(axis=1))
             learnt.append(
                 _of_own_rows(found, own)
                 | {
                     "classes_": np.array([0, 1]),
                     **prepared,
                     "control_gap_": None,
+                    "oob_class_scores_": None,
+                    "class_offsets_": None,
                     "groups_": None if table.groups is None else table.groups[own],
                     "shared_draws_": shared_draws(codes, weight, own, table.groups),
                 }
             )
     coupling = spec.calibration.coupling
     oob_proba = couple_known(np.stack(proba, axis=1), coupling)
+    logits = logit(oob_proba.clip(CLOSEST, 1 - CLOSEST))
+    offsets, reached = _control(floors, logits, codes, weight, table.groups)
     return {
         **prepared,
         "shared_draws_": None,
@@ -108,10 +129,30 @@ def learn_pairs(
         "oob_counts_": ensemble.n_out_of_bag,
         "oob_proba_": oob_proba,
         "oob_vote_proba_": couple_known(np.stack(votes, axis=1), coupling),
-        "oob_decision_function_": logit(oob_proba.clip(CLOSEST, 1 - CLOSEST)),
-        "controlled_rates_": [],
+        "oob_decision_function_": logits if offsets is None else logits + offsets,
+        "class_offsets_": offsets,
+        "oob_class_scores_": least_scores(np.stack(scores, axis=1)),
+        "controlled_rates_": reached,
         "lack_of_fit_": lack_of_fit_of_pairs([each["lack_of_fit_"] for each in learnt]),
     }, learnt
+
+
+def _control(
+    floors: Sequence[ClassFloor],
+    logits: Floats,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    groups: Groups | None,
+) -> tuple[Floats | None, list[dict[str, Any]]]:
+    """Offsets of the classes (K,) with which rates hold out of bag, and what they reach."""
+    if not floors:
+        return None, []
+    # A row that was never left out promises nothing.
+    weight = np.where(np.isfinite(logits).all(axis=1), weight, 0.0)
+    shares = class_shares(floors, codes, weight, groups)
+    offsets = class_offsets(logits, codes, weight, floors, shares)
+    decided = (logits + offsets).argmax(axis=1)
+    return offsets, class_rates_reached(floors, decided, codes, weight, shares)
 
 
 def labels_of_pairs(codes: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
@@ -125,6 +166,22 @@ def labels_of_pairs(codes: NDArray[np.intp]) -> tuple[NDArray[np.int8], NDArray[
     pairs = class_pairs(int(codes.max()) + 1)
     labels = np.stack([np.where(codes == j, 1, -1).astype(np.int8) for _, j in pairs])
     return labels, np.stack([np.isin(codes, pair) for pair in pairs])
+
+
+def least_scores(of_pairs: Floats) -> Floats:
+    """How well each class fits a row: the least of its scores against each other class, (m, K).
+
+    Parameters
+    ----------
+    of_pairs : ndarray, shape (m, K (K − 1) / 2)
+        For the second class of each pair of `class_pairs`.
+    """
+    K = number_of_classes(of_pairs.shape[1])
+    least = np.full((len(of_pairs), K), np.inf)
+    for (first, second), scores in zip(class_pairs(K), of_pairs.T, strict=True):
+        least[:, second] = np.minimum(least[:, second], scores)
+        least[:, first] = np.minimum(least[:, first], -scores)
+    return least
 
 
 def shared_draws(

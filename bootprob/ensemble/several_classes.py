@@ -195,6 +195,8 @@ class SeveralClasses(Generic[P]):
         One for every pair, in the order of `class_pairs`, trained on the same bootstrap draws of
         one table.
     coupling : {"wu-lin-weng", "hastie-tibshirani"}, default "wu-lin-weng"
+    offsets : ndarray, shape (K,), optional
+        What control of rates adds to the logits that decide.
 
     Raises
     ------
@@ -205,6 +207,7 @@ class SeveralClasses(Generic[P]):
     classes: NDArray[Any]
     ensembles: Sequence[P]
     coupling: Coupling = "wu-lin-weng"
+    offsets: Floats | None = None
 
     def __post_init__(self) -> None:
         K, wanted = len(self.classes), len(class_pairs(len(self.classes)))
@@ -221,12 +224,18 @@ class SeveralClasses(Generic[P]):
             )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes of the largest coupled probability, shape (m,); ties go to the first."""
-        return self.classes[self.predict_proba(X).argmax(axis=1)]
+        """Classes of the largest coupled probability, shape (m,); ties go to the first.
+
+        Under control of a rate, of the largest `decision_function`.
+        """
+        return self._labels(self.predict_proba(X))
 
     def decision_function(self, X: Any) -> Floats:
-        """Logarithms of the odds of each class against all others, shape (m, K)."""
-        return logit(self.predict_proba(X).clip(CLOSEST, 1 - CLOSEST))
+        """Logarithms of the odds of each class against all others, shape (m, K).
+
+        Moved by the offsets, so that the largest decides.
+        """
+        return self._decisions(self.predict_proba(X))
 
     def predict_proba(self, X: Any) -> Floats:
         """Coupled probabilities of the classes, shape (m, K)."""
@@ -273,8 +282,16 @@ class SeveralClasses(Generic[P]):
         return {
             "probability": probability,
             "probability_interval": self.proba_interval(X, level, method),
-            "label": self.classes[probability.argmax(axis=1)],
+            "label": self._labels(probability),
         }
+
+    def _labels(self, probability: Floats) -> NDArray[Any]:
+        deciding = probability if self.offsets is None else self._decisions(probability)
+        return self.classes[deciding.argmax(axis=1)]
+
+    def _decisions(self, probability: Floats) -> Floats:
+        logits = logit(probability.clip(CLOSEST, 1 - CLOSEST))
+        return logits if self.offsets is None else logits + self.offsets
 
     def _intervals(self, X: Any, level: float, method: str) -> Floats:
         pairs = self.ensembles

@@ -16,6 +16,7 @@ from bootprob.calibration.coupling import Coupling
 from bootprob_gpu import Kernel
 
 __all__ = [
+    "NO_CONTROL",
     "CalibrationSpec",
     "ControlSpec",
     "FitSpec",
@@ -23,6 +24,10 @@ __all__ = [
     "PreparationSpec",
     "ScheduleSpec",
 ]
+
+
+NO_CONTROL: dict[str, None] = {"control": None, "rates": None, "confidence": None}
+"""Parameters of a model that controls no rate."""
 
 
 class _OfParameters:
@@ -58,7 +63,7 @@ class ControlSpec(_OfParameters):
     """Which rates must hold, and how they are made to."""
 
     control: str | None
-    rates: Mapping[str, float] | None
+    rates: Mapping[Any, float] | None
     confidence: float | None
     bound: str
     control_method: str

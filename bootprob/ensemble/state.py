@@ -247,11 +247,21 @@ class State:
         several="nK")
     oob_counts_: NDArray[np.int64] = _array(
         "n: not negative", """Replicates that did not see the row.""", kinds="i")
+    oob_class_scores_: Floats | None = _array(
+        "nK", """Of several classes how well each fits each training row: the least of its mean raw
+        scores against each other class, all models alike, over the replicates that did not see the
+        row; 0 where there are none. None of two classes, and in models of before there were
+        any.""", absent="None", of_pair="implied", only="several")
+    class_offsets_: Floats | None = _array(
+        "K: not negative", """Of several classes under control of a rate what is added to the logit
+        of each class's probability before the largest decides; else None.""", absent="None",
+        of_pair="implied", only="several")
     lack_of_fit_: dict[str, float] | None = _declare(
         """Whether intervals promise too much: "p_value", "statistic", "n_rows", "informative_rows",
         the p-value of each test and the columns where the logit bends, of
         `bootprob.metrics.lack_of_fit.lack_of_fit`. Intervals warn below 0.01, and of fewer than
-        400 informative rows. None without calibration.""", kind=dict, absent="None", shown="dict of float or None")
+        400 informative rows. None without calibration.""", kind=dict, absent="None",
+        shown="dict of float or None")
     remarks_: list[str] | None = _declare(
         """What `fit` warned of in the table or in the grid of C and γ, a sentence or two each; None
         in models of before there were any.""", kind=list, absent="None", of_pair="implied",
@@ -262,7 +272,8 @@ class State:
         None.""", kind=dict, absent="None", of_pair="implied", shown="dict or None")
     controlled_rates_: list[dict[str, Any]] = _declare(
         """For each rate what was asked for, the share of the training rows that this requires, and
-        what `predict` reaches out of bag; empty without control.""", kind=list, of_pair="same",
+        what `predict` reaches out of bag; of several classes with the position of the "class" in
+        `classes_`. Empty without control.""", kind=list, of_pair="implied",
         shown="list of dict")
     n_redrawn_: int = _declare(
         """Bootstrap samples drawn again because a class was missing.""", kind=int, of_pair="same")

@@ -30,7 +30,7 @@ ENOUGH = 400
 """Rows of two equally frequent classes that show most curves which matter.
 
 Of known truths whose logits bend, the default's intervals of nominal 95 % covered .72 to .95 with
-200 such rows and .92 to .96 with 500 (docs/adaptive.md), and .79 to .94 with 300 (24 training sets).
+200 such rows and .92 to .96 with 500 (docs/adaptive.md), .79 to .94 with 300 (24 training sets).
 """
 
 _LEAST = 1e-4  # p-values below it are extrapolated too far
@@ -103,9 +103,9 @@ def lack_of_fit(
         "p_value" of all tests together (at least 0.0001; 1 for fewer than ten rows),
         "statistic" (the largest of the terms, or of the forms of neighbours, in standard
         deviations), "n_rows" that it is of, "informative_rows" (how many of two equally frequent
-        classes would say as much, ``4 p (1 − p) (Σ w)² / Σ w²``), the p-value of each test that was made ("repeated",
-        "unreliable", "bends", "link", "neighbours"), and "column" and "other_column" of the term
-        if one stands out.
+        classes would say as much, ``4 p (1 − p) (Σ w)² / Σ w²``), the p-value of each test that
+        was made ("repeated", "unreliable", "bends", "link", "neighbours"), and "column" and
+        "other_column" of the term if one stands out.
     """
     known = np.flatnonzero(np.isfinite(probability) & (weight > 0))
     found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(len(known))}

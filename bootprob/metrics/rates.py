@@ -49,6 +49,16 @@ class RateFloor:
     confidence: float | None = None
     bound: Bound = "binomial"
 
+    @property
+    def spoken(self) -> str:
+        """What the rate is called in messages."""
+        return self.rate
+
+    @property
+    def whose(self) -> str:
+        """What it is a share of."""
+        return _WHOSE[self.rate]
+
     def members(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Which rows the rate is a share of, shape (n,)."""
         if self.rate == "accuracy":
@@ -121,12 +131,12 @@ class RateFloor:
         return exp(log(alpha) / n)
 
     def _too_few(self, n: int) -> UnattainableRateError:
-        whose, best, rows = _WHOSE[self.rate], self.attainable(n), self.least_rows()
+        whose, best, rows = self.whose, self.attainable(n), self.least_rows()
         more = "" if rows is None else f"give at least {rows} {whose}, or "
         return UnattainableRateError(
-            f"{self.rate} ≥ {self.at_least:g} cannot be promised with confidence "
+            f"{self.spoken} ≥ {self.at_least:g} cannot be promised with confidence "
             f"{self.confidence:g} ({self.bound} bound) from {n} {whose}: were all of them right, "
-            f"that would show {self.rate} ≥ {floor(best * 1000) / 1000:g}. To go on, {more}lower "
+            f"that would show {self.spoken} ≥ {floor(best * 1000) / 1000:g}. To go on, {more}lower "
             "the rate or the confidence.",
             rate=self.rate,
             wanted=self.at_least,

@@ -22,11 +22,13 @@ from bootprob.onnx_export.kernels import KnownRows
 from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["add_posterior_logit"]
+__all__ = ["add_logit_of_mixture", "add_posterior_moments"]
 
 
-def add_posterior_logit(graph: Graph, seen: SeenRows, posterior: CompositePosterior) -> str:
-    """Add the logit of the posterior's mean probability, shape (m, 1).
+def add_posterior_moments(
+    graph: Graph, seen: SeenRows, posterior: CompositePosterior
+) -> tuple[str, str]:
+    """Add mean and standard deviation of the logit under each part, shape (m, g) each.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def add_posterior_logit(graph: Graph, seen: SeenRows, posterior: CompositePoster
     """
     moments = _add_moments(graph, seen, posterior)
     mean, deviation = (graph.add("Concat", *each, axis=1) for each in zip(*moments, strict=True))
-    return _add_logit_of_mixture(graph, mean, deviation, posterior.weight)
+    return mean, deviation
 
 
 def _add_moments(
@@ -187,8 +189,16 @@ def _add_tail(graph: Graph, size: str, alpha: float) -> str:
     return graph.add("Div", risen, alpha)
 
 
-def _add_logit_of_mixture(graph: Graph, mean: str, deviation: str, weight: Floats) -> str:
-    """Parameters of shape (m, g), a node of the quadrature at a time."""
+def add_logit_of_mixture(graph: Graph, mean: str, deviation: str, weight: Floats) -> str:
+    """Add the logit of the mean probability, shape (m, 1), a node of the quadrature at a time.
+
+    Parameters
+    ----------
+    graph : Graph
+    mean, deviation : str
+        Of each part, shape (m, g).
+    weight : ndarray, shape (g,)
+    """
     weights = graph.constant(weight[:, None])
 
     def at_node(inner: Graph, node: str, share: str) -> list[str]:

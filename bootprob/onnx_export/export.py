@@ -2,7 +2,7 @@
 
     from bootprob.onnx_export.export import export_onnx
 
-The graph takes any number of rows and gives ``probability`` (m, 2), as `predict_proba`, and
+The graph takes any number of rows and gives ``probability`` (m, K), as `predict_proba`, and
 ``label`` (m,), as `predict`. Arithmetic is in float64 whatever the rows are in: scores are sums
 over many machines, in which float32 would lose digits.
 """
@@ -17,15 +17,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from bootprob.calibration.calibrated import CLOSEST
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.ensemble.fitted import two_classes_of
+from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.several_classes import SeveralClasses
+from bootprob.ensemble.state import state_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.runtime.version import __version__
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.two_classes import TwoClasses
     from bootprob.onnx_export.graph import Graph
+    from bootprob.onnx_export.scores import Scored
 
 __all__ = ["Dtype", "export_onnx"]
 
@@ -33,18 +38,22 @@ Dtype = Literal["float64", "float32"]
 
 _MOST_BYTES = 2**31 - 2**24  # of an ONNX file
 _KERNELS = ("auto", "linear", "rbf")
-_OUTPUTS = ("probability", "label")
+_OUTPUTS = ("probability", "label", "probability_lower", "probability_upper")
 
 
 def export_onnx(
-    model: BootstrapSVC | TableModel, path: str | os.PathLike[str], *, dtype: Dtype = "float64"
+    model: BootstrapSVC | TableModel,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Dtype = "float64",
+    interval: float | None = None,
 ) -> None:
     """Write what `predict_proba` and `predict` do as an ONNX file.
 
     Parameters
     ----------
     model : BootstrapSVC or TableModel
-        Fitted, of two classes. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
+        Fitted. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
         `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
         for each column in use, called as the column: numbers, NaN where one is missing, or text as
         `bootprob.encoding.columns.level_text` spells it, empty where it is missing.
@@ -52,6 +61,10 @@ def export_onnx(
         The file; an existing one is replaced, entirely or not at all.
     dtype : {"float64", "float32"}, default "float64"
         Of the numbers that go in and the probabilities that come out.
+    interval : float, optional
+        Level, such as 0.95, of intervals that come out as well: ``probability_lower`` and
+        ``probability_upper``, (m, 2), as `proba_interval` by the model's parameter `interval`.
+        "corrected" of every kernel that is exported, "normal" and "jackknife" of linear ones.
 
     Raises
     ------
@@ -60,9 +73,10 @@ def export_onnx(
     TypeError
         The model is of another type.
     DataError
-        The package onnx is missing, the model has several classes, another kernel than "auto",
-        "linear" or "rbf", labels of several types, a column that is called as an output, or more
-        than 2 GB, or the file cannot be written.
+        The package onnx is missing, the model has another kernel than "auto", "linear" or "rbf",
+        several classes with another coupling than "wu-lin-weng", labels of several types, a column
+        that is called as an output, an `interval` that cannot be had (it says why), or more than
+        2 GB, or the file cannot be written.
     """
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
@@ -72,10 +86,17 @@ def export_onnx(
     if isinstance(model, BootstrapSVC):
         model = TableModel.of(model) or model
     svc = model.svc if isinstance(model, TableModel) else model
-    if len(svc.classes_) > 2:
+    if len(svc.classes_) > 2 and svc.coupling != "wu-lin-weng":
         raise DataError(
-            f"The model has {len(svc.classes_)} classes, and coupling their pairs is no ONNX "
-            "operator; export the models in pair_ensembles_, or fit one class against the rest."
+            f"coupling={svc.coupling!r} is found by iterations that end when they have converged, "
+            "which no graph of fixed length does; set coupling='wu-lin-weng', which has a closed "
+            "form, or export the models in pair_ensembles_."
+        )
+    if interval is not None and len(svc.classes_) > 2:
+        raise DataError(
+            f"The model has {len(svc.classes_)} classes, whose intervals need the score of every "
+            "replicate of every pair for the correlations of their errors; leave the interval out, "
+            "or export the models in pair_ensembles_."
         )
     labels = _labels(model.target.labels if isinstance(model, TableModel) else svc.classes_)
     target = check_output(path)
@@ -85,55 +106,92 @@ def export_onnx(
         from bootprob.onnx_export.graph import Graph
     except ImportError as error:
         raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
-    from bootprob.onnx_export.calibration import add_calibration
-    from bootprob.onnx_export.scores import add_scores_and_votes
-
     graph, element = Graph(), getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
     if isinstance(model, TableModel):
         inputs, X = _table_inputs(graph, model, element)
     else:
         inputs = [("X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
-    ensemble = two_classes_of(svc, "ONNX graphs")
-    if ensemble.state.kernel.name not in _KERNELS:
+    if state_of(svc).kernel.name not in _KERNELS:
         raise DataError(
             f"kernel={svc.kernel!r} is not exported; fit a model with kernel='auto', 'linear' or "
             "'rbf'."
         )
-    calibrated = ensemble.calibrated
-    votes = svc.calibration is None or calibrated.calibrator.needs_votes
-    score, share = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
-    if svc.calibration is None:
-        assert share is not None
-        positive = share
-    else:
-        positive = add_calibration(graph, calibrated, score, share)
+    probability, index, bounds = _add_answers(graph, ensemble_of(svc), X, interval)
     if graph.n_bytes > _MOST_BYTES:
         raise DataError(
             f"The graph has {graph.n_bytes / 1e9:.1f} GB, and an ONNX file may have 2; fit with "
             "fewer bootstrap samples, a feature map or standardize='global'."
         )
-    both = graph.add("Concat", graph.add("Sub", np.float64(1.0), positive), positive, axis=1)
-    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
-    index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
+    label_kind = label_kinds.get(labels.dtype.kind, TensorProto.STRING)
+    label = graph.add("Gather", graph.constant(labels), index)
+    outputs: list[tuple[str, str, int, list[int | str]]] = [
+        (name, graph.add("Cast", value, to=element), element, ["rows", len(labels)])
+        for name, value in ({"probability": probability} | bounds).items()
+    ]
+    outputs.insert(1, ("label", label, label_kind, ["rows"]))
     made = graph.model(
         inputs,
-        [
-            ("probability", graph.add("Cast", both, to=element), element, ["rows", 2]),
-            (
-                "label",
-                graph.add("Gather", graph.constant(labels), index),
-                label_kinds.get(labels.dtype.kind, TensorProto.STRING),
-                ["rows"],
-            ),
-        ],
-        description="Probabilities of two classes from bootstrapped support vector machines.",
+        outputs,
+        description="Probabilities of classes from bootstrapped support vector machines.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
         producer_version=__version__,
     )
     with replace_when_complete(target) as file:
         file.write(made.SerializeToString())
+
+
+def _add_answers(
+    graph: Graph,
+    ensemble: TwoClasses | SeveralClasses[TwoClasses],
+    X: str,
+    interval: float | None,
+) -> tuple[str, str, dict[str, str]]:
+    """Probabilities (m, K), the position of the label (m,), and bounds (m, 2) by their names."""
+    from onnx import TensorProto
+
+    from bootprob.onnx_export.coupling import add_coupling
+    from bootprob.onnx_export.intervals import add_interval, check_interval
+
+    if isinstance(ensemble, SeveralClasses):
+        second = [_add_positive(graph, each, X)[0] for each in ensemble.ensembles]
+        probability = add_coupling(graph, second)
+        deciding = probability
+        if ensemble.offsets is not None:
+            inside = graph.add("Clip", probability, np.float64(CLOSEST), np.float64(1 - CLOSEST))
+            odds = graph.add("Div", inside, graph.add("Sub", np.float64(1.0), inside))
+            deciding = graph.add("Add", graph.add("Log", odds), ensemble.offsets[None])
+        return probability, graph.add("ArgMax", deciding, axis=1, keepdims=0), {}
+    level = None if interval is None else check_interval(ensemble, interval)
+    positive, scored = _add_positive(graph, ensemble, X)
+    above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))
+    index = graph.add("Squeeze", graph.add("Cast", above, to=TensorProto.INT64), np.array([1]))
+    bounds = {}
+    if level is not None:
+        lower, upper = add_interval(graph, ensemble, scored, positive, level)
+        bounds["probability_lower"] = _add_both(graph, upper, lower)
+        bounds["probability_upper"] = _add_both(graph, lower, upper)
+    return _add_both(graph, positive, positive), index, bounds
+
+
+def _add_both(graph: Graph, of_first: str, of_second: str) -> str:
+    """What is said of both classes, shape (m, 2); of the first it is 1 less a number."""
+    return graph.add("Concat", graph.add("Sub", np.float64(1.0), of_first), of_second, axis=1)
+
+
+def _add_positive(graph: Graph, ensemble: TwoClasses, X: str) -> tuple[str, Scored]:
+    """Probability of the second of two classes, shape (m, 1), and what it is made of."""
+    from bootprob.onnx_export.calibration import add_calibration
+    from bootprob.onnx_export.scores import add_scores_and_votes
+
+    of_votes = ensemble.spec.calibration is None
+    votes = of_votes or ensemble.calibrated.calibrator.needs_votes
+    scored = add_scores_and_votes(graph, ensemble.state, X, votes=votes)
+    if of_votes:
+        assert scored.votes is not None
+        return scored.votes, scored
+    return add_calibration(graph, ensemble.calibrated, scored.score, scored.votes), scored
 
 
 def _labels(classes: Any) -> NDArray[Any]:

@@ -80,11 +80,44 @@ class Graph:
             Takes a graph and the names of an entry of each array, and returns as many names of
             what is to be added as there are in `start`.
         """
+
+        def summed(inner: Graph, *names: str) -> Sequence[str]:
+            sums, entries = names[: len(start)], names[len(start) :]
+            added = body(inner, *entries)
+            return [inner.add("Add", *each) for each in zip(sums, added, strict=True)]
+
+        return self._scan(scanned, start, summed)
+
+    def repeat(
+        self, times: int, start: Sequence[str], body: Callable[..., Sequence[str]]
+    ) -> list[str]:
+        """Do the same to values as often as that.
+
+        Parameters
+        ----------
+        times : int
+        start : sequence of str
+            The values at first; float64, of two axes.
+        body : callable
+            Takes a graph and the names of the values, and returns those of the new ones.
+        """
+
+        def step(inner: Graph, *names: str) -> Sequence[str]:
+            return body(inner, *names[:-1])
+
+        return self._scan([np.zeros(times)], start, step)
+
+    def _scan(
+        self,
+        scanned: Sequence[ArrayLike],
+        start: Sequence[str],
+        body: Callable[..., Sequence[str]],
+    ) -> list[str]:
+        """Values after `body` was given them and an entry of each array, one after the other."""
         inner = Graph(self)
         sums = [inner._name() for _ in start]
         entries = [inner._name() for _ in scanned]
-        added = body(inner, *entries)
-        new = [inner.add("Add", *each) for each in zip(sums, added, strict=True)]
+        new = body(inner, *sums, *entries)
         arrays = [each if isinstance(each, str) else np.asarray(each) for each in scanned]
         shapes = [None if isinstance(each, str) else each.shape[1:] for each in arrays]
         shape = ["rows", "columns"]

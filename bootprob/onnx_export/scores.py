@@ -18,19 +18,43 @@ from onnx import TensorProto
 from bootprob.ensemble.mean_hyperplane import replicate_coefficients
 from bootprob.ensemble.state import TwoClassState
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
-from bootprob.onnx_export.composite_posterior import add_posterior_logit
+from bootprob.onnx_export.composite_posterior import add_logit_of_mixture, add_posterior_moments
 from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import KnownRows, add_exponential, add_squared_distances
 from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
-__all__ = ["add_scores_and_votes"]
+__all__ = ["Scored", "add_scores_and_votes"]
 
 
-def add_scores_and_votes(
-    graph: Graph, state: TwoClassState, X: str, *, votes: bool
-) -> tuple[str, str | None]:
+@dataclass(frozen=True)
+class Scored:
+    """What a graph knows of rows once they are scored.
+
+    Attributes
+    ----------
+    score : str
+        Shape (m, 1), as `decision_function`.
+    votes : str or None
+        Shape (m, 1), as `vote_proba`; where they are wanted.
+    rows : str
+        Standardised, shape (m, p).
+    seen : SeenRows or None
+        Their views, of a kernel that has some.
+    moments : tuple of str, or None
+        Mean and standard deviation of the logit under each part of the posterior, (m, g) each,
+        where it has a share in the score.
+    """
+
+    score: str
+    votes: str | None
+    rows: str
+    seen: SeenRows | None
+    moments: tuple[str, str] | None
+
+
+def add_scores_and_votes(graph: Graph, state: TwoClassState, X: str, *, votes: bool) -> Scored:
     """Add the mean score, and the vote share of the positive class.
 
     Parameters
@@ -41,13 +65,6 @@ def add_scores_and_votes(
         Rows, float64, shape (m, p).
     votes : bool
         Whether vote shares are wanted.
-
-    Returns
-    -------
-    score : str
-        Shape (m, 1), as `decision_function`.
-    votes : str or None
-        Shape (m, 1), as `vote_proba`.
     """
     rows = graph.add("Div", graph.add("Sub", X, state.center_), state.scale_)
     kernel, seen = state.kernel, None
@@ -65,13 +82,15 @@ def add_scores_and_votes(
         machines = _Machines.of(state, _used(state), coefs, votes=votes)
         found = machines.side_by_side().add(graph, features)
     score = graph.add("Add", found[0], np.array([state.score_offset_.mean()]))
+    moments = None
     if state.posterior_slope_ is not None:
         assert seen is not None
-        logit = add_posterior_logit(graph, seen, CompositePosterior(**state.kernel_posterior_))
+        posterior = CompositePosterior(**state.kernel_posterior_)
+        moments = add_posterior_moments(graph, seen, posterior)
+        logit = add_logit_of_mixture(graph, *moments, posterior.weight)
         score = graph.add("Add", score, graph.add("Mul", logit, state.posterior_slope_))
-    if not votes:
-        return score, None
-    return score, graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0))
+    share = graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0)) if votes else None
+    return Scored(score, share, rows, seen, moments)
 
 
 def _used(state: TwoClassState) -> NDArray[np.intp]:

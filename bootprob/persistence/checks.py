@@ -46,6 +46,7 @@ _FARTHEST = 1e6  # standard deviations that new rows may be off
 _LARGEST_GRAM = 1e15
 _LARGEST_FLOAT32 = 1e25  # of coefficients that are brought to float32
 _LEAST_RELIABLE = 0.1
+_LARGEST_OFFSET = 1e6  # logits are within 35
 _ROUNDING = 1e-9
 
 _RATE: dict[str, type | tuple[type, ...]] = {
@@ -87,6 +88,7 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     _check_classes(arrays)
     names = _OF_SEVERAL if layout is SEVERAL_CLASSES else METRICS.keys() - {"calibration_error"}
     _check_later(values.get("later_rows_"), names)
+    _check_controlled_classes(values["controlled_rates_"], arrays)
     if layout is SEVERAL_CLASSES:
         _check_groups(arrays)
         return
@@ -128,6 +130,19 @@ def _check_classes(arrays: Arrays) -> None:
     names = arrays.get("feature_names_in_")
     if names is not None and not all(isinstance(name, str) for name in names):
         raise TypeError("feature_names_in_ are no texts")
+
+
+def _check_controlled_classes(rates: list[dict[str, Any]], arrays: Arrays) -> None:
+    """Check that rates of several classes name some, and come with what decides for them."""
+    K, controlled = len(arrays["classes_"]), "class_offsets_" in arrays
+    if controlled and not np.abs(arrays["class_offsets_"]).max() <= _LARGEST_OFFSET:
+        raise ValueError("class_offsets_ are beyond all logits")
+    for rate in rates:
+        k = rate.get("class", 0 if K == 2 else None)
+        if type(k) is not int or not 0 <= k < K or ("class" in rate) != controlled:
+            raise ValueError("the class of controlled_rates_ is none")
+    if controlled and not rates:
+        raise ValueError("class_offsets_ and controlled_rates_ belong together")
 
 
 def _check_groups(arrays: Arrays) -> None:
@@ -183,7 +198,10 @@ def _three(each: Any) -> list[Any]:
 def _check_settings(values: Mapping[str, Any]) -> None:
     """Check attributes that are no arrays."""
     _check_numbers(
-        "lack_of_fit_", values.get("lack_of_fit_"), _LACK_OF_FIT, ("informative_rows", *SHARES, *_OF_COLUMNS)
+        "lack_of_fit_",
+        values.get("lack_of_fit_"),
+        _LACK_OF_FIT,
+        ("informative_rows", *SHARES, *_OF_COLUMNS),
     )
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
@@ -200,7 +218,7 @@ def _check_settings(values: Mapping[str, Any]) -> None:
     if not all(isinstance(text, str) for text in values.get("remarks_") or ()):
         raise TypeError("remarks_ are no texts")
     for rate in values["controlled_rates_"]:
-        if not isinstance(rate, dict) or rate.keys() != _RATE.keys():
+        if not isinstance(rate, dict) or rate.keys() - {"class"} != _RATE.keys():
             raise TypeError("controlled_rates_ are no rates")
         for name, kind in _RATE.items():
             number = rate[name]

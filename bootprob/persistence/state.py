@@ -13,6 +13,7 @@ import numpy as np
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.pairs import shared_draws
+from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import State, declared
 from bootprob.persistence.checks import check_parameters, check_state
 from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
@@ -114,8 +115,8 @@ def join_state(
                 of_pair[name] = array if kind == "same" else array[rows]
         of_pair |= {"classes_": np.array([0, 1]), "y_": (codes[rows] == j).astype(np.int64)}
         shared = {name: value for name, value in values.items() if _of_pair(name) == "same"}
-        others = shared | stored[number]
-        pair = _join(params | {"verbose": 0}, of_pair, others, TWO_CLASSES)
+        others = shared | stored[number] | {"controlled_rates_": []}
+        pair = _join(params | {"verbose": 0} | NO_CONTROL, of_pair, others, TWO_CLASSES)
         pair.shared_draws_ = shared_draws(codes, svc.sample_weight_, rows, svc.groups_)
         svc.pair_ensembles_.append(pair)
     if len({pair.n_replicates_ for pair in svc.pair_ensembles_}) > 1:
@@ -138,9 +139,7 @@ def _of_pair(name: str) -> str:
 
 
 def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    elsewhere = {name for name, attribute in declared().items() if attribute.only == "several"}
-    if layout is SEVERAL_CLASSES:
-        elsewhere |= {"shared_draws_"}
+    elsewhere = declared().keys() - layout.attributes.keys() | {_PAIRS}
     arrays: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for name, found in vars(svc).items():
@@ -164,6 +163,7 @@ def _join(
     svc._validate_params()
     check_parameters(svc, arrays, values)
     svc.pair_ensembles_, svc.shared_draws_ = [], None
+    svc.oob_class_scores_ = svc.class_offsets_ = None
     for name, attribute in layout.attributes.items():
         found: Any = arrays.get(attribute.stored or name)
         if attribute.parts is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["HeldOut", "known_labels", "text_columns"]
+__all__ = ["HeldOut", "known_codes", "text_columns"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class HeldOut:
     X : array_like, shape (m, p)
         Features.
     y : array_like, shape (m,)
-        Labels, of the model's classes; rows of both.
+        Labels, of the model's classes; of two classes rows of both.
     """
 
     X: Any
@@ -51,9 +51,26 @@ class HeldOut:
         DataError
             A column is missing, or holds what the model does not know.
         """
-        positive = known_labels(model.target, frame)
-        names = np.array([model.target.negative, model.target.positive])
-        return cls(model.preprocessor.transform(frame), names[positive.astype(int)])
+        codes = known_codes(model.target, frame)
+        return cls(model.preprocessor.transform(frame), np.array(model.target.labels)[codes])
+
+    def codes(self, model: BootstrapSVC) -> NDArray[np.intp]:
+        """Position of each row's class among ``classes_``, shape (m,).
+
+        Raises
+        ------
+        DataError
+            There are labels that the model does not know.
+        """
+        labels = np.asarray(self.y)
+        equal = labels[:, None] == model.classes_ if labels.ndim == 1 else np.zeros((1, 1), bool)
+        if not equal.any(axis=1).all():
+            shown = ", ".join(_shown(label) for label in model.classes_[:15])
+            raise DataError(
+                f"The held-out labels must be a vector of {shown}, the classes that the model was "
+                "fitted on."
+            )
+        return equal.argmax(axis=1)
 
     def positive_rows(self, model: BootstrapSVC) -> NDArray[np.bool_]:
         """Which rows are of the class ``classes_[1]``, shape (m,).
@@ -83,12 +100,12 @@ class HeldOut:
 def text_columns(model: TableModel) -> list[str]:
     """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart."""
     names = [name for name, kind in model.preprocessor.kinds_.items() if kind == "text"]
-    both = (model.target.negative, model.target.positive)
-    return [*names, model.target.name] if all(isinstance(name, str) for name in both) else names
+    of_text = all(isinstance(label, str) for label in model.target.labels)
+    return [*names, model.target.name] if of_text else names
 
 
-def known_labels(target: Target, frame: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows of a table are of the positive class, by the labels known since the fit.
+def known_codes(target: Target, frame: pd.DataFrame) -> NDArray[np.intp]:
+    """Which of the target's labels each row of a table has, by those known since the fit.
 
     Raises
     ------
@@ -111,23 +128,21 @@ def known_labels(target: Target, frame: pd.DataFrame) -> NDArray[np.bool_]:
         )
     numeric = column_kind(column, target.name) != "text"
     texts = np.array([_canonical(value, numeric) for value in column], dtype=object)
-    positive, negative = (
-        _canonical(label, not isinstance(label, str))
-        for label in (target.positive, target.negative)
-    )
+    labels = [_canonical(label, not isinstance(label, str)) for label in target.labels]
     # Of more than two values, one was set against the rest, which is called "not" this one.
-    if negative == f"not {positive}":
-        return texts == positive
-    if positive == f"not {negative}":
-        return texts != negative
-    unknown = (texts != positive) & (texts != negative)
+    if len(labels) == 2 and labels[0] == f"not {labels[1]}":
+        return (texts == labels[1]).astype(np.intp)
+    if len(labels) == 2 and labels[1] == f"not {labels[0]}":
+        return (texts != labels[0]).astype(np.intp)
+    equal = texts[:, None] == np.array(labels, dtype=object)
+    unknown = ~equal.any(axis=1)
     if unknown.any():
+        known = [_shown(label) for label in target.labels]
         raise DataError(
             f"The held-out table has the label {level_text(column[unknown].iloc[0])!r} in "
-            f"{name_rows(unknown)}; the model knows {_shown(target.negative)} and "
-            f"{_shown(target.positive)}."
+            f"{name_rows(unknown)}; the model knows {', '.join(known[:-1])} and {known[-1]}."
         )
-    return texts == positive
+    return equal.argmax(axis=1)
 
 
 def _canonical(label: Any, numeric: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, final
@@ -109,7 +110,10 @@ class TableModel:
         svc = BootstrapSVC() if estimator is None else clone(estimator)
         preprocessor = TablePreprocessor()
         given = (of_rows.get(name) for name in ("sample_weight", "groups", "time"))
-        svc.set_params(**svc_params)._fit(features, y, *given, preprocessor)
+        svc.set_params(**svc_params)
+        if len(classes.labels) > 2 and isinstance(svc.rates, Mapping):
+            svc.set_params(rates=classes.by_position(svc.rates))
+        svc._fit(features, y, *given, preprocessor)
         return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod

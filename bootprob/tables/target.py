@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Self
@@ -133,6 +134,24 @@ class Target:
         y = (is_one == one_is_positive).astype(np.int64)
         labels = (rest, one) if one_is_positive else (one, rest)
         return cls(str(name), labels, (int((y == 0).sum()), int((y == 1).sum()))), y
+
+    def by_position(self, of_labels: Mapping[Any, Any]) -> dict[int, Any]:
+        """What is given by label, or by its text, by the position of the label.
+
+        Raises
+        ------
+        DataError
+            There is no such label.
+        """
+        texts = {level_text(label): k for k, label in enumerate(self.labels)}
+        unknown = [name for name in of_labels if level_text(name) not in texts]
+        if unknown:
+            shown = ", ".join(map(repr, self.labels[:15]))
+            raise DataError(
+                f"{unknown[0]!r} is no class of {self.name!r}; of {len(self.labels)} classes rates "
+                f"are by class, and these are {shown}."
+            )
+        return {texts[level_text(name)]: value for name, value in of_labels.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values that JSON can hold."""

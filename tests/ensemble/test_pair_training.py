@@ -199,12 +199,12 @@ def test_intervals_of_votes_are_refused(rng):
         votes.proba_interval(X)
 
 
-def test_control_of_several_classes_is_refused_before_any_work(rng, monkeypatch):
+def test_rates_of_two_classes_are_refused_of_several_before_any_work(rng, monkeypatch):
     monkeypatch.setattr("bootprob.ensemble.fitting.prepare", None)  # nobody gets that far
     X, y, _ = draw(rng)
-    for control in ("threshold", "constrained"):
+    for control, said in (("threshold", "ask for rates by class"), ("constrained", "threshold")):
         model = BootstrapSVC(kernel="linear", control=control, rates={"tpr": 0.9})
-        with pytest.raises(DataError, match="target is multiclass, with 3 classes; leave"):
+        with pytest.raises(DataError, match=f"target is multiclass, with 3 classes; .*{said}"):
             model.fit(X, y)
 
 

@@ -23,7 +23,11 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto  # noqa: E402
 
-from bootprob.onnx_export.composite_posterior import _add_bent, add_posterior_logit  # noqa: E402
+from bootprob.onnx_export.composite_posterior import (  # noqa: E402
+    _add_bent,
+    add_logit_of_mixture,
+    add_posterior_moments,
+)
 from bootprob.onnx_export.graph import Graph  # noqa: E402
 from bootprob.onnx_export.kernels import KnownRows  # noqa: E402
 from bootprob.onnx_export.views import SeenRows  # noqa: E402
@@ -198,7 +202,8 @@ def test_posteriors(
     assert expected.std() > 0.01
 
     def add(graph: Graph, X: str) -> str:
-        return add_posterior_logit(graph, SeenRows(graph, X, views), posterior)
+        moments = add_posterior_moments(graph, SeenRows(graph, X, views), posterior)
+        return add_logit_of_mixture(graph, *moments, posterior.weight)
 
     np.testing.assert_allclose(_answers(rows, add)[:, 0], expected, rtol=0, atol=1e-12)
     assert _answers(rows[:0], add).shape == (0, 1)

@@ -63,6 +63,7 @@ def test_metrics_are_those_of_the_model(model):
         "Training data",
         "Metrics",
         "Calibration",
+        "Prediction sets",
         "Limits",
         "How to load it",
         "Parameters",

@@ -6,7 +6,7 @@ import pytest
 
 from bootprob import BootstrapSVC, DataError
 from bootprob.tables.files import read_table
-from bootprob.tables.held_out import HeldOut, known_labels, text_columns
+from bootprob.tables.held_out import HeldOut, known_codes, text_columns
 from bootprob.tables.model import TableModel
 from bootprob.tables.target import Target
 from mixed_tables import credit_table
@@ -29,7 +29,7 @@ from mixed_tables import credit_table
 )
 def test_labels_are_those_of_the_fit(fitted_on, positive, new, expected):
     target, _ = Target.from_table(pd.DataFrame({"y": fitted_on}), "y", positive)
-    assert known_labels(target, pd.DataFrame({"y": new})).tolist() == expected
+    assert known_codes(target, pd.DataFrame({"y": new})).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_labels_are_those_of_the_fit(fitted_on, positive, new, expected):
 def test_labels_that_cannot_be_used(frame, words):
     target, _ = Target.from_table(pd.DataFrame({"y": ["bad", "good"]}), "y", "bad")
     with pytest.raises(DataError, match=words):
-        known_labels(target, frame)
+        known_codes(target, frame)
 
 
 def test_a_table_as_the_model_takes_it(tmp_path):

@@ -16,7 +16,14 @@ from bootprob.exceptions import DataError
 from bootprob.metrics.rates import RateFloor, rate_floors
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["Control", "Controlled", "control_ensemble", "rates_asked", "rates_reached"]
+__all__ = [
+    "Control",
+    "Controlled",
+    "check_control",
+    "control_ensemble",
+    "rates_asked",
+    "rates_reached",
+]
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,51 @@ class Control:
     shares: dict[str, float] = field(default_factory=dict)
 
 
+def check_control(spec: ControlSpec, calibration: str | None, example: Mapping[Any, float]) -> None:
+    """Check that what is asked of control goes together, whatever the rates are called.
+
+    Parameters
+    ----------
+    spec : ControlSpec
+    calibration : str or None
+        As in `BootstrapSVC`.
+    example : mapping
+        Rates that could be asked for, for messages.
+
+    Raises
+    ------
+    DataError
+        For options that do not go together.
+    """
+    control, rates, confidence = spec.control, spec.rates, spec.confidence
+    rate_floors(None, confidence, spec.bound)
+    if rates is not None and not isinstance(rates, Mapping):
+        raise DataError(f"rates is {rates!r}; give a dict such as {dict(example)!r}.")
+    if spec.control_method == "exact" and control != "constrained":
+        raise DataError(
+            f"control_method is 'exact', but control is {control!r}; only control='constrained' "
+            "has anything to solve."
+        )
+    if control is None:
+        if rates or confidence is not None:
+            raise DataError(
+                f"rates is {rates!r} and confidence is {confidence!r}, but control is None; give "
+                "control='threshold' or control='constrained', or leave them out."
+            )
+        return
+    if not rates:
+        raise DataError(
+            f"control is {control!r}, but rates is {rates!r}; give the rates that must hold, such "
+            f"as rates={dict(example)!r}."
+        )
+    if calibration not in (None, "sigmoid", "auto"):
+        raise DataError(
+            f"calibration is {calibration!r}, in which several scores can share one probability, "
+            "so that no threshold on it need keep a rate; give calibration='sigmoid' ('auto' takes "
+            "it too), or None for vote shares."
+        )
+
+
 def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
     """Check what a `BootstrapSVC` is asked to control.
 
@@ -57,37 +109,16 @@ def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
     DataError
         For options that do not go together.
     """
-    control, rates, confidence = spec.control, spec.rates, spec.confidence
-    floors = rate_floors(rates, confidence, spec.bound)
-    if spec.control_method == "exact" and control != "constrained":
-        raise DataError(
-            f"control_method is 'exact', but control is {control!r}; only control='constrained' "
-            "has anything to solve."
-        )
-    if control is None:
-        if floors or confidence is not None:
-            raise DataError(
-                f"rates is {rates!r} and confidence is {confidence!r}, but control is None; give "
-                "control='threshold' or control='constrained', or leave them out."
-            )
+    check_control(spec, calibration, example={"tpr": 0.95})
+    floors = rate_floors(spec.rates, spec.confidence, spec.bound)
+    if spec.control is None:
         return Control()
-    if not floors:
-        raise DataError(
-            f"control is {control!r}, but rates is {rates!r}; give the rates that must hold, such "
-            "as rates={'tpr': 0.95}."
-        )
     if any(floor.rate == "accuracy" for floor in floors):
         raise DataError(
             "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr' or both "
             "(ConstrainedSVC takes all three)."
         )
-    if calibration not in (None, "sigmoid", "auto"):
-        raise DataError(
-            f"calibration is {calibration!r}, in which several scores can share one probability, "
-            "so that no threshold on it need keep a rate; give calibration='sigmoid' ('auto' takes "
-            "it too), or None for vote shares."
-        )
-    return Control(control, floors)
+    return Control(spec.control, floors)
 
 
 @dataclass(frozen=True)

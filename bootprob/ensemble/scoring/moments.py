@@ -19,7 +19,7 @@ from bootprob.intervals import jackknife_variance
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu import FittedBatch
 
-__all__ = ["PrincipalReplicates", "ScoreMoments", "average_models"]
+__all__ = ["PrincipalReplicates", "ScoreMoments", "average_models", "principal_directions"]
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,9 @@ class PrincipalReplicates:
         intercept = (models.intercept @ share).cpu().numpy()
         planes = np.column_stack([coef, intercept]) / scale[:, None]
         planes[:, -1] += offset
-        mean, self._n_replicates = planes.mean(axis=0), len(planes)
-        q, r = np.linalg.qr(planes - mean)
-        values, vectors = np.linalg.eigh(q.T @ gram @ q)
-        self._values = (values - np.trace(gram) / len(planes)) / len(planes) ** 2
-        planes = np.vstack([mean, vectors.T @ r])
+        self._n_replicates = len(planes)
+        directions, self._values = principal_directions(planes, gram)
+        planes = np.vstack([planes.mean(axis=0), directions])
         self._scores = WeighedScores(_linear(models, planes), np.ones(1))
 
     def moments(self, rows: NewRows) -> Iterator[ScoreMoments]:
@@ -121,6 +119,21 @@ class PrincipalReplicates:
                     np.maximum(squares @ self._values, 0.0),
                 )
             yield found.checked()
+
+
+def principal_directions(planes: Floats, gram: Floats) -> tuple[Floats, Floats]:
+    """The directions z of `PrincipalReplicates`, (k, p + 1), and what each adds to the jackknife.
+
+    Parameters
+    ----------
+    planes : ndarray, shape (B, p + 1)
+        Coefficients and intercept of each replicate, as scores are aligned.
+    gram : ndarray, shape (B, B)
+        From `bootprob.intervals.counts_gram`.
+    """
+    q, r = np.linalg.qr(planes - planes.mean(axis=0))
+    values, vectors = np.linalg.eigh(q.T @ gram @ q)
+    return vectors.T @ r, (values - np.trace(gram) / len(planes)) / len(planes) ** 2
 
 
 def average_models(models: FittedBatch, scale: Floats) -> FittedBatch | None:

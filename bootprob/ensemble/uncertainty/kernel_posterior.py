@@ -14,11 +14,11 @@ from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.function import KernelFunction
 
-__all__ = ["KernelPosterior", "landmark_values"]
+__all__ = ["LEAST_VARIANCE", "KernelPosterior", "landmark_values"]
 
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
-_LEAST_VARIANCE = 1e-12  # where rounding leaves none
+LEAST_VARIANCE = 1e-12  # where rounding leaves none
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _moments(
             if known is not None:
                 prior = prior * known[gamma] / unit
         variance = ((own @ arrays["quadratic"][pair]) * own).sum(1) + prior
-        deviation = variance.clamp_min(_LEAST_VARIANCE).sqrt()
+        deviation = variance.clamp_min(LEAST_VARIANCE).sqrt()
         found.append(torch.stack([own @ arrays["coefficients"][pair], deviation], dim=1))
     return torch.stack(found, dim=1)
 

@@ -13,17 +13,17 @@ from bootprob.intervals import student_quantile
 from bootprob.intervals.shares import effective_rows
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["TrueLogit", "around", "mean_variance"]
+__all__ = ["ROUNDING", "TrueLogit", "around", "mean_variance"]
 
 
 _LEAST_RELIABLE = 0.5  # below it scores are mostly noise, and the correction would be too
-_ROUNDING = 1e-9  # of a logit whose sums were taken in another order
+ROUNDING = 1e-9  # of a logit whose sums were taken in another order
 
 
 def around(reported: Floats, bounds: Floats) -> Floats:
     """Bounds (m, 2) that hold the reported logits (m,), which may lie beyond them."""
-    lower = np.minimum(bounds[:, 0], reported - _ROUNDING)
-    return np.stack([lower, np.maximum(bounds[:, 1], reported + _ROUNDING)], axis=-1)
+    lower = np.minimum(bounds[:, 0], reported - ROUNDING)
+    return np.stack([lower, np.maximum(bounds[:, 1], reported + ROUNDING)], axis=-1)
 
 
 def mean_variance(spread: Floats, jackknife: Floats) -> Floats:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import html
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES
+from bootprob.report.model.class_card import (
+    ABOUT_CLASSES,
+    about_sets,
+    intervals_of_classes,
+    of_classes,
+    of_sets,
+)
 from bootprob.report.model.content import report_content
+from bootprob.report.model.markdown import text, with_interval
 from bootprob.report.wording import count, percent
 
 if TYPE_CHECKING:
@@ -34,7 +40,7 @@ def model_card(
     file: str | os.PathLike[str] | None = None,
     held_out: HeldOut | None = None,
 ) -> Card:
-    """Describe a fitted model of two classes in a model card.
+    """Describe a fitted model in a model card.
 
     It says nothing that was not computed from the model, but for `intended_use`, which is its
     author's to say.
@@ -60,7 +66,7 @@ def model_card(
     Raises
     ------
     DataError
-        The model has more than two classes, or skops is not installed.
+        skops is not installed.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
 
@@ -138,6 +144,7 @@ def card_of(
         raise DataError(f"A model card is of one model, not of {len(content['models'])}.")
     [entry] = content["models"]
     data = content["data"]
+    of_two = len(data["classes"]) == 2
     top = _heading(content["title"])
     card = Card(svc, model_diagram=False, template=None)
     card.add(**{top: _what_it_computes(data, entry)})
@@ -147,24 +154,29 @@ def card_of(
     if entry["later_rows"]:
         later = entry["later_rows"]
         _add_table(card, top, "Later rows", _later(entry), _about_later(later))
-    if entry["control"]:
+    if of_two and entry["control"]:
         about = (
             "A lower bound was wanted of a rate, and decisions were moved so that it holds. A row "
             f"is decided positive where its probability is above {entry['decision_threshold']:.3g}."
         )
         _add_table(card, top, "Rates under control", _rates(entry), about)
-    curve = entry["reliability"]["probability"] or entry["reliability"]["vote"]
-    bins = _bins(curve["bins"], content["level"])
-    _add_table(card, top, "Calibration", bins, _about_calibration(entry))
+    if of_two:
+        curve = entry["reliability"]["probability"] or entry["reliability"]["vote"]
+        bins = _bins(curve["bins"], content["level"])
+        _add_table(card, top, "Calibration", bins, _about_calibration(entry))
+    else:
+        _add_table(card, top, "Classes", of_classes(data, entry), ABOUT_CLASSES)
+    if entry["sets"]:
+        _add_table(card, top, "Prediction sets", of_sets(data, entry), about_sets(entry))
     card.add(**{f"{top}/Limits": _limits(data, entry)})
     card.add(**{f"{top}/How to load it": _how_to_load(file, of_table=table_model is not None)})
     card.add_hyperparams(section=f"{top}/Parameters", description="As given to `BootstrapSVC`.")
     made = entry["provenance"]
     versions = {
         "Package": [*made["versions"]],
-        "Version": [_text(version) for version in made["versions"].values()],
+        "Version": [text(version) for version in made["versions"].values()],
     }
-    fitted = f"Fitted on {_text(made['device'])} in {made['fit_seconds']:.1f} s."
+    fitted = f"Fitted on {text(made['device'])} in {made['fit_seconds']:.1f} s."
     _add_table(card, top, "Versions", versions, fitted, folded=True)
     return card
 
@@ -185,13 +197,7 @@ def _add_table(
 
 def _heading(title: str) -> str:
     """A heading that skops does not take for a path of sections."""
-    return _text(title).replace("/", "\\/")
-
-
-def _text(value: Any) -> str:
-    """A name from somewhere as Markdown that shows just that name, on one line."""
-    escaped = html.escape(" ".join(str(value).split()), quote=False)
-    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escaped)
+    return text(title).replace("/", "\\/")
 
 
 def _what_it_computes(data: dict[str, Any], entry: dict[str, Any]) -> str:
@@ -200,10 +206,14 @@ def _what_it_computes(data: dict[str, Any], entry: dict[str, Any]) -> str:
         if entry["calibration"] is None
         else f"calibration {entry['calibration']}"
     )
+    whose = (
+        f"class **{text(data['positive_class'])}**, as against **{text(data['negative_class'])}**"
+        if len(data["classes"]) == 2
+        else f"each of {len(data['classes'])} classes"
+    )
     return (
-        f"Probability of class **{_text(data['positive_class'])}**, as against "
-        f"**{_text(data['negative_class'])}**, of one row at a time, with an interval. "
-        f"{count(entry['n_models'])} support vector machines ({_text(entry['kernel'])} kernel, "
+        f"Probability of {whose}, of one row at a time, with an interval. "
+        f"{count(entry['n_models'])} support vector machines ({text(entry['kernel'])} kernel, "
         f"{count(entry['n_bootstraps'])} bootstrap samples, {count(entry['n_parameter_values'])} "
         f"settings; {kind}), by bootprob."
     )
@@ -219,17 +229,17 @@ def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
         more = n - len(names)
     features = f"{count(n)} {kind}"
     if names:
-        features += f": {', '.join(map(_text, names))}"
+        features += f": {', '.join(map(text, names))}"
     features += f" and {count(more)} more" if more else ""
     weighted = " Rows had weights." if data["weighted"] else ""
     groups = f" of {count(data['n_groups'])} groups" if data["n_groups"] else ""
     groups += f" in {count(data['n_blocks'])} blocks of time" if data["n_blocks"] else ""
-    share = data["n_positive"] / data["n_rows"]
-    return (
-        f"{count(data['n_rows'])} rows{groups}, {count(data['n_positive'])} ({percent(share)}) of "
-        f"class {_text(data['positive_class'])} and {count(data['n_negative'])} of class "
-        f"{_text(data['negative_class'])}; {features}.{weighted}"
+    classes = ", ".join(
+        f"{count(each['n_rows'])} ({percent(each['n_rows'] / data['n_rows'])}) of class "
+        f"{text(each['name'])}"
+        for each in reversed(data["classes"])
     )
+    return f"{count(data['n_rows'])} rows{groups}: {classes}; {features}.{weighted}"
 
 
 def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
@@ -246,10 +256,9 @@ def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
     )
     if entry["held_out"]:
         held = entry["held_out"]
-        said += (
-            f" Beside it {count(held['n_rows'])} held-out rows, {count(held['n_positive'])} of "
-            f"class {_text(content['data']['positive_class'])}."
-        )
+        positive = content["data"].get("positive_class")
+        of_it = f", {count(held['n_positive'])} of class {text(positive)}" if positive else ""
+        said += f" Beside it {count(held['n_rows'])} held-out rows{of_it}."
     return said
 
 
@@ -262,28 +271,20 @@ def _metrics(entry: dict[str, Any]) -> dict[str, list[str]]:
     for name, metric in entry["metrics"].items():
         table["Measure"].append(metric["label"])
         for heading, metrics in columns.items():
-            table[heading].append(_interval(metrics[name], as_share=name in _RATES))
-    table["What it is"] = [_text(metric["description"]) for metric in entry["metrics"].values()]
+            table[heading].append(with_interval(metrics[name], as_share=name in _RATES))
+    table["What it is"] = [text(metric["description"]) for metric in entry["metrics"].values()]
     return table
-
-
-def _interval(metric: dict[str, float], *, as_share: bool) -> str:
-    value, lower, upper = (
-        percent(metric[key]) if as_share else f"{metric[key]:.4f}"
-        for key in ("value", "lower", "upper")
-    )
-    return f"{value} ({lower} to {upper})"
 
 
 def _about_later(later: dict[str, Any]) -> str:
     """What was done to know of later rows, and whether they are worse by more than chance."""
     said = (
         f"A model with the same parameters, trained on the {count(later['n_earlier'])} rows before "
-        f"{_text(later['since'])}, on the {count(later['n_rows'])} from then on. Of rows still to "
+        f"{text(later['since'])}, on the {count(later['n_rows'])} from then on. Of rows still to "
         "come expect what these show. "
     )
     if later["why_not"]:
-        return said + f"**Nothing was measured**: {_text(later['why_not'])}."
+        return said + f"**Nothing was measured**: {text(later['why_not'])}."
     return said + (
         f"As many rows from anywhere would have so high a log-loss in "
         f"{percent(later['p_value'], 2)} of draws."
@@ -295,7 +296,7 @@ def _later(entry: dict[str, Any]) -> dict[str, list[str]]:
     table = {"Measure": [entry["metrics"][name]["label"] for name in later["metrics"]]}
     for heading, found in (("Later rows", "metrics"), ("Earlier rows, out of bag", "out_of_bag")):
         table[heading] = [
-            _interval(
+            with_interval(
                 dict(zip(("value", "lower", "upper"), limits, strict=True)),
                 as_share=name in _RATES,
             )
@@ -310,10 +311,12 @@ def _rates(entry: dict[str, Any]) -> dict[str, list[str]]:
         "Rate": ["Sensitivity" if r["rate"] == "tpr" else "Specificity" for r in rates],
         "Wanted": ["–" if r["wanted"] is None else f"≥ {r['wanted']:g}" for r in rates],
         "Confidence": ["–" if r["confidence"] is None else f"{r['confidence']:g}" for r in rates],
-        "Reached out of bag": [_interval(r["out_of_bag"], as_share=True) for r in rates],
+        "Reached out of bag": [with_interval(r["out_of_bag"], as_share=True) for r in rates],
     }
     if entry["held_out"]:
-        table["Reached on held-out rows"] = [_interval(r["held_out"], as_share=True) for r in rates]
+        table["Reached on held-out rows"] = [
+            with_interval(r["held_out"], as_share=True) for r in rates
+        ]
     return table
 
 
@@ -345,13 +348,11 @@ def _bins(bins: dict[str, list[float]], level: float) -> dict[str, list[str]]:
 
 def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     """What was found wanting, and what no number here can tell."""
-    positive = _text(data["positive_class"])
-    method, width = entry["intervals"]["method"], entry["intervals"]["median_width"]
-    points = [_text(remark) for remark in entry["remarks"]]
+    points = [text(remark) for remark in entry["remarks"]]
     found = entry["lack_of_fit"]
     if found is not None and found["found"]:
         points.append(
-            f"**Intervals promise too much**: {_text(found['what'])} (test of lack of fit, "
+            f"**Intervals promise too much**: {text(found['what'])} (test of lack of fit, "
             f"p = {found['p_value']:.4f}). Intervals of single rows cover less often than they say."
         )
     elif found is not None:
@@ -361,29 +362,19 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             "rows are."
         )
     if found is not None and found["few_rows"]:
-        points.append(f"Few rows: {_text(found['few_rows'])}.")
+        points.append(f"Few rows: {text(found['few_rows'])}.")
     unsolved = entry["convergence"]["n_unsolved"]
     if unsolved:
         points.append(
             f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines were not "
             "solved to tolerance."
         )
-    if method in OF_VOTES:
-        points.append(
-            f"Intervals are “{method}”: they measure the noise of a finite number of bootstrap "
-            "samples, not where the true probability lies."
-        )
+    if "intervals" in entry:
+        points.append(_about_intervals(entry["intervals"]))
     else:
-        points.append(
-            f"Intervals are “{method}”: they are for the probability of a row, not for what will "
-            "happen to it, and know nothing of a truth that the kernel cannot express."
-        )
-    if width is not None:
-        points[-1] += (
-            f" Half of {count(len(entry['intervals']['rows']))} sampled training rows have one "
-            f"wider than {100 * width:.1f} percentage points."
-        )
-    if entry["decision_threshold"] != 0.5:
+        points.append(intervals_of_classes(entry))
+    if entry.get("decision_threshold", 0.5) != 0.5:
+        positive = text(data["positive_class"])
         points.append(
             "Rates are under control: decisions are made where the probability of class "
             f"{positive} is above {entry['decision_threshold']:.3g}, not above one half."
@@ -396,6 +387,24 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
         "about what a decision does."
     )
     return "\n".join(f"- {point}" for point in points)
+
+
+def _about_intervals(intervals: dict[str, Any]) -> str:
+    """What those of two classes are for, and how wide they are."""
+    method, width = intervals["method"], intervals["median_width"]
+    said = (
+        f"Intervals are “{method}”: they measure the noise of a finite number of bootstrap "
+        "samples, not where the true probability lies."
+        if method in OF_VOTES
+        else f"Intervals are “{method}”: they are for the probability of a row, not for what will "
+        "happen to it, and know nothing of a truth that the kernel cannot express."
+    )
+    if width is None:
+        return said
+    return said + (
+        f" Half of {count(len(intervals['rows']))} sampled training rows have one wider than "
+        f"{100 * width:.1f} percentage points."
+    )
 
 
 def _how_to_load(file: str | os.PathLike[str] | None, *, of_table: bool) -> str:

@@ -16,21 +16,22 @@ from sklearn.metrics import log_loss
 
 from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
-from bootprob.ensemble.state import two_class_state
+from bootprob.ensemble.state import state_of
 from bootprob.exceptions import DataError
 from bootprob.metrics.intervals import (
     log_loss_difference,
 )
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
+from bootprob.report.model.class_sections import SECTIONS_OF_CLASSES
 from bootprob.report.model.sections import SECTIONS
-from bootprob.report.model.sections.section import Measured
+from bootprob.report.model.sections.section import Measured, Section
 from bootprob.report.plain import plain
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
-__all__ = ["FORMAT_VERSION", "report_content"]
+__all__ = ["FORMAT_VERSION", "report_content", "sections_of"]
 
 FORMAT_VERSION = 1
 LEVEL = 0.95
@@ -52,7 +53,7 @@ def report_content(
     if not models:
         raise DataError("A report needs at least one fitted model, got none.")
     for model in models.values():
-        two_class_state(model, "reports")
+        state_of(model)
     first = next(iter(models.values()))
     for label, model in models.items():
         if not (
@@ -73,20 +74,25 @@ def report_content(
         "level": LEVEL,
         "data": _data(first),
         "models": [_model(label, model, held_out) for label, model in models.items()],
-        "comparison": _comparison(models),
+        "comparison": _comparison(models) if len(first.classes_) == 2 else None,
     }
     return plain(content)
 
 
 def _data(model: BootstrapSVC) -> dict[str, Any]:
-    y = model.y_[model.sample_weight_ > 0]
+    counts = np.bincount(model.y_[model.sample_weight_ > 0])
     names = [str(name) for name in getattr(model, "feature_names_in_", [])]
+    labels = [str(label) for label in model.classes_]
+    of_two = {
+        "n_positive": counts[1],
+        "n_negative": counts[0],
+        "negative_class": labels[0],
+        "positive_class": labels[1],
+    }
     return {
-        "n_rows": len(y),
-        "n_positive": int((y == 1).sum()),
-        "n_negative": int((y == 0).sum()),
-        "negative_class": str(model.classes_[0]),
-        "positive_class": str(model.classes_[1]),
+        "n_rows": counts.sum(),
+        "classes": [{"name": a, "n_rows": n} for a, n in zip(labels, counts, strict=True)],
+        **(of_two if len(labels) == 2 else {}),
         "n_groups": None if model.later_rows_ else _number_of_groups(model),
         "n_blocks": _number_of_groups(model) if model.later_rows_ else None,
         "weighted": bool(np.ptp(model.sample_weight_) > 0),
@@ -104,23 +110,39 @@ def _number_of_groups(model: BootstrapSVC) -> int | None:
 
 
 def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
-    of = Measured(model, LEVEL, held_out, cross_fitted_proba(model))
+    several = model.pair_ensembles_
+    probability = model.oob_proba_ if several else cross_fitted_proba(model)
+    of = Measured(model, LEVEL, held_out, probability)
+    accuracies = [each.accuracy_ for each in several or [model]]
     found = {
         "label": label,
         "kernel": str(model.kernel),
         "kernel_weights": model.kernel_weights_,
         "feature_map": _feature_map(model),
-        "calibration": model.calibration_,
+        "calibration": _calibration(model),
         "lack_of_fit": _lack_of_fit(model),
         "remarks": model.remarks_ or [],
-        "n_models": int(model.accuracy_.size),
-        "n_bootstraps": int(model.accuracy_.shape[0]),
+        "n_models": sum(each.size for each in accuracies),
+        "n_bootstraps": accuracies[0].shape[0],
         "n_drawn": model.n_drawn_,
-        "n_parameter_values": int(model.accuracy_.shape[1]),
+        "n_parameter_values": accuracies[0].shape[1],
     }
-    for section in SECTIONS:
+    for section in sections_of(len(model.classes_)):
         found |= section.content(of)
     return found
+
+
+def sections_of(n_classes: int) -> tuple[Section, ...]:
+    """Of the page of a model of so many classes, in their order."""
+    return SECTIONS if n_classes == 2 else SECTIONS_OF_CLASSES
+
+
+def _calibration(model: BootstrapSVC) -> str | None:
+    """Of two classes the one in use; of several those of the pairs."""
+    if not model.pair_ensembles_:
+        return model.calibration_
+    found = dict.fromkeys(each.calibration_ for each in model.pair_ensembles_)
+    return ", ".join(found) if None not in found else None
 
 
 def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from bootprob.report.model.content import report_content
-from bootprob.report.model.sections import SECTIONS
+from bootprob.report.model.content import report_content, sections_of
 from bootprob.report.model.sections.section import Drawn
 from bootprob.report.page import check_page, render, write_page
 
@@ -66,14 +65,14 @@ def write_report(
 
 
 def _render(content: dict[str, Any], numbers_name: str) -> str:
-    pictures = []
+    pictures, sections = [], sections_of(len(content["data"]["classes"]))
     for number in range(len(content["models"])):
         of = Drawn(content, number)
-        pictures.append({k: v for each in SECTIONS for k, v in each.pictures(of).items()})
+        pictures.append({k: v for each in sections for k, v in each.pictures(of).items()})
     return render(
         "model/page.html",
         content,
-        sections=[section for section in SECTIONS if section.is_shown(content)],
+        sections=[section for section in sections if section.is_shown(content)],
         pictures=pictures,
         numbers_name=numbers_name,
     )

@@ -17,7 +17,7 @@ from bootprob.intervals import OF_VOTES, basic
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
 
-__all__ = ["row_histograms", "row_intervals"]
+__all__ = ["median_width", "out_of_bag_method", "row_histograms", "row_intervals"]
 
 _N_BINS = 80
 _MIN_SCORES = 10  # out-of-bag replicates that a row needs to be worth a histogram
@@ -91,22 +91,26 @@ def _seen(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores[~np.isnan(scores)]
 
 
+def out_of_bag_method(model: BootstrapSVC) -> str:
+    """The model's own kind of interval if it is had out of bag, else the default that is."""
+    kinds = [kind for kind in OF_PROBABILITIES if kind not in NEEDS_REPLICATES] + [*OF_VOTES]
+    kinds = [*OF_VOTES] if model.calibration is None else kinds
+    return model.interval if model.interval in kinds else kinds[0]
+
+
 def row_intervals(model: BootstrapSVC, level: float) -> dict[str, Any]:
     """Score and probability intervals of the sampled rows, from out-of-bag replicates.
 
-    The model's own kind of interval where there is an out-of-bag version of it, else the default
-    one for calibrated probabilities or votes.
+    By `out_of_bag_method`.
     """
-    kinds = [kind for kind in OF_PROBABILITIES if kind not in NEEDS_REPLICATES] + [*OF_VOTES]
-    kinds = [*OF_VOTES] if model.calibration is None else kinds
-    method = model.interval if model.interval in kinds else kinds[0]
+    method = out_of_bag_method(model)
     rows = model.sampled_rows_
     shown = model.oob_proba_interval(level, method)[rows, 1]
     wald = model.oob_proba_interval(level, "wald")[rows, 1]
     return {
         "method": method,
-        "median_width": _median_width(shown),
-        "median_width_wald": _median_width(wald),
+        "median_width": median_width(shown),
+        "median_width_wald": median_width(wald),
         "rows": [
             {
                 "row": row + 1,
@@ -128,6 +132,7 @@ def _score_interval(scores: NDArray[np.float64], level: float) -> NDArray[np.flo
     return basic(seen[None], level)[0] if len(seen) > 1 else np.full(2, np.nan)
 
 
-def _median_width(interval: NDArray[np.float64]) -> float | None:
+def median_width(interval: NDArray[np.float64]) -> float | None:
+    """Of intervals (m, 2), those that are known."""
     width = np.diff(interval[~np.isnan(interval).any(axis=1)], axis=1)
     return float(np.median(width)) if width.size else None

@@ -8,6 +8,7 @@ from bootprob.report.model.sections import (
     made,
     quality,
     rows,
+    sets,
     settings,
     votes,
 )
@@ -23,6 +24,7 @@ SECTIONS = (
     calibration.SECTION,
     settings.SECTION,
     rows.SECTION,
+    sets.SECTION,
     Section("meaning", "Meaning of the intervals"),
     convergence.SECTION,
     made.SECTION,

@@ -18,7 +18,7 @@ from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import count, percent, probability, short
 
-__all__ = ["SECTION", "diagram"]
+__all__ = ["SECTION", "diagram", "reliability"]
 
 INK, QUIET, VOTE = (COLORS[name] for name in ("ink", "quiet", "vote"))
 _N_PROBABILITY_BINS = 20
@@ -29,14 +29,16 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 def _content(of: Measured) -> dict[str, Any]:
-    vote = _reliability(of, of.model.oob_vote_proba_[:, 1])
+    positive = of.model.y_ == 1
+    vote = reliability(of, positive, of.model.oob_vote_proba_[:, 1])
     calibrated = of.model.calibration is not None
-    of_probability = _reliability(of, of.probability) if calibrated else None
+    of_probability = reliability(of, positive, of.probability) if calibrated else None
     return {"reliability": {"probability": of_probability, "vote": vote}}
 
 
-def _reliability(of: Measured, p: NDArray[np.float64]) -> dict[str, Any]:
-    y, weights = of.model.y_, of.model.sample_weight_
+def reliability(of: Measured, y: NDArray[np.bool_], p: NDArray[np.float64]) -> dict[str, Any]:
+    """Observed frequency of some rows against their stated probability, and how both spread."""
+    weights = of.model.sample_weight_
     seen = ~np.isnan(p)
     counts, edges = np.histogram(
         np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]

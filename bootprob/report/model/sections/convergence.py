@@ -13,7 +13,8 @@ __all__ = ["SECTION"]
 
 
 def _content(of: Measured) -> dict[str, Any]:
-    certificates = of.model.certificates_
+    of_pairs = [each.certificates_ for each in of.model.pair_ensembles_ or [of.model]]
+    certificates = {name: np.concatenate([each[name] for each in of_pairs]) for name in of_pairs[0]}
     status = certificates["status"]
     convergence = {
         "n_models": status.size,

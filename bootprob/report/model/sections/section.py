@@ -31,8 +31,8 @@ class Measured:
         Of the intervals.
     held_out : HeldOut or None
         Rows that took no part in training.
-    probability : ndarray, shape (n,)
-        Out of bag, by calibrators that did not see the row.
+    probability : ndarray, shape (n,), or (n, K) of several classes
+        Out of bag, by calibrators that did not see the row; of several classes they did.
     """
 
     model: BootstrapSVC
@@ -100,6 +100,8 @@ class Section:
         From a `Drawn` to the pictures by name; None for one that cannot be drawn.
     is_shown : callable
         From the whole content to whether the page has the section.
+    folder : str, default "sections"
+        Where the template lies.
     """
 
     name: str
@@ -107,8 +109,9 @@ class Section:
     content: Callable[[Measured], dict[str, Any]] = _nothing
     pictures: Callable[[Drawn], dict[str, Picture | None]] = _nothing
     is_shown: Callable[[dict[str, Any]], bool] = _always
+    folder: str = "sections"
 
     @property
     def template(self) -> str:
-        """Where the template lies."""
-        return f"model/sections/{self.name}.html"
+        """Its path among all templates."""
+        return f"model/{self.folder}/{self.name}.html"
