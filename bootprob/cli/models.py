@@ -69,9 +69,9 @@ def fit_table(
     from bootprob.tables.target import Target
 
     # First what fails more often than the rest, and sooner than torch loads.
-    frame = read_table(table, encoding=encoding)
-    Target.from_table(frame, target, positive, all_classes=all_classes)
     roles = (columns or RoleOptions()).roles()
+    frame = read_table(table, text_columns=roles.dates, encoding=encoding)
+    Target.from_table(frame, target, positive, all_classes=all_classes)
     roles.features(frame, target)
 
     from bootprob.tables.model import TableModel

@@ -154,7 +154,10 @@ def _remarks(
     columns: Mapping[str, slice],
 ) -> list[str]:
     """What is remarkable of the table, which is warned of before anything is trained."""
-    copies = remark_of_copies(X, codes, weight, groups)
+    told = X
+    if columns and (told_by := np.r_[tuple(columns.values())]).size < X.shape[1]:
+        told = X[:, told_by]  # what follows from another column makes no row differ
+    copies = remark_of_copies(told, codes, weight, groups)
     if copies is not None:
         warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
     kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)

@@ -82,7 +82,7 @@ class HeldOut:
 
 def text_columns(model: TableModel) -> list[str]:
     """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart."""
-    names = [name for name, kind in model.preprocessor.kinds_.items() if kind == "text"]
+    names = model.preprocessor.text_columns_
     both = (model.target.negative, model.target.positive)
     return [*names, model.target.name] if all(isinstance(name, str) for name in both) else names
 

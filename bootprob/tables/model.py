@@ -84,7 +84,7 @@ class TableModel:
         all_classes : bool, default False
             Whether a target of more than two values has as many classes; otherwise there are two.
         roles : ColumnRoles, optional
-            Columns that are no features: groups, weights, what is to be left out.
+            Columns that are no features (groups, weights, what is to be left out), or dates.
         estimator : BootstrapSVC, optional
             A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
         **svc_params
@@ -107,7 +107,7 @@ class TableModel:
         roles = roles or ColumnRoles()
         features, of_rows = roles.features(frame, classes.name), roles.of_rows(frame)
         svc = BootstrapSVC() if estimator is None else clone(estimator)
-        preprocessor = TablePreprocessor()
+        preprocessor = TablePreprocessor(dates=roles.dates)
         weight, groups = of_rows.get("sample_weight"), of_rows.get("groups")
         svc.set_params(**svc_params)._fit(features, y, weight, groups, preprocessor)
         return cls(preprocessor, classes, of_matrix(svc))
