@@ -25,12 +25,11 @@ from bootprob.encoding.dates import DateParts, are_dates, dates_and_bad
 from bootprob.encoding.encoder import EncodedRows, TableEncoder
 from bootprob.encoding.names import check_columns
 from bootprob.exceptions import DataError
-from bootprob.preparation.standardization import LARGEST
+from bootprob.preparation.standardization import LARGEST, MANY_LEVELS
 
 __all__ = ["TablePreprocessor"]
 
 _NO_VALUES = "it has no values"
-_MANY_LEVELS = 100
 _MOSTLY_NUMBERS = 0.5
 
 
@@ -348,10 +347,11 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"{texts[words].iloc[0]!r} in {name_rows(words)}; if it holds numbers, "
                     "leave such cells empty."
                 )
-            elif len(levels) > min(_MANY_LEVELS, len(texts) / 2):
+            elif len(levels) > min(MANY_LEVELS, len(texts) / 2):
+                weighing = ", scaled together as one column" * (len(levels) > MANY_LEVELS)
                 self.notes_.append(
-                    f"Column {name!r} has {len(levels)} levels, a dummy for each; leave it out if "
-                    "it only tells rows apart."
+                    f"Column {name!r} has {len(levels)} levels, a dummy for each{weighing}; leave "
+                    "it out if it only tells rows apart."
                 )
         missing = {name: plain[name].isna().sum() for name in self.kinds_}
         filled = [f"{name} ({count})" for name, count in missing.items() if count]

@@ -25,6 +25,7 @@ from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
+from bootprob.preparation.standardization import MANY_LEVELS
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob_gpu.kernels.named import KERNELS
@@ -85,16 +86,20 @@ def learn(
         )
     remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns))
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
+    levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
         preparation = f"{prepared.standardize} {prepared.feature_map} {prepared.n_components}"
         if prepared.kernel == ViewKernels.name:
             preparation += f" {prepared.effort}"
+        if levels:
+            preparation += f" {levels}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
         table = prepare(
-            prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint
-        )
+            prepared, X, codes, weight,
+            groups=groups, names=names, levels=levels, checkpoint=checkpoint,
+        )  # fmt: skip
         spec, grid = _with_tol(spec, table), table.C
         labels, inside = labels_of_pairs(codes)
         table = choose_kernels(
@@ -112,7 +117,9 @@ def learn(
         from bootprob.ensemble.training.proven import choose_solver  # needs the extra "mip"
 
         choose_solver()
-    table = prepare(prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint)
+    table = prepare(
+        prepared, X, codes, weight, groups=groups, names=names, levels=levels, checkpoint=checkpoint
+    )
     spec, grid = _with_tol(spec, table), table.C
     labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
     table = choose_kernels(

@@ -136,10 +136,13 @@ def test_notes_on_likely_mistakes() -> None:
         "if it holds numbers, leave such cells empty."
     ]
     notes = TablePreprocessor().fit(pd.DataFrame({"day": days})).notes_
-    said = "levels, a dummy for each; leave it out if it only tells rows apart."
-    assert notes == [f"Column 'day' has 120 {said}"]
+    said = "leave it out if it only tells rows apart."
+    together = "a dummy for each, scaled together as one column"
+    assert notes == [f"Column 'day' has 120 levels, {together}; {said}"]
     animals = pd.DataFrame({"animal": ["frog", "frog", "toad", "newt"]})
-    assert TablePreprocessor().fit(animals).notes_ == [f"Column 'animal' has 3 {said}"]
+    assert TablePreprocessor().fit(animals).notes_ == [
+        f"Column 'animal' has 3 levels, a dummy for each; {said}"
+    ]
 
 
 @pytest.mark.parametrize(
