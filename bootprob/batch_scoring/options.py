@@ -33,8 +33,9 @@ class ScoringOptions:
         What mistakes cost: decisions are then those of least expected cost. Two classes only.
     bad_rows : {"refuse", "null"}, default "refuse"
         Rows that `TableModel.predict` refuses: text or infinity where a number belongs, a number
-        beyond all reason, or no cost in a column of costs. "refuse" raises a `DataError` that
-        names the first ones; "null" leaves their results empty and counts them.
+        beyond all reason, what is no date in a column of dates, or no cost in a column of costs.
+        "refuse" raises a `DataError` that names the first ones; "null" leaves their results empty
+        and counts them.
     csv_safe : bool, default False
         Whether text that a spreadsheet program would run as a formula gets an apostrophe before it
         in CSV output, in cells and in column names; see `bootprob.tables.csv_safety.neutralised`.

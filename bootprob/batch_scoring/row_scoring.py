@@ -271,7 +271,7 @@ def _as_series(column: pa.Array, is_category: bool) -> pd.Series:
         column = column.dictionary_encode()
     elif is_category and pa.types.is_dictionary(kind) and column.dictionary.null_count:
         column = column.dictionary_decode().dictionary_encode()
-    return column.to_pandas()
+    return column.to_pandas(date_as_object=False)
 
 
 def _kept_fields(

@@ -90,9 +90,8 @@ def open_sources(
     costs: Sequence[str] = (),
 ) -> list[Source]:
     """Open all files; CSV files are looked through if no run has done it before."""
-    kinds = model.preprocessor.kinds_
-    texts = [name for name, kind in kinds.items() if kind == "text"]
-    interpreted = [name for name, kind in kinds.items() if kind != "text"]
+    kinds, texts = model.preprocessor.kinds_, model.preprocessor.text_columns_
+    interpreted = [name for name in kinds if name not in texts]
     interpreted += [name for name in costs if name not in kinds]
     found: list[Source] = []
     for at, each in enumerate(files):

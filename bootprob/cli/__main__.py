@@ -230,7 +230,7 @@ def predict(
     check_output(output, inputs=(model, table))
     fitted = load_table_model(model)
     preprocessor, target = fitted.preprocessor, fitted.target
-    texts = [name for name, kind in preprocessor.kinds_.items() if kind == "text"]
+    texts = preprocessor.text_columns_
     frame = read_table(table, text_columns=texts, encoding=encoding)
     unknown: dict[str, dict[str, int]] = {}
     predicted = fitted.predict(

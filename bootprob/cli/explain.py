@@ -64,7 +64,7 @@ def explain(
     inputs = (model, table) if background is None else (model, table, background)
     check_output(output, inputs=inputs)
     fitted = load_table_model(model)
-    texts = [name for name, kind in fitted.preprocessor.kinds_.items() if kind == "text"]
+    texts = fitted.preprocessor.text_columns_
     frame, others = (
         None if path is None else read_table(path, text_columns=texts, encoding=encoding)
         for path in (table, background)

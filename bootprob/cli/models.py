@@ -75,9 +75,9 @@ def fit_table(
     if options.rate and not all_classes:
         raise typer.BadParameter("--rate is of several classes; it needs --all-classes.")
     # First what fails more often than the rest, and sooner than torch loads.
-    frame = read_table(table, encoding=encoding)
-    Target.from_table(frame, target, positive, all_classes=all_classes)
     roles = (columns or RoleOptions()).roles()
+    frame = read_table(table, text_columns=roles.dates, encoding=encoding)
+    Target.from_table(frame, target, positive, all_classes=all_classes)
     roles.features(frame, target)
 
     from bootprob.tables.model import TableModel

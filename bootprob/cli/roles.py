@@ -1,4 +1,4 @@
-"""Options of the command line for columns that are no features."""
+"""Options of the command line for columns that are no features, or dates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RoleOptions"]
 
 @dataclass(frozen=True, kw_only=True)
 class RoleOptions:
-    """Columns of the training table that are not to be learned from."""
+    """Columns of the training table that are not to be learned from as they are."""
 
     groups: Annotated[
         str | None,
@@ -40,9 +40,23 @@ class RoleOptions:
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Leave a column out; may be given several times."),
     ] = None
+    dates: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Learn from a date or timestamp by its days, months, weekdays and hours; may be "
+            "given several times. Text is read as 2024-12-31 or 2024-12-31T18:30 (ISO 8601).",
+        ),
+    ] = None
 
     def roles(self) -> ColumnRoles:
-        """What columns are besides features and the target."""
+        """What columns are besides features and the target, and which are dates."""
         from bootprob.tables.roles import ColumnRoles
 
-        return ColumnRoles(self.groups, self.weight, tuple(self.drop or ()), self.time)
+        return ColumnRoles(
+            groups=self.groups,
+            weight=self.weight,
+            time=self.time,
+            drop=tuple(self.drop or ()),
+            dates=tuple(self.dates or ()),
+        )

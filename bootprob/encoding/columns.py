@@ -1,4 +1,4 @@
-"""What a table's column holds: numbers, yes/no answers or categories, in one canonical form.
+"""What a table's column holds: numbers, yes/no answers, categories or dates, in one form.
 
 A CSV file, a Parquet file and a hand-made data frame store the same column in different ways
 (the category ``1`` may arrive as text, as an integer or, beside missing values, as ``1.0``).
@@ -21,6 +21,7 @@ from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = [
     "LARGEST_CELL",
+    "UNDATED",
     "BadCells",
     "Kind",
     "as_levels",
@@ -35,9 +36,10 @@ __all__ = [
     "plain_columns",
 ]
 
-Kind = Literal["number", "boolean", "text"]
+Kind = Literal["number", "boolean", "text", "date"]
 
-_TIMES = {"datetime64", "datetime", "date", "time", "timedelta64", "timedelta", "period"}
+_DATES = {"datetime64", "datetime", "date"}
+_SPANS = {"time", "timedelta64", "timedelta", "period"}
 _NUMBERS = {"integer", "floating", "mixed-integer-float", "decimal"}
 _YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
 
@@ -45,7 +47,8 @@ LARGEST_CELL = 1e150
 """Largest number that a table may hold: sums of squares of larger ones overflow."""
 
 UNREADABLE, INFINITE, TOO_LARGE = "not a number", "infinite", "too large"
-"""Reasons for which a cell of a column of numbers cannot be used."""
+UNDATED = "not a date"
+"""Reasons for which a cell of a column of numbers, or of dates, cannot be used."""
 
 
 def name_rows(mask: np.ndarray, at_most: int = 5) -> str:
@@ -118,8 +121,8 @@ def column_kind(column: pd.Series, name: str) -> Kind:
         return "text"
     if pd.api.types.is_object_dtype(dtype):
         found = pd.api.types.infer_dtype(column, skipna=True)
-        if found in _TIMES:
-            raise _no_times(name)
+        if found in _DATES | _SPANS:
+            raise _no_times(name, found in _DATES)
         if found in _NUMBERS:
             return "number"
         if found == "boolean":
@@ -135,13 +138,19 @@ def column_kind(column: pd.Series, name: str) -> Kind:
         return "number"
     if pd.api.types.is_string_dtype(dtype):
         return "text"
-    raise _no_times(name)
+    raise _no_times(name, pd.api.types.is_datetime64_any_dtype(dtype))
 
 
-def _no_times(name: str) -> DataError:
+def _no_times(name: str, are_dates: bool) -> DataError:
+    if not are_dates:
+        return DataError(
+            f"Column {name!r} holds times or spans of time; turn it into numbers first (hours), or "
+            "leave it out (--drop)."
+        )
     return DataError(
-        f"Column {name!r} holds dates or times; leave it out (--drop) or turn it into numbers "
-        "first (days since a date, month, hour)."
+        f"Column {name!r} holds dates or times; name it as dates (--dates, or "
+        f"TablePreprocessor(dates=[{name!r}])) to learn from its days, months, weekdays and hours, "
+        "or leave it out (--drop)."
     )
 
 
@@ -172,7 +181,7 @@ def as_numbers(column: pd.Series, name: str) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class BadCells:
-    """Cells of a column of numbers that cannot be used.
+    """Cells of a column of numbers, or of dates, that cannot be used.
 
     Attributes
     ----------
@@ -195,6 +204,12 @@ class BadCells:
             return DataError(
                 f"Column {name!r} holds numbers in this model, but {self.example!r} is not a "
                 f"number ({rows})."
+            )
+        if self.reason == UNDATED:
+            return DataError(
+                f"Column {name!r} is one of dates, but {self.example!r} is none "
+                f"({rows}); write dates as 2024-12-31 or 2024-12-31T18:30 (ISO 8601), or leave "
+                "such cells empty."
             )
         if self.reason == INFINITE:
             return DataError(

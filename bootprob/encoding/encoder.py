@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from bootprob.encoding.columns import (
     column_kind,
     numbers_and_bad,
 )
+from bootprob.encoding.dates import DateParts, dates_and_bad
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Bools, Floats
 
@@ -42,7 +43,8 @@ class EncodedRows:
     bad : dict of str to (dict of str to ndarray of bool, shape (m,))
         By column and by reason, the rows that cannot be used; empty where they are refused.
     unknown : dict of str to dict of str to int
-        By column, the levels that the model does not know and their numbers of rows.
+        By column, the levels that the model does not know and their numbers of rows; of dates,
+        months and weekdays.
     """
 
     X: Floats
@@ -56,13 +58,15 @@ class TableEncoder:
 
     Attributes
     ----------
-    kinds : dict of str to {"number", "boolean", "text"}
+    kinds : dict of str to {"number", "boolean", "text", "date"}
         The columns in use. In the matrix numbers come first, then a column of 0 and 1 for each
-        level of each category.
+        level of each category, then what is made of each date.
     fills : dict of str to (float or str)
         What a missing value becomes; a column without may have none missing.
     levels : dict of str to list of str
         Of the categories.
+    dates : dict of str to DateParts
+        Of the dates.
     center, scale : ndarray, shape (features,), optional
         What standardises the matrix. With them a number further than 1e100 scales from the centre
         is a bad cell; without them, the machines themselves refuse it, as its square overflows.
@@ -71,36 +75,56 @@ class TableEncoder:
     kinds: dict[str, Kind]
     fills: dict[str, float | str]
     levels: dict[str, list[str]]
+    dates: dict[str, DateParts] = field(default_factory=dict)
     center: Floats | None = None
     scale: Floats | None = None
 
     @cached_property
     def n_features(self) -> int:
         """Columns of the matrix."""
-        return len(self.kinds) - len(self.levels) + sum(map(len, self.levels.values()))
+        return sum(self._widths.values())
 
     @cached_property
     def places(self) -> dict[str, slice]:
         """The features of each column."""
-        widths = {name: len(self.levels.get(name, "1")) for name in self.kinds}
         return {
-            name: slice(self._first[name], self._first[name] + width)
-            for name, width in widths.items()
+            name: slice(self._first[name], self._first[name] + self._widths[name])
+            for name in self.kinds
+        }
+
+    @cached_property
+    def told(self) -> dict[str, slice]:
+        """The same, but of a date its days alone, from which all else of it follows."""
+        return {
+            name: slice(place.start, place.start + 1) if name in self.dates else place
+            for name, place in self.places.items()
+        }
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        """Columns of numbers."""
+        return [name for name, kind in self.kinds.items() if kind == "number"]
+
+    @cached_property
+    def _widths(self) -> dict[str, int]:
+        """How many features each column has, in the order of the matrix."""
+        return {
+            **dict.fromkeys(self.numbers, 1),
+            **{name: len(levels) for name, levels in self.levels.items()},
+            **{name: len(parts.names) for name, parts in self.dates.items()},
         }
 
     @cached_property
     def _first(self) -> dict[str, int]:
         """The first feature of each column."""
-        names = [name for name in self.kinds if name not in self.levels]
-        widths = [1] * len(names) + [len(found) for found in self.levels.values()]
-        starts = np.cumsum([0, *widths]).tolist()
-        return dict(zip([*names, *self.levels], starts[:-1], strict=True))
+        starts = np.cumsum([0, *self._widths.values()]).tolist()
+        return dict(zip(self._widths, starts[:-1], strict=True))
 
     @cached_property
     def _fills(self) -> Floats:
         """What a gap of each number becomes."""
-        names = [name for name in self.kinds if name not in self.levels]
-        return np.array([self.fills.get(name, np.nan) for name in names], dtype=np.float64)
+        fills = [self.fills.get(name, np.nan) for name in self.numbers]
+        return np.array(fills, dtype=np.float64)
 
     @cached_property
     def _features(self) -> dict[str, dict[str, int]]:
@@ -128,13 +152,14 @@ class TableEncoder:
         n_rows : int
             m.
         mark_bad : bool, default False
-            Whether bad cells, which are text or infinity where a number belongs and numbers beyond
-            ±1e150, are marked in the result instead of refused.
+            Whether bad cells, which are text or infinity where a number belongs, numbers beyond
+            ±1e150 and what is no date, are marked in the result instead of refused.
 
         Raises
         ------
         DataError
-            A column holds dates, complex or nested values, or bad cells are refused.
+            A column holds dates as another kind, complex or nested values, or bad cells are
+            refused.
         """
         X = np.zeros((n_rows, self.n_features))
         bad: dict[str, dict[str, Bools]] = {}
@@ -142,8 +167,13 @@ class TableEncoder:
         numbers, rows = X[:, : len(self._fills)], np.arange(n_rows)
         is_read = self._read_at_once(columns, numbers)
         for name, kind in self.kinds.items():
-            column, at = columns[name], self._first[name]
-            if kind != "number":
+            column, at, cells = columns[name], self._first[name], list[BadCells]()
+            if kind == "date":
+                dates, cells = dates_and_bad(column)
+                X[:, self.places[name]] = self.dates[name].features(dates)
+                if new := self.dates[name].unknown(dates):
+                    unknown[name] = new
+            elif kind != "number":
                 where, texts, codes = self._places(column, name, kind)
                 known = where >= 0
                 if known.all():
@@ -153,10 +183,10 @@ class TableEncoder:
                     unknown[name] = _counted(texts, codes[~known])
             elif not is_read:
                 X[:, at], cells = self._numbers(column, name, at)
-                if cells and not mark_bad:
-                    raise cells[0].refusal(name)
-                if cells:
-                    bad[name] = {each.reason: each.rows for each in cells}
+            if cells and not mark_bad:
+                raise cells[0].refusal(name)
+            if cells:
+                bad[name] = {each.reason: each.rows for each in cells}
         gaps = np.isnan(numbers)
         if gaps.any():
             numbers[gaps] = self._fills[np.nonzero(gaps)[1]]
@@ -165,7 +195,7 @@ class TableEncoder:
     def _read_at_once(self, columns: Mapping[str, Column], numbers: Floats) -> bool:
         """Whether all columns of numbers hold numbers, none of them bad; if so, they are read."""
         from_json = True
-        for at, name in enumerate(name for name in self.kinds if name not in self.levels):
+        for at, name in enumerate(self.numbers):
             column = columns[name]
             if isinstance(column, list):
                 numbers[:, at] = np.array(column, dtype=np.float64)  # None becomes NaN

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,14 +21,15 @@ from bootprob.encoding.columns import (
     name_rows,
     plain_columns,
 )
+from bootprob.encoding.dates import DateParts, are_dates, dates_and_bad
 from bootprob.encoding.encoder import EncodedRows, TableEncoder
 from bootprob.encoding.names import check_columns
 from bootprob.exceptions import DataError
-from bootprob.preparation.standardization import LARGEST
+from bootprob.preparation.standardization import LARGEST, MANY_LEVELS
 
 __all__ = ["TablePreprocessor"]
 
-_MANY_LEVELS = 100
+_NO_VALUES = "it has no values"
 _MOSTLY_NUMBERS = 0.5
 
 
@@ -38,19 +40,27 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     standardises inside every bootstrap sample. Yes/no answers and text are categories: missing
     ones become the most frequent level, and each level becomes a column of 0 and 1. A level
     that was not there when fitting is all zeros at prediction time; `unknown_levels` counts
-    them.
+    them. Columns named as dates become days since the first date, with the hour where times
+    vary, and dummies of those months and weekdays that there are several of; a missing date
+    becomes the median.
 
     Columns that can teach nothing are dropped and reported: those without any value, text that
     never occurs twice (names, identifiers), and columns without a name (a saved index).
 
+    Parameters
+    ----------
+    dates : sequence of str, default ()
+        Columns of dates or timestamps, or of text of ISO 8601 (2024-12-31, 2024-12-31T18:30);
+        times with a zone are taken in UTC. Dates that are not named are refused.
+
     Attributes
     ----------
-    kinds_ : dict of str to {"number", "boolean", "text"}
+    kinds_ : dict of str to {"number", "boolean", "text", "date"}
         The kind of every column in use.
     levels_ : dict of str to list of str
         The levels of every column of categories, sorted.
     fills_ : dict of str to (float or str)
-        What a missing value of every column in use becomes.
+        What a missing value of every column in use becomes; of dates as text of ISO 8601.
     dropped_ : dict of str to str
         The columns left out, each with the reason.
     notes_ : list of str
@@ -74,6 +84,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
            [29.,  0.,  1.]])
     """
 
+    def __init__(self, dates: Sequence[str] = ()) -> None:
+        self.dates = dates
+
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn the kinds of the columns, the values that fill gaps and the levels.
 
@@ -90,31 +103,44 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            A column holds dates, nested values or a number beyond ±1e150, or no column is usable.
+            A column holds dates that are not named, nested values or a number beyond ±1e150; one
+            named as dates is missing or holds what is none; or no column is usable.
         """
         frame = _as_frame(X)
+        _check_dates(self.dates, frame)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
         reasons = {name: _why_unread(frame[name], name) for name in frame.columns}
-        kinds, plain = plain_columns({name: frame[name] for name in reasons if not reasons[name]})
+        read = {name: frame[name] for name in reasons if not reasons[name]}
+        dates = {
+            name: pd.Series(_dates(read.pop(name), name)) for name in self.dates if name in read
+        }
+        kinds, plain = plain_columns(read)
+        kinds |= dict.fromkeys(dates, "date")
+        plain |= dates
         reasons |= {name: _why_useless(plain[name], kind) for name, kind in kinds.items()}
         self.dropped_ = {name: reason for name, reason in reasons.items() if reason}
         self.notes_ = [
             f"Column {name!r} is left out: {reason}." for name, reason in self.dropped_.items()
         ]
-        self.kinds_ = {name: kind for name, kind in kinds.items() if name not in self.dropped_}
+        self.kinds_ = {
+            name: kinds[name] for name in frame.columns if name in kinds and not reasons[name]
+        }
         if not self.kinds_:
             raise DataError("No usable column is left. " + " ".join(self.notes_))
         fills: dict[str, float | str] = {}
-        levels = {}
+        levels, parts = {}, {}
         for name, kind in self.kinds_.items():
             known = plain[name].dropna()
-            if kind == "number":
+            if kind == "date":
+                parts[name] = DateParts.of(known.to_numpy())
+                fills[name] = str(parts[name].fill)
+            elif kind == "number":
                 fills[name] = float(known.median())
             else:
                 fills[name] = str(known.mode().iloc[0])  # of several the first in order
                 levels[name] = sorted(known.unique())
-        self.encoder_ = TableEncoder(self.kinds_, fills, levels)
+        self.encoder_ = TableEncoder(self.kinds_, fills, levels, parts)
         self._note_oddities(plain)
         return self
 
@@ -134,7 +160,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            Columns are missing, the table has no rows, or a number is beyond ±1e150 or unreadable.
+            Columns are missing, the table has no rows, a number is beyond ±1e150 or unreadable, or
+            a date is none.
         """
         return self.encode(X).X
 
@@ -150,7 +177,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         -------
         dict of str to dict of str to int
             For each column with unknown levels, the levels and their numbers of rows, largest
-            first.
+            first; of dates, months and weekdays.
         """
         return self.encode(X).unknown
 
@@ -165,11 +192,19 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray (features,) of object
-            ``age`` for a number, ``house=own`` for a level.
+            ``age`` for a number, ``house=own`` for a level, ``opened: days``, ``opened: hour``,
+            ``opened: month=Jan`` and ``opened: weekday=Mon`` for a date.
         """
         check_is_fitted(self)
         dummies = [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
-        return np.array([*self._of("number"), *dummies], dtype=object)
+        dates = self.encoder_.dates.items()
+        parts = [f"{name}: {part}" for name, found in dates for part in found.names]
+        return np.array([*self._of("number"), *dummies, *parts], dtype=object)
+
+    @property
+    def text_columns_(self) -> list[str]:
+        """Columns to be read from files as text: 01 and 1 are two levels, 20241231 is a date."""
+        return self._of("text", "date")
 
     @property
     def levels_(self) -> dict[str, list[str]]:
@@ -196,7 +231,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         columns = []
         for name, kind in self.kinds_.items():
             column: dict[str, Any] = {"name": name, "kind": kind, "fill": fills[name]}
-            if kind != "number":
+            if kind == "date":
+                column |= self.encoder_.dates[name].to_dict()
+            elif kind != "number":
                 column["levels"] = levels[name]
             columns.append(column)
         return {
@@ -225,9 +262,14 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         DataError
             `stored` is not what `to_dict` returns.
         """
-        preprocessor = cls()
         try:
             columns = {column["name"]: column for column in stored["columns"]}
+            parts = {
+                name: DateParts.from_dict(column)
+                for name, column in columns.items()
+                if column["kind"] == "date"
+            }
+            preprocessor = cls(dates=tuple(parts))
             if not all(map(_is_stored_column, columns.values())):
                 raise TypeError("a column is of an unknown kind")
             preprocessor.kinds_ = {name: column["kind"] for name, column in columns.items()}
@@ -241,10 +283,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         for name, fill in fills.items():
             if not isinstance(fill, str) and abs(fill) > LARGEST_CELL:
                 raise BadCells(TOO_LARGE, np.array([True]), fill).refusal(name)
-        levels = {
-            name: column["levels"] for name, column in columns.items() if column["kind"] != "number"
-        }
-        preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels)
+        levels = {name: column["levels"] for name, column in columns.items() if "levels" in column}
+        preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels, parts)
         return preprocessor
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -256,11 +296,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     def plain(self, X: pd.DataFrame) -> pd.DataFrame:
         """The columns in use in canonical form: float64, or text as object, NaN where missing.
 
-        What is wrong with them is refused as by `transform`.
+        Of dates days since the first. What is wrong with them is refused as by `transform`.
         """
         check_is_fitted(self)
         self._check_has_columns(X)
-        _, plain = plain_columns({name: X[name] for name in self.kinds_}, self.kinds_)
+        dates = self.encoder_.dates
+        others = {name: X[name] for name in self.kinds_ if name not in dates}
+        _, plain = plain_columns(others, self.kinds_)
+        for name, parts in dates.items():
+            found = _dates(X[name], name)
+            plain[name] = pd.Series(parts.days(found)).mask(np.isnat(found))
         return pd.DataFrame(plain)
 
     def encode(self, X: pd.DataFrame) -> EncodedRows:
@@ -291,16 +336,22 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             levels = texts.dropna().unique()
             parsed = pd.to_numeric(texts, errors="coerce")
             words = (parsed.isna() & texts.notna()).to_numpy()
-            if 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
+            if are_dates(levels):
+                self.notes_.append(
+                    f"Column {name!r} holds dates and is taken as {len(levels)} categories; name "
+                    "it as dates (--dates) to learn from its days, months and weekdays."
+                )
+            elif 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
                 self.notes_.append(
                     f"Column {name!r} is taken as categories because of text such as "
                     f"{texts[words].iloc[0]!r} in {name_rows(words)}; if it holds numbers, "
                     "leave such cells empty."
                 )
-            elif len(levels) > min(_MANY_LEVELS, len(texts) / 2):
+            elif len(levels) > min(MANY_LEVELS, len(texts) / 2):
+                weighing = ", scaled together as one column" * (len(levels) > MANY_LEVELS)
                 self.notes_.append(
-                    f"Column {name!r} has {len(levels)} levels, a dummy for each; leave it out if "
-                    "it only tells rows apart."
+                    f"Column {name!r} has {len(levels)} levels, a dummy for each{weighing}; leave "
+                    "it out if it only tells rows apart."
                 )
         missing = {name: plain[name].isna().sum() for name in self.kinds_}
         filled = [f"{name} ({count})" for name, count in missing.items() if count]
@@ -314,7 +365,7 @@ def _why_unread(column: pd.Series, name: str) -> str | None:
     """Why a column teaches nothing, whatever its values are."""
     if re.fullmatch(r"(Unnamed: \d+)?", name):
         return "it has no name (a saved row index?)"
-    return "it has no values" if column.isna().all() else None
+    return _NO_VALUES if column.isna().all() else None
 
 
 def _why_useless(plain: pd.Series, kind: Kind) -> str | None:
@@ -323,14 +374,35 @@ def _why_useless(plain: pd.Series, kind: Kind) -> str | None:
         differ = plain.max() - plain.min()  # one value at least, since not all are missing
         if 0 < differ < 1 / LARGEST:
             return f"its numbers differ by {differ:.0e} at most (in another unit?)"
-    if kind != "text":
+    if kind not in ("text", "date"):
         return None
-    levels = plain.dropna()
-    if levels.empty:
-        return "it has no values"
-    if not levels.duplicated().any():
-        return "it is text in which no value occurs twice (an identifier?)"
+    known = plain.dropna()
+    if known.empty:
+        return _NO_VALUES
+    if kind == "text" and not known.duplicated().any():
+        what = "dates (name them: --dates)" if are_dates(known) else "text"
+        return f"it is {what} in which no value occurs twice (an identifier?)"
     return None
+
+
+def _check_dates(dates: Sequence[str], frame: pd.DataFrame) -> None:
+    """Refuse names that are no columns."""
+    if isinstance(dates, str):
+        raise DataError(f"dates is {dates!r}; give a list of columns, such as [{dates!r}].")
+    for name in dates:
+        if name not in frame.columns:
+            raise DataError(
+                f"There is no column {name!r} that could hold dates; the table has "
+                f"{_listed(list(frame.columns))}."
+            )
+
+
+def _dates(column: pd.Series, name: str) -> NDArray[np.datetime64]:
+    """Dates of a column, NaT where they are missing."""
+    found, bad = dates_and_bad(column)
+    if bad:
+        raise bad[0].refusal(name)
+    return found
 
 
 def _as_frame(X: Any) -> pd.DataFrame:
@@ -345,6 +417,8 @@ def _as_frame(X: Any) -> pd.DataFrame:
 
 def _is_stored_column(column: dict[str, Any]) -> bool:
     fill = column["fill"]
+    if column["kind"] == "date":
+        return "levels" not in column  # the rest is checked by `DateParts.from_dict`
     if column["kind"] == "number":
         return isinstance(fill, float) and np.isfinite(fill)
     levels = column["levels"]

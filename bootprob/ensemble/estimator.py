@@ -463,7 +463,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         spec = FitSpec.of(self.get_params(deep=False))
         names, columns = getattr(self, "feature_names_in_", None), None
         if preprocessor is not None:
-            names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.places
+            names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.told
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks

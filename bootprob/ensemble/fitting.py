@@ -26,6 +26,7 @@ from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
+from bootprob.preparation.standardization import MANY_LEVELS
 from bootprob.preparation.time_blocks import block_length, time_blocks
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, checked_groups
@@ -91,17 +92,21 @@ def learn(
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
     remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns), ranks)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
+    levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
         preparation = f"{prepared.standardize} {prepared.feature_map} {prepared.n_components}"
         if prepared.kernel == ViewKernels.name:
             preparation += f" {prepared.effort}"
+        if levels:
+            preparation += f" {levels}"
         checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
     if len(classes) > 2:
         class_shares(floors, codes, weight, groups)  # before anything is trained
         table = prepare(
-            prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint
-        )
+            prepared, X, codes, weight,
+            groups=groups, names=names, levels=levels, checkpoint=checkpoint,
+        )  # fmt: skip
         spec, grid = _with_tol(spec, table), table.C
         labels, inside = labels_of_pairs(codes)
         table = choose_kernels(
@@ -119,7 +124,9 @@ def learn(
         from bootprob.ensemble.training.proven import choose_solver  # needs the extra "mip"
 
         choose_solver()
-    table = prepare(prepared, X, codes, weight, groups=groups, names=names, checkpoint=checkpoint)
+    table = prepare(
+        prepared, X, codes, weight, groups=groups, names=names, levels=levels, checkpoint=checkpoint
+    )
     spec, grid = _with_tol(spec, table), table.C
     labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
     table = choose_kernels(
@@ -164,7 +171,10 @@ def _remarks(
     ranks: NDArray[np.int64] | None,
 ) -> list[str]:
     """What is remarkable of the table, which is warned of before anything is trained."""
-    copies = remark_of_copies(X, codes, weight, groups)
+    told = X
+    if columns and (told_by := np.r_[tuple(columns.values())]).size < X.shape[1]:
+        told = X[:, told_by]  # what follows from another column makes no row differ
+    copies = remark_of_copies(told, codes, weight, groups)
     if copies is not None:
         warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
     kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)

@@ -202,7 +202,9 @@ def _training_rows(model: Any, ensemble: TwoClasses, X_train: ArrayLike | None) 
         )
     center, scale = center_and_scale(given, state.sample_weight_)
     off = np.abs(center - state.center_) / state.scale_
-    if not (off <= _SAME_ROWS).all() or not np.allclose(scale, state.scale_, rtol=_SAME_ROWS):
+    # Of zeros and ones the mean says all, and dummies of many levels share a scale.
+    same = np.isclose(scale, state.scale_, rtol=_SAME_ROWS) | np.isin(given, (0, 1)).all(axis=0)
+    if not ((off <= _SAME_ROWS) & same).all():
         raise DataError(
             "X_train is not what the model was fitted to: its columns have other means or standard "
             "deviations than center_ and scale_. Give the very rows that it was fitted to."

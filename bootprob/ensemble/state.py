@@ -191,7 +191,8 @@ class State:
         absent="None", of_pair="implied", shown="TablePreprocessor or None")
     center_: Floats = _array("p", "Mean of the training columns.", of_pair="same")
     scale_: Floats = _array(
-        "p: positive", """Standard deviation of the training columns.""", of_pair="same")
+        "p: positive", """Standard deviation of the training columns; dummies of a column of
+        more than 100 levels share the root of the sum of their variances.""", of_pair="same")
     bootstrap_scale_: Floats = _array(
         "Bp p: positive", """Scale of the columns of ``(X - center_) / scale_`` in each replicate,
         or that which the feature map sees.""", of_pair="same")

@@ -22,6 +22,7 @@ from bootprob.runtime.device_rows import on_host
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
+    from bootprob.encoding.dates import DateParts
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.ensemble.two_classes import TwoClasses
 
@@ -116,6 +117,10 @@ class Explained:
     def levels(self, column: str) -> list[str] | None:
         """Of a column of categories; None for numbers."""
         return None if self.preprocessor is None else self.preprocessor.levels_.get(column)
+
+    def dates(self, column: str) -> DateParts | None:
+        """Of a column of dates; None for others."""
+        return None if self.preprocessor is None else self.preprocessor.encoder_.dates.get(column)
 
     def probability(self, rows: Floats) -> Floats:
         """As `predict_proba` gives it, shape (m,)."""

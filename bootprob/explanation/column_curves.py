@@ -7,9 +7,11 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from bootprob.encoding.dates import DateParts, dates_and_bad
 from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.intervals.levels import check_level
@@ -33,7 +35,7 @@ class PartialDependence:
     ----------
     column : str
     values : ndarray, shape (k,)
-        Numbers, or levels.
+        Numbers, levels, or dates.
     log_odds : ndarray, shape (k,)
     interval : ndarray, shape (k, 2)
         Of the true mean log-odds, each by itself.
@@ -84,8 +86,8 @@ def partial_dependence(
         values fewer; default training rows that
         the model keeps.
     values : array_like, optional
-        Numbers, or levels, at which to look; default all levels, or numbers at equal distances
-        between the least and the largest of the background.
+        Numbers, levels, or dates, at which to look; default all levels, or numbers (dates) at equal
+        distances between the least and the largest of the background.
     n_values : int, default 20
         How many of these.
     level, seed
@@ -98,7 +100,7 @@ def partial_dependence(
     Raises
     ------
     DataError
-        As there; there is no such column or level; or values are no finite numbers.
+        As there; there is no such column or level; or values are no finite numbers, or no dates.
     """
     level = check_level(level)
     explained = Explained.of(model)
@@ -110,8 +112,12 @@ def partial_dependence(
         raise DataError(f"There is no column {column!r}; the model has {', '.join(every[:20])}.")
     place = explained.columns[name]
     rows = explained.background(background, _BACKGROUND, seed)
-    levels = explained.levels(name)
-    if levels is None:
+    levels, dates = explained.levels(name), explained.dates(name)
+    shown: NDArray[Any]
+    if dates is not None:
+        shown = _dates(dates, rows[:, place.start], values, max(2, n_values), name)
+        features = dates.features(shown)
+    elif levels is None:
         at = np.linspace(rows[:, place].min(), rows[:, place].max(), max(2, n_values))
         shown = at if values is None else np.atleast_1d(np.asarray(values, dtype=np.float64))
         if shown.ndim != 1 or not len(shown) or not np.isfinite(shown).all():
@@ -138,3 +144,16 @@ def partial_dependence(
     bounds = explained.intervals(moved, mixing, level)
     lower, upper = np.minimum(bounds[:, 0], log_odds), np.maximum(bounds[:, 1], log_odds)
     return PartialDependence(name, shown, log_odds, np.stack([lower, upper], axis=1))
+
+
+def _dates(
+    parts: DateParts, days: Floats, values: ArrayLike | None, n_values: int, name: str
+) -> NDArray[np.datetime64]:
+    """Dates to look at: those given, or whole days at equal distances between those known."""
+    if values is None:
+        at = np.unique(np.linspace(days.min(), days.max(), n_values).round()).astype(np.int64)
+        return parts.first + at.astype("timedelta64[D]")
+    found, bad = dates_and_bad(pd.Series(np.atleast_1d(values)))
+    if bad or np.isnat(found).any() or not len(found):
+        raise DataError(f"values are {values!r}; give dates (ISO 8601) for the column {name!r}.")
+    return found

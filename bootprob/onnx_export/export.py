@@ -218,7 +218,12 @@ def _table_inputs(
     from bootprob.onnx_export.graph import PREFIX
 
     preprocessor = model.preprocessor
-    for name in preprocessor.kinds_:
+    for name, kind in preprocessor.kinds_.items():
+        if kind == "date":
+            raise DataError(
+                f"The column {name!r} holds dates, of which ONNX knows nothing; turn it into "
+                "numbers before the fit, or leave it out."
+            )
         if name in _OUTPUTS or name.startswith(PREFIX):
             raise DataError(
                 f"The column {name!r} is called as something in the graph; rename it in the table "

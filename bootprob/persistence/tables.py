@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bootprob.encoding.columns import Kind, as_levels, level_text
+from bootprob.encoding.dates import DateParts
 from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.tables.model import TableModel
@@ -70,6 +71,9 @@ def _check_columns(stored: Any, n_features: int) -> None:
         names.append(column["name"])
         if column.get("kind") == "number":
             n_found += 1
+            continue
+        if column.get("kind") == "date":
+            n_found += len(DateParts.from_dict(column).names)
             continue
         levels = column.get("levels")
         if not isinstance(levels, list) or not all(isinstance(level, str) for level in levels):

@@ -14,10 +14,13 @@ from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["LARGEST", "bootstrap_scale", "center_and_scale"]
+__all__ = ["LARGEST", "MANY_LEVELS", "bootstrap_scale", "center_and_scale", "scale_of_levels"]
 
 """What numbers of a model may be at most; the inverse is the least scale. Products of two of them,
 and of a row within a million standard deviations, are far from overflow."""
+
+MANY_LEVELS = 100
+"""Dummies of a column of more levels are scaled together."""
 
 _DOUBTFUL = 1e-6  # variance below this share of the mean square has lost digits to cancellation
 _NUMBERS_IN_CACHE = 2**18  # numbers of shape (replicates, columns) worked on at a time
@@ -92,6 +95,26 @@ def center_and_scale(
         )
     center = np.where(constant, lowest, center)
     return center, np.where(constant | tiny, 1.0, scale)
+
+
+def scale_of_levels(shares: Floats) -> Floats:
+    """One scale for all dummies of a column, so that they have the variance of one column.
+
+    Two rows are then as far apart by their levels as by a column of numbers. Scaled one by one, K
+    dummies count as K columns, and the rarer a level the further it is from all others.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (K,)
+        Of the levels, which are the dummies' means.
+
+    Returns
+    -------
+    scale : ndarray, shape (K,)
+        The root of ``Σ p_k (1 − p_k)``, of all the same; 1 where only one level occurs.
+    """
+    variance = float((shares * (1 - shares)).sum())
+    return np.full(len(shares), np.sqrt(variance) if variance > 0 else 1.0)
 
 
 def _named(

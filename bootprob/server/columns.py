@@ -23,7 +23,7 @@ class Columns:
 
     Attributes
     ----------
-    kinds : dict of str to {"number", "boolean", "text", "cost"}
+    kinds : dict of str to {"number", "boolean", "text", "date", "cost"}
         Numbers first; "cost" where the model does not know the column.
     encoder : TableEncoder
         What makes the matrix of them.
@@ -64,7 +64,8 @@ class Columns:
         kinds = dict(self.kinds)
         for name in names:
             if kinds.setdefault(name, "cost") not in ("number", "cost"):
-                raise DataError(f"The column {name!r} holds categories in the model, not costs.")
+                what = "dates" if kinds[name] == "date" else "categories"
+                raise DataError(f"The column {name!r} holds {what} in the model, not costs.")
             if name == "X" and not self.is_table:
                 raise DataError("Costs cannot be in 'X', which is the tensor of all columns.")
         return replace(self, kinds=kinds, costs=tuple(names))

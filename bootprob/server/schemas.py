@@ -6,6 +6,7 @@ from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,6 +20,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from bootprob.encoding.columns import LARGEST_CELL
+from bootprob.encoding.dates import read_date
 from bootprob.server.columns import Columns
 
 __all__ = [
@@ -56,6 +58,17 @@ Category = (
     | Annotated[bool, Field(strict=True)]
     | None
 )
+
+
+def _is_date(given: str) -> str:
+    if given.strip() and read_date(given.strip()) is None:
+        raise PydanticCustomError("date", "Input should be a date as 2024-12-31T18:30 (ISO 8601)")
+    return given
+
+
+Date = Annotated[
+    str, Field(strict=True, description="A date or time of ISO 8601."), AfterValidator(_is_date)
+]
 
 
 def _is_list(given: Any) -> Any:
@@ -264,6 +277,8 @@ def form_of(name: str, columns: Columns) -> Any:
     """What a value of a column may be."""
     if name in columns.costs:
         return Cost
+    if columns.kinds[name] == "date":
+        return Date | None
     if columns.kinds[name] != "number":
         return Category
     return Number | None if columns.is_table else Number

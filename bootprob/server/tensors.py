@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from bootprob.encoding.columns import LARGEST_CELL
+from bootprob.encoding.dates import dates_and_bad
 from bootprob.runtime.arrays import Floats
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
@@ -82,6 +83,8 @@ def rows_of(
             raise RequestError(422, f"The input {name!r} must be one of {', '.join(_NUMBERS)}.")
         pieces = _pieces(tensor, _flat(tensor, 1), is_number)
         values[name] = [value for piece in pieces for value in piece]
+        if kind == "date" and (tensor.datatype != "BYTES" or dates_and_bad(values[name])[1]):
+            raise RequestError(422, f"The input {name!r} must hold dates of ISO 8601 as BYTES.")
         if name in columns.costs and not all(value and value > 0 for value in values[name]):
             raise RequestError(422, f"The input {name!r} must hold costs: numbers above 0.")
     if not columns.is_table:
@@ -179,9 +182,9 @@ def input_metadata(columns: Columns) -> list[dict[str, Any]]:
     if not columns.is_table:
         costs = [{"name": name, "datatype": "FP64", "shape": [-1]} for name in columns.costs]
         return [{"name": "X", "datatype": "FP64", "shape": [-1, columns.n_features]}, *costs]
-    datatypes = {"number": "FP64", "cost": "FP64", "boolean": "BOOL", "text": "BYTES"}
+    datatypes = {"number": "FP64", "cost": "FP64", "boolean": "BOOL"}
     return [
-        {"name": name, "datatype": datatypes[kind], "shape": [-1]}
+        {"name": name, "datatype": datatypes.get(kind, "BYTES"), "shape": [-1]}
         for name, kind in columns.kinds.items()
     ]
 

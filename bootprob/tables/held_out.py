@@ -99,7 +99,7 @@ class HeldOut:
 
 def text_columns(model: TableModel) -> list[str]:
     """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart."""
-    names = [name for name, kind in model.preprocessor.kinds_.items() if kind == "text"]
+    names = model.preprocessor.text_columns_
     of_text = all(isinstance(label, str) for label in model.target.labels)
     return [*names, model.target.name] if of_text else names
 

@@ -85,7 +85,7 @@ class TableModel:
         all_classes : bool, default False
             Whether a target of more than two values has as many classes; otherwise there are two.
         roles : ColumnRoles, optional
-            Columns that are no features: groups, time, weights, what is to be left out.
+            Columns that are no features (groups, time, weights, what is to be left out), or dates.
         estimator : BootstrapSVC, optional
             A configured ensemble to fit a clone of; by default ``BootstrapSVC()``.
         **svc_params
@@ -108,7 +108,7 @@ class TableModel:
         roles = roles or ColumnRoles()
         features, of_rows = roles.features(frame, classes.name), roles.of_rows(frame)
         svc = BootstrapSVC() if estimator is None else clone(estimator)
-        preprocessor = TablePreprocessor()
+        preprocessor = TablePreprocessor(dates=roles.dates)
         given = (of_rows.get(name) for name in ("sample_weight", "groups", "time"))
         svc.set_params(**svc_params)
         if len(classes.labels) > 2 and isinstance(svc.rates, Mapping):

@@ -1,4 +1,4 @@
-"""Columns of a table that are no features: what they say of its rows instead."""
+"""Roles of a table's columns: what some say of its rows instead, which are dates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ColumnRoles"]
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """Which columns say something of a row that is not to be learned from.
+    """Which columns say something of a row that is not to be learned from, and which are dates.
 
     Attributes
     ----------
@@ -31,15 +31,18 @@ class ColumnRoles:
         When each row is from.
     drop : tuple of str
         Left out altogether.
+    dates : tuple of str
+        Learned from as dates; see `bootprob.encoding.preprocessing.TablePreprocessor`.
     """
 
     groups: str | None = None
     weight: str | None = None
     drop: tuple[str, ...] = ()
     time: str | None = None
+    dates: tuple[str, ...] = ()
 
     def features(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
-        """The other columns, less the target.
+        """The other columns, less the target; dates are among them.
 
         Raises
         ------
@@ -52,6 +55,7 @@ class ColumnRoles:
             ("weight", self.weight),
             ("time", self.time),
             *(("drop", n) for n in self.drop),
+            *(("dates", n) for n in self.dates),
         )
         for role, name in given:
             if name is None:
@@ -62,7 +66,8 @@ class ColumnRoles:
                     f"The column {name!r} is given as {roles[name]} and as {role}; leave one of "
                     "the two out."
                 )
-        found = frame.loc[:, [str(name) not in roles for name in frame.columns]]
+        used = [roles.get(str(name), "dates") == "dates" for name in frame.columns]
+        found = frame.loc[:, used]
         if found.shape[1] == 0:
             others = ", ".join(f"{role} {name!r}" for name, role in roles.items())
             raise DataError(f"The table has no column beside the {others}.")

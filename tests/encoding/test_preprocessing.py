@@ -129,24 +129,27 @@ def test_useless_columns_are_dropped_and_reported(features: pd.DataFrame) -> Non
 def test_notes_on_likely_mistakes() -> None:
     ages = [str(age) for age in range(20, 70)] * 2
     ages[7] = ages[9] = "unknown"
-    days = [f"2024-{i // 28 % 12 + 1:02}-{i % 28 + 1:02}" for i in range(120)] * 2
+    days = [f"{i // 28 % 12 + 1}/{i % 28 + 1}" for i in range(120)] * 2
     notes = TablePreprocessor().fit(pd.DataFrame({"age": ages})).notes_
     assert notes == [
         "Column 'age' is taken as categories because of text such as 'unknown' in rows 8 and 10; "
         "if it holds numbers, leave such cells empty."
     ]
     notes = TablePreprocessor().fit(pd.DataFrame({"day": days})).notes_
-    said = "levels, a dummy for each; leave it out if it only tells rows apart."
-    assert notes == [f"Column 'day' has 120 {said}"]
+    said = "leave it out if it only tells rows apart."
+    together = "a dummy for each, scaled together as one column"
+    assert notes == [f"Column 'day' has 120 levels, {together}; {said}"]
     animals = pd.DataFrame({"animal": ["frog", "frog", "toad", "newt"]})
-    assert TablePreprocessor().fit(animals).notes_ == [f"Column 'animal' has 3 {said}"]
+    assert TablePreprocessor().fit(animals).notes_ == [
+        f"Column 'animal' has 3 levels, a dummy for each; {said}"
+    ]
 
 
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (pd.to_datetime(["2020-01-01", "2020-01-02", None]), "'x' holds dates or times; leave it"),
-        (pd.to_timedelta([1, 2, 3]), "'x' holds dates or times"),
+        (pd.to_datetime(["2020-01-01", "2020-01-02", None]), "'x' holds dates or times; name it"),
+        (pd.to_timedelta([1, 2, 3]), "'x' holds times or spans of time; turn it into numbers"),
         ([pd.Timestamp("2020").date(), None, None], "'x' holds dates or times"),
         ([1j, 2j, 3j], "'x' holds complex numbers; split them"),
         ([[1], [1], [2]], "'x' holds nested or binary values; leave it out"),

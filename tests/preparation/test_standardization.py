@@ -6,6 +6,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from bootprob import BootstrapSVC, ConstantColumnWarning, DataError
+from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.persistence.save_load import load, save
 from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
 from bootprob.tables.model import TableModel
@@ -121,3 +122,51 @@ def test_estimators_name_such_columns(rng, tmp_path):
     assert list(table.preprocessor.kinds_) == ["mass"]
     [note] = table.preprocessor.notes_
     assert note.startswith("Column 'charge' is left out: its numbers differ by ")
+
+
+def _many_levels(rng: np.random.Generator, n: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
+    """A number, a column of more than 100 levels of one or two rows each, and one of three."""
+    levels = [f"L{k}" for k in [*range(150), *rng.integers(0, 150, n - 150)]]
+    table = pd.DataFrame(
+        {"x": rng.normal(size=n), "few": rng.choice(list("abc"), n), "many": levels}
+    )
+    return table, (table["x"] + rng.normal(size=n) > 0).to_numpy()
+
+
+def test_dummies_of_many_levels_have_the_variance_of_one_column(rng: np.random.Generator) -> None:
+    table, y = _many_levels(rng)
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0, tol=1e-9)
+    model.fit(table, y)
+    assert any("150 levels, a dummy for each, scaled together as one column" in note
+               for note in model.preprocessor_.notes_)  # fmt: skip
+    X = model.preprocessor_.transform(table)
+    places = model.preprocessor_.encoder_.places
+    rows = (X - model.center_) / model.scale_
+    variance = rows.var(axis=0)
+    assert variance[places["many"]].sum() == pytest.approx(1)
+    np.testing.assert_allclose(variance[:4], 1)  # the number and each of the three levels
+    assert np.ptp(model.scale_[places["many"]]) == 0
+    assert (model.bootstrap_scale_[:, places["many"]] == 1).all()
+    assert (model.bootstrap_scale_[:, places["few"]] != 1).all()
+    # training rows are known again by their means
+    found = probability_sensitivity(model, table[:2], X_train=table)
+    assert np.isfinite(found.row_weight).all()
+
+
+def test_many_levels_are_what_a_scaled_matrix_is(rng: np.random.Generator) -> None:
+    table, y = _many_levels(rng)
+    params = {
+        "kernel": "linear",
+        "C": [0.1, 1.0],
+        "n_bootstraps": 5,
+        "random_state": 0,
+        "tol": 1e-9,
+    }
+    ours = BootstrapSVC(standardize="global", **params).fit(table, y)
+    X = ours.preprocessor_.transform(table)
+    scale = X.std(axis=0)
+    share = X[:, 4:].mean(axis=0)
+    scale[4:] = np.sqrt((share * (1 - share)).sum())
+    scaled = (X - X.mean(axis=0)) / scale
+    peer = BootstrapSVC(standardize=None, **params).fit(scaled, y)
+    np.testing.assert_allclose(ours.predict_proba(table), peer.predict_proba(scaled), atol=1e-6)

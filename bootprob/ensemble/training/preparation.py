@@ -23,7 +23,11 @@ from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import FeatureMap, check_exact_rows, fit_feature_map
 from bootprob.preparation.grids import c_grid, check_rule, gamma_grid
 from bootprob.preparation.large_tables import is_large, samples_of
-from bootprob.preparation.standardization import bootstrap_scale, center_and_scale
+from bootprob.preparation.standardization import (
+    bootstrap_scale,
+    center_and_scale,
+    scale_of_levels,
+)
 from bootprob.preparation.view_map import ViewMap
 from bootprob.preparation.views import view_kernels
 from bootprob.runtime.arrays import Floats
@@ -144,6 +148,7 @@ def prepare(
     *,
     groups: Groups | None = None,
     names: Sequence[str] | None = None,
+    levels: Sequence[slice] = (),
     checkpoint: Checkpoint | None = None,
 ) -> Prepared:
     """Standardise a table, draw its bootstrap samples, and map it where that is asked for.
@@ -160,6 +165,8 @@ def prepare(
         Of rows that are drawn together, numbered from 0.
     names : sequence of str, optional
         Of the columns, for warnings.
+    levels : sequence of slice, optional
+        Dummies of a column each that are scaled together, in all bootstrap samples alike.
     checkpoint : Checkpoint, optional
         Whose seed is followed by what is drawn without a `random_state`.
     """
@@ -168,6 +175,8 @@ def prepare(
         center, scale, rows = np.zeros(X.shape[1]), np.ones(X.shape[1]), X
     else:
         center, scale = center_and_scale(X, weight, names)
+        for place in levels:
+            scale[place] = scale_of_levels(center[place])
         rows = (X - center) / scale
     large = spec.kernel == ViewKernels.name and is_large(int(np.count_nonzero(weight)))
     kernel = _kernel(spec, X, rows, scale, codes if large else None, weight, device)
@@ -184,6 +193,8 @@ def prepare(
     shared = of_views or spec.feature_map is not None
     if spec.standardize == "bootstrap" and kernel.has_features and not shared:
         replicate_scale = bootstrap_scale(rows, counts, weight)
+        for place in levels:
+            replicate_scale[:, place] = 1.0
     else:  # dividing standardised rows by 1 / scale takes the standardisation back
         replicate_scale = 1 / scale if spec.standardize is None else np.ones_like(scale)
     unmapped = rows if replicate_scale.ndim > 1 else rows / replicate_scale

@@ -36,9 +36,10 @@ class ColumnDrift:
     ----------
     column : str
     kind : str
-        "number", "boolean" or "text".
+        "number", "boolean", "text" or "date".
     measure : str
-        "standardised mean difference" of numbers, "population stability index" of levels.
+        "standardised mean difference" of numbers and of days since the first date,
+        "population stability index" of levels.
     value : float or None
         None for levels too rare to compare.
     by_chance_upper : float or None
@@ -104,7 +105,7 @@ def column_drift(
     confidence = 1 - (1 - level) / len(kinds)
     columns = [
         counts.of_numbers(name, n_known, confidence)
-        if kind == "number"
+        if kind in ("number", "date")
         else counts.of_levels(name, n_known, confidence)
         for name, kind in kinds.items()
     ]
@@ -115,6 +116,9 @@ def _known(model: TableModel) -> tuple[dict[str, float], dict[str, float]]:
     """Mean and standard deviation of each number, and the share of each level, at the fit."""
     names = model.preprocessor.get_feature_names_out().tolist()
     svc = model.svc
+    for name, place in model.preprocessor.encoder_.told.items():
+        if place.stop - place.start == 1:  # of a date, days
+            names[place.start] = name
     return (
         dict(zip(names, svc.center_.tolist(), strict=True)),
         dict(zip(names, svc.scale_.tolist(), strict=True)),
@@ -134,7 +138,9 @@ class _Counts:
         self, preprocessor: TablePreprocessor, center: dict[str, float], scale: dict[str, float]
     ) -> None:
         self.preprocessor, self.center, self.scale = preprocessor, center, scale
-        self.fills, self.levels = preprocessor.fills_, preprocessor.levels_
+        self.fills, self.levels = dict(preprocessor.fills_), preprocessor.levels_
+        for name, parts in preprocessor.encoder_.dates.items():
+            self.fills[name] = parts.days(np.array([parts.fill]))[0]
         self.n_rows = 0
         self.n_missing = dict.fromkeys(preprocessor.kinds_, 0)
         self.sums: dict[str, Floats] = {}
@@ -146,7 +152,7 @@ class _Counts:
         for name, kind in self.preprocessor.kinds_.items():
             self.n_missing[name] += int(plain[name].isna().sum())
             filled = plain[name].fillna(self.fills[name])
-            if kind == "number":
+            if kind in ("number", "date"):
                 distance = (filled.to_numpy() - self.center[name]) / self.scale[name]
                 with np.errstate(over="ignore"):
                     found = np.array([distance.sum(), np.square(distance).sum()])
@@ -165,7 +171,7 @@ class _Counts:
         by_chance = float(stats.norm.ppf((1 + confidence) / 2) * error)
         return ColumnDrift(
             column=name,
-            kind="number",
+            kind=self.preprocessor.kinds_[name],
             measure="standardised mean difference",
             value=float(mean),
             by_chance_upper=by_chance,
