@@ -204,6 +204,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
     @property
     def text_columns_(self) -> list[str]:
         """Columns to be read from files as text: 01 and 1 are two levels, 20241231 is a date."""
+        check_is_fitted(self)
         return self._of("text", "date")
 
     @property
