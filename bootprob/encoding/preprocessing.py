@@ -349,7 +349,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     "leave such cells empty."
                 )
             elif len(levels) > min(MANY_LEVELS, len(texts) / 2):
-                weighing = ", scaled together as one column" * (len(levels) > MANY_LEVELS)
+                weighing = ", which together weigh as one column in calibrated models" * (
+                    len(levels) > MANY_LEVELS
+                )
                 self.notes_.append(
                     f"Column {name!r} has {len(levels)} levels, a dummy for each{weighing}; leave "
                     "it out if it only tells rows apart."

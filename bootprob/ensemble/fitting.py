@@ -93,6 +93,8 @@ def learn(
     remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns), ranks)
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
+    if spec.calibration.calibration is None:  # the papers scale every dummy
+        levels = []
     checkpoint, prepared, effort = None, spec.preparation, EFFORTS[spec.preparation.effort]
     if spec.schedule.checkpoint is not None:
         preparation = f"{prepared.standardize} {prepared.feature_map} {prepared.n_components}"

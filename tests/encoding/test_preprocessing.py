@@ -137,7 +137,7 @@ def test_notes_on_likely_mistakes() -> None:
     ]
     notes = TablePreprocessor().fit(pd.DataFrame({"day": days})).notes_
     said = "leave it out if it only tells rows apart."
-    together = "a dummy for each, scaled together as one column"
+    together = "a dummy for each, which together weigh as one column in calibrated models"
     assert notes == [f"Column 'day' has 120 levels, {together}; {said}"]
     animals = pd.DataFrame({"animal": ["frog", "frog", "toad", "newt"]})
     assert TablePreprocessor().fit(animals).notes_ == [

@@ -137,7 +137,7 @@ def test_dummies_of_many_levels_have_the_variance_of_one_column(rng: np.random.G
     table, y = _many_levels(rng)
     model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0, tol=1e-9)
     model.fit(table, y)
-    assert any("150 levels, a dummy for each, scaled together as one column" in note
+    assert any("150 levels, a dummy for each, which together weigh as one column" in note
                for note in model.preprocessor_.notes_)  # fmt: skip
     X = model.preprocessor_.transform(table)
     places = model.preprocessor_.encoder_.places
@@ -148,6 +148,8 @@ def test_dummies_of_many_levels_have_the_variance_of_one_column(rng: np.random.G
     assert np.ptp(model.scale_[places["many"]]) == 0
     assert (model.bootstrap_scale_[:, places["many"]] == 1).all()
     assert (model.bootstrap_scale_[:, places["few"]] != 1).all()
+    votes = BootstrapSVC.paper(n_bootstraps=4, random_state=0).fit(table, y)
+    assert np.ptp(votes.scale_[places["many"]]) > 0  # to the letter
     # training rows are known again by their means
     found = probability_sensitivity(model, table[:2], X_train=table)
     assert np.isfinite(found.row_weight).all()
