@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from bootprob.cli.console import file_size
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -40,4 +41,4 @@ def export(
     from bootprob.persistence.save_load import load
 
     export_onnx(load(model), output, dtype="float32" if float32 else "float64")
-    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+    typer.echo(f"The model is in {output} ({file_size(output)}).")

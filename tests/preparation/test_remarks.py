@@ -159,6 +159,15 @@ def test_drift_within_the_classes(table):
     assert said(table[0][order][:, :1], codes[order]) == []
 
 
+@pytest.mark.parametrize("step", [1, -5])
+def test_a_number_of_the_row_is_called_one(table, step):
+    X, codes = table
+    X[:, 1] = 1000 + step * np.arange(200)
+    assert of_one(said(X, codes)).startswith("Column x1 is counted from row to row: a number of")
+    X[7, 1] += 1  # in order, and not counted
+    assert "First and last rows differ in x1 (1.00)" in of_one(said(X, codes))
+
+
 def test_the_edge_of_a_grid():
     C, weight = np.array([0.1, 1.0, 10.0]), np.array([0.1, 0.3, 0.6])
     [remark] = remarks_of_grid(C, None, weight, C)
