@@ -110,6 +110,7 @@ class TableModel:
         preprocessor = TablePreprocessor()
         weight, groups = of_rows.get("sample_weight"), of_rows.get("groups")
         svc.set_params(**svc_params)._fit(features, y, weight, groups, preprocessor)
+        preprocessor.dropped_ |= roles.reasons  # for reports: the preprocessor never saw them
         return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod

@@ -27,6 +27,7 @@ from bootprob.report.model.sections.section import Measured
 from bootprob.report.plain import plain
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
@@ -44,6 +45,7 @@ def report_content(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
+    preprocessor: TablePreprocessor | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
@@ -72,7 +74,7 @@ def report_content(
         "command": command,
         "level": LEVEL,
         "data": _data(first),
-        "models": [_model(label, model, held_out) for label, model in models.items()],
+        "models": [_model(*each, held_out, preprocessor) for each in models.items()],
         "comparison": _comparison(models),
     }
     return plain(content)
@@ -102,8 +104,13 @@ def _number_of_groups(model: BootstrapSVC) -> int | None:
     return len(np.unique(model.groups_[model.sample_weight_ > 0]))
 
 
-def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
-    of = Measured(model, LEVEL, held_out, cross_fitted_proba(model))
+def _model(
+    label: str,
+    model: BootstrapSVC,
+    held_out: HeldOut | None,
+    preprocessor: TablePreprocessor | None,
+) -> dict[str, Any]:
+    of = Measured(model, LEVEL, held_out, cross_fitted_proba(model), preprocessor)
     found = {
         "label": label,
         "kernel": str(model.kernel),

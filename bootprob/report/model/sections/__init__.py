@@ -2,6 +2,7 @@
 
 from bootprob.report.model.sections import (
     calibration,
+    columns,
     control,
     convergence,
     made,
@@ -22,6 +23,7 @@ SECTIONS = (
     settings.SECTION,
     rows.SECTION,
     Section("meaning", "Meaning of the intervals"),
+    columns.SECTION,
     convergence.SECTION,
     made.SECTION,
     votes.SECTION,
