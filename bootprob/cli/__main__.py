@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from bootprob.cli.console import Commands, note_unknown, peak_memory
+from bootprob.cli.console import Commands, file_size, note_unknown, peak_memory
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
 from bootprob.cli.explain import explain
@@ -20,6 +20,7 @@ from bootprob.cli.export import export
 from bootprob.cli.fitting import DemoOptions, FittingOptions, Kernel
 from bootprob.cli.models import (
     check_all_classes,
+    check_model_name,
     check_strict,
     fit_table,
     load_table_model,
@@ -166,6 +167,7 @@ def fit(
     if all_classes:
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
+    check_model_name(output)
     model = fit_table(
         table,
         target,
@@ -181,7 +183,7 @@ def fit(
     from bootprob.persistence.save_load import save
 
     save(model, output)
-    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+    typer.echo(f"The model is in {output} ({file_size(output)}).")
     check_strict(model, options)
 
 

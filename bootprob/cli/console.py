@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.metrics.intervals import MetricInterval
 
 __all__ = [
+    "LEVEL",
     "Commands",
+    "PlainHelp",
     "command_line",
+    "file_size",
     "later_table",
     "metrics_table",
     "note",
@@ -30,10 +34,33 @@ __all__ = [
     "rates_table",
 ]
 
-_LEVEL = 0.95  # of intervals
+LEVEL = 0.95  # of intervals
 
 
-class Commands(TyperGroup):
+class PlainHelp(TyperGroup):
+    """A group of commands whose help does not ask for a value where an option takes none."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Options of the group."""
+        return _without_value(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name, None where there is none."""
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            _without_value(found.get_params(ctx))
+        return found
+
+
+def _without_value(params: list[Any]) -> list[Any]:
+    """Have help say nothing, not ``<bool>``, behind those that are given or not."""
+    for each in params:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = ""
+    return params
+
+
+class Commands(PlainHelp):
     """The group of commands; turns what can go wrong into a message and an exit code.
 
     0 for success, 1 for data, models and files that cannot be used, 2 for a wrong command line
@@ -48,6 +75,14 @@ class Commands(TyperGroup):
                 return super().invoke(ctx)
             except BootprobError as error:
                 _fail(str(error))
+            except typer.BadParameter as error:
+                missing = not error.message and error.param is not None
+                error.message = (
+                    getattr(error.param, "help", "") or ""  # what it is that has to be given
+                    if missing
+                    else error.message.removeprefix("Value error, ")  # pydantic's
+                )
+                raise
             except BrokenPipeError:
                 raise  # the reader has left (`bootprob ... | head`); typer ends quietly
             except OSError as error:
@@ -85,6 +120,12 @@ def command_line() -> str:
     return shlex.join(["bootprob", *sys.argv[1:]])
 
 
+def file_size(path: Path) -> str:
+    """How large a file is, for a reader."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1e3))} kB"
+
+
 def print_report(output: Path) -> None:
     """Say where a report is."""
     typer.echo(f"The report is in {output}, its numbers are in {output.with_suffix('.json')}.")
@@ -103,22 +144,18 @@ def _show_warning(
         typer.echo(line, err=True)
 
 
-def metrics_table(models: dict[str, BootstrapSVC]) -> Table:
+def metrics_table(models: dict[str, dict[str, MetricInterval]]) -> Table:
     """Out-of-bag metrics of several models, one column each."""
     from rich.table import Table
 
-    from bootprob.ensemble import out_of_bag_intervals
-
-    table = Table(title=f"Out of bag, with {_LEVEL:.0%} intervals", title_justify="left")
+    table = Table(title=f"Out of bag, with {LEVEL:.0%} intervals", title_justify="left")
     table.add_column("")
-    columns = []
-    for name, model in models.items():
+    for name in models:
         table.add_column(name, justify="right")
-        columns.append(out_of_bag_intervals(model, _LEVEL))
-    for key, first in columns[0].items():
+    for key, first in next(iter(models.values())).items():
         cells = [
             f"{metrics[key].value:.3f}  ({metrics[key].lower:.3f} to {metrics[key].upper:.3f})"
-            for metrics in columns
+            for metrics in models.values()
         ]
         table.add_row(first.label, *cells)
     return table
@@ -150,7 +187,7 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
 
     from bootprob.ensemble.controlled_rates import rates_under_control
 
-    rates = rates_under_control(model, _LEVEL)
+    rates = rates_under_control(model, LEVEL)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
     notes = []
     if model.control == "constrained":
@@ -167,7 +204,7 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
         )
     table = Table(
         title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
-        f"with exact {_LEVEL:.0%} intervals",
+        f"with exact {LEVEL:.0%} intervals",
         title_justify="left",
         caption="\n".join(notes) or None,
         caption_justify="left",

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from bootprob.cli.console import file_size
 from bootprob.cli.options import check_level
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
@@ -52,4 +53,4 @@ def export(
 
     dtype: Literal["float32", "float64"] = "float32" if float32 else "float64"
     export_onnx(load(model), output, dtype=dtype, interval=interval)
-    typer.echo(f"The model is in {output} ({output.stat().st_size / 1e6:.1f} MB).")
+    typer.echo(f"The model is in {output} ({file_size(output)}).")

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bootprob.cli.console import later_table, metrics_table, note, rates_table
+from bootprob.cli.console import LEVEL, later_table, metrics_table, note, rates_table
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
-from bootprob.exceptions import DataError, DoubtfulTableWarning
+from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
+from bootprob.tables.suffixes import is_table_name
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.metrics.intervals import MetricInterval
     from bootprob.tables.model import TableModel
 
 __all__ = [
     "check_all_classes",
+    "check_model_name",
     "check_strict",
     "fit_table",
     "load_table_model",
@@ -34,11 +37,25 @@ def load_table_model(path: Path) -> TableModel:
     from bootprob.persistence.save_load import load
     from bootprob.tables.model import TableModel
 
-    model = load(path)
+    try:
+        model = load(path)
+    except ModelFileError as error:
+        if not is_table_name(path) or not path.is_file():
+            raise
+        raise DataError(f"{error} The model comes first, then the table.") from None
     table = model if isinstance(model, TableModel) else TableModel.of(model)
     if table is None:
         raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
     return table
+
+
+def check_model_name(output: Path) -> None:
+    """Refuse a name by which a model would be taken for a table, and may replace one."""
+    if is_table_name(output):
+        raise DataError(
+            f"{output} is the name of a table; give the model another one, such as "
+            f"{output.with_suffix('.model').name}."
+        )
 
 
 def check_all_classes(positive: str | None, options: FittingOptions) -> None:
@@ -130,21 +147,25 @@ def check_strict(model: TableModel, options: FittingOptions) -> None:
 
 def print_fit(model: TableModel) -> None:
     """Tell how good a model of a table is, out of bag."""
+    svc = model.svc
     if len(model.target.labels) == 2:
-        print_metrics({model.svc.kernel: model.svc})
-        _print_later(model.svc)
+        accuracy = print_metrics({svc.kernel: svc})[svc.kernel]["accuracy"]
+        within = f" ({_of_100(accuracy.lower)} to {_of_100(accuracy.upper)})"
+        typer.echo(_in_words(model, accuracy.value, within))
+        _print_later(svc)
         return
     from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
 
-    found = out_of_bag_of_classes(model.svc)
+    found = out_of_bag_of_classes(svc)
     shown = ", ".join(f"{name} {value:.3f} ± {error:.3f}" for name, (value, error) in found.items())
-    over = "rows" if model.svc.groups_ is None else "groups"
-    if model.svc.later_rows_ is not None:
+    over = "rows" if svc.groups_ is None else "groups"
+    if svc.later_rows_ is not None:
         over = "blocks of time"
     typer.echo(f"Out of bag, ± standard error over {over}: {shown}.")
+    typer.echo(_in_words(model, found["accuracy"][0]))
     from bootprob.ensemble.controlled_rates import class_rates_under_control
 
-    for label, rate in zip(model.target.labels, class_rates_under_control(model.svc), strict=False):
+    for label, rate in zip(model.target.labels, class_rates_under_control(svc), strict=False):
         wanted = ""
         if rate.asked is not None:
             wanted = (
@@ -155,7 +176,7 @@ def print_fit(model: TableModel) -> None:
                 f"Of class {label}{wanted} {rate.out_of_bag.value:.3f} are given it out of bag, "
                 f"{rate.without_control.value:.3f} without control."
             )
-    _print_later(model.svc)
+    _print_later(svc)
 
 
 def _print_later(svc: BootstrapSVC) -> None:
@@ -171,12 +192,34 @@ def _print_later(svc: BootstrapSVC) -> None:
     Console().print(later_table(later))
 
 
-def print_metrics(models: dict[str, BootstrapSVC]) -> None:
+def _in_words(model: TableModel, accuracy: float, within: str = "") -> str:
+    """What an accuracy means, beside that of who always names the most frequent class."""
+    import numpy as np
+
+    sizes = np.bincount(model.svc.y_, weights=model.svc.sample_weight_)
+    most = int(sizes.argmax())
+    return (
+        f"In words: of 100 rows kept out of training, about {_of_100(accuracy)} get the right "
+        f"label{within}; to say {model.target.labels[most]} each time would get "
+        f"{_of_100(sizes[most] / sizes.sum())} right."
+    )
+
+
+def _of_100(share: float) -> str:
+    """A share of 100 rows, which rounding makes neither none nor all of them."""
+    return f"{100 * share:.0f}" if 0.005 < share < 0.995 else f"{100 * share:.3g}"
+
+
+def print_metrics(models: dict[str, BootstrapSVC]) -> dict[str, dict[str, MetricInterval]]:
     """Show the out-of-bag metrics of models of two classes, and the rates under control."""
     from rich.console import Console
 
+    from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+
     console = Console()
-    console.print(metrics_table(models))
+    found = {name: out_of_bag_intervals(model, LEVEL) for name, model in models.items()}
+    console.print(metrics_table(found))
     for name, model in models.items():
         if model.control is not None:
             console.print(rates_table(name, model))
+    return found

@@ -32,6 +32,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
@@ -146,7 +147,8 @@ def report(
         )
     else:
         svc, title = reported, "Bootstrapped support vector machines"
-    content = write_html_report({svc.kernel: svc}, output, title, set_aside)
+    preprocessor = reported.preprocessor if isinstance(reported, TableModel) else None
+    content = write_html_report({svc.kernel: svc}, output, title, set_aside, preprocessor)
     if card is not None:
         write_card(content, reported, card, source)
     if isinstance(reported, TableModel):
@@ -162,11 +164,22 @@ def check_report(output: Path, *inputs: Path) -> None:
 
 
 def write_html_report(
-    models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
+    models: dict[str, BootstrapSVC],
+    output: Path,
+    title: str,
+    held_out: HeldOut | None = None,
+    preprocessor: TablePreprocessor | None = None,
 ) -> dict[str, Any]:
     """Write the report of models and say where it is; returns its numbers."""
     from bootprob.report import write_report
 
-    content = write_report(models, output, title=title, command=command_line(), held_out=held_out)
+    content = write_report(
+        models,
+        output,
+        title=title,
+        command=command_line(),
+        held_out=held_out,
+        preprocessor=preprocessor,
+    )
     print_report(output)
     return content

@@ -160,10 +160,11 @@ def report_scored(
 
     table = ScoredTable(source, options.id_column)
     if table.missing and not table.of_several_classes:
-        lacks = ", ".join(table.missing)
+        some = len(table.missing) < len(SCORED_COLUMNS)
+        lacks = f"; this one lacks {', '.join(table.missing)}" if some else ""
         raise typer.BadParameter(
             f"{source.name} is a table and needs --target COLUMN. (A scored table does not, but "
-            f"has the columns {', '.join(SCORED_COLUMNS)}; this one lacks {lacks}.)"
+            f"has the columns {', '.join(SCORED_COLUMNS)}{lacks}.)"
         )
     if fitting:
         raise typer.BadParameter(

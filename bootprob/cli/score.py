@@ -95,7 +95,8 @@ def score(
     if device is not None:
         _check_device(device)
         fitted.svc.set_params(device=device)
-    _tell(score_dataset(fitted, source, output, options, model_file=model, progress=True))
+    summary = score_dataset(fitted, source, output, options, model_file=model, progress=True)
+    _tell(summary, output)
 
 
 def _check_device(device: str) -> None:
@@ -107,7 +108,7 @@ def _check_device(device: str) -> None:
         raise typer.BadParameter(str(error)) from None
 
 
-def _tell(summary: ScoringSummary) -> None:
+def _tell(summary: ScoringSummary, output: Path) -> None:
     note_unknown({name: found["levels"] for name, found in summary.unknown.items()})
     if summary.n_bad:
         shown = "; ".join(map(str, summary.bad[:5]))
@@ -115,6 +116,6 @@ def _tell(summary: ScoringSummary) -> None:
         note(f"{summary.n_bad} rows have no results, as they cannot be used: {shown}{more}.")
     resumed = f", {summary.n_resumed} of them by an earlier run" if summary.n_resumed else ""
     typer.echo(
-        f"{summary.n_rows} rows are in {summary.output}{resumed}: {summary.seconds:.1f} s, "
+        f"{summary.n_rows} rows are in {output}{resumed}: {summary.seconds:.1f} s, "
         f"{summary.rate:,.0f} rows a second."
     )

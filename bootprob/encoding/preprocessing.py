@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -63,6 +63,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         What a missing value of every column in use becomes; of dates as text of ISO 8601.
     dropped_ : dict of str to str
         The columns left out, each with the reason.
+    missing_ : dict of str to int, or None
+        How many values of every column in use were missing; None of a model file that does not say.
     notes_ : list of str
         Sentences on what a person should know about the table.
     encoder_ : TableEncoder
@@ -83,6 +85,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
            [35.,  0.,  1.],
            [29.,  0.,  1.]])
     """
+
+    missing_: dict[str, int] | None
 
     def __init__(self, dates: Sequence[str] = ()) -> None:
         self.dates = dates
@@ -141,6 +145,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 fills[name] = str(known.mode().iloc[0])  # of several the first in order
                 levels[name] = sorted(known.unique())
         self.encoder_ = TableEncoder(self.kinds_, fills, levels, parts)
+        self.missing_ = {name: int(plain[name].isna().sum()) for name in self.kinds_}
         self._note_oddities(plain)
         return self
 
@@ -240,6 +245,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         return {
             "columns": columns,
             "dropped": dict(self.dropped_),
+            "missing": None if self.missing_ is None else dict(self.missing_),
             "notes": list(self.notes_),
             "feature_names_in": self.feature_names_in_.tolist(),
         }
@@ -276,9 +282,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             preprocessor.kinds_ = {name: column["kind"] for name, column in columns.items()}
             preprocessor.dropped_ = dict(stored["dropped"])
             preprocessor.notes_ = list(stored["notes"])
+            preprocessor.missing_ = _stored_counts(stored.get("missing"), columns)
             preprocessor.feature_names_in_ = np.array(stored["feature_names_in"], dtype=object)
             preprocessor.n_features_in_ = len(preprocessor.feature_names_in_)
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"The stored preprocessing is damaged: {error}.") from error
         fills = {name: column["fill"] for name, column in columns.items()}
         for name, fill in fills.items():
@@ -356,8 +363,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                     f"Column {name!r} has {len(levels)} levels, a dummy for each{weighing}; leave "
                     "it out if it only tells rows apart."
                 )
-        missing = {name: plain[name].isna().sum() for name in self.kinds_}
-        filled = [f"{name} ({count})" for name, count in missing.items() if count]
+        filled = [f"{name} ({count})" for name, count in (self.missing_ or {}).items() if count]
         if filled:
             cells = ", ".join(filled[:8])
             more = f" and {len(filled) - 8} more columns" if len(filled) > 8 else ""
@@ -416,6 +422,14 @@ def _as_frame(X: Any) -> pd.DataFrame:
     if len(frame) == 0:
         raise DataError("The table has no rows.")
     return frame
+
+
+def _stored_counts(counts: Any, names: Collection[str]) -> dict[str, int] | None:
+    if counts is None:  # a file of before they were kept
+        return None
+    if counts.keys() != set(names) or not all(type(n) is int and n >= 0 for n in counts.values()):
+        raise ValueError("its missing values are none")
+    return dict(counts)
 
 
 def _is_stored_column(column: dict[str, Any]) -> bool:

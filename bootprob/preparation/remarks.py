@@ -98,10 +98,20 @@ def remarks_of_table(
     found += _saying_the_same(different, columns)
     if groups is None:
         found += _ids(different, columns, codes)
-    if blocks is None:
-        return [*found, *_drifting(rows[some], codes[some], columns)]
-    one = one_of_each(np.ones(len(rows), dtype=bool), blocks[units])
-    return [*found, *_drifting(rows[one], codes[one], columns)]
+    counted = [
+        name
+        for name, values in different.items()
+        if not _is_of_levels(columns[name]) and _is_counted(values)
+    ]
+    if counted:
+        found.append(
+            f"{_named(counted)} counted from row to row: a number of the row, which a new row "
+            "shares with none. Leave it out (--drop)."
+        )
+    others = {name: place for name, place in columns.items() if name not in counted}
+    if blocks is not None:
+        some = np.flatnonzero(one_of_each(np.ones(len(rows), dtype=bool), blocks[units]))
+    return [*found, *_drifting(rows[some], codes[some], others)]
 
 
 def remarks_of_grid(C: Floats, gamma: Floats | None, weight: Floats, grid: Floats) -> list[str]:
@@ -144,6 +154,12 @@ def _levels(values: Floats) -> Floats:
     if values.shape[1] == 1:
         return values[:, 0]
     return np.where(values.any(axis=1), values.argmax(axis=1), -1).astype(np.float64)
+
+
+def _is_counted(values: Floats) -> bool:
+    """Whether it goes up, or down, by the same step from each row to the next."""
+    steps = np.diff(values)
+    return len(values) > _LEAST_ROWS and bool((steps == steps[0]).all()) and steps[0] != 0
 
 
 def _is_of_levels(place: slice) -> bool:

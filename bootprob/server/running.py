@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import ipaddress
+import logging
 import math
 import signal
 import sys
@@ -150,6 +151,9 @@ def run(
         listening = config.bind_socket()
     except SystemExit:  # it has logged why
         raise DataError(f"{host} port {port} cannot be listened on; choose another.") from None
+    logging.getLogger("uvicorn.error").info(
+        "Its page /docs shows what can be asked, with examples to try."
+    )
     # Asked to stop, uvicorn raises the signal once more when all is done; that is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
     if workers == 1:

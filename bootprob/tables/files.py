@@ -23,6 +23,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.files import replace_when_complete
 from bootprob.tables.csv_files import MISSING, read_csv
 from bootprob.tables.csv_safety import neutralised_table
+from bootprob.tables.magic import check_content
 from bootprob.tables.suffixes import table_suffix
 
 __all__ = ["read_table", "readable", "write_table"]
@@ -70,13 +71,14 @@ def read_table(
         The file is missing, of another kind, unreadable or empty, it is not clear what separates
         its cells, or two columns share a name; an encoding is unknown, or given of no text file.
     """
-    suffix = table_suffix(path)
     if Path(path).is_dir():
-        raise DataError(f"{path} is a folder, not a table.")
+        raise DataError(f"{path} is a folder, not a table; give a file in it.")
+    suffix = table_suffix(path)
     is_text = suffix in (".csv", ".tsv")
     if encoding is not None:
         _check_encoding(encoding, path, is_text=is_text)
     with readable(path, _KINDS[suffix]):
+        check_content(path)
         if is_text:
             frame = _read_text(path, text_columns, encoding)
         elif suffix == ".parquet":

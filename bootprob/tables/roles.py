@@ -73,6 +73,15 @@ class ColumnRoles:
             raise DataError(f"The table has no column beside the {others}.")
         return found
 
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why each of these columns is no feature."""
+        given = {self.groups: "it says which rows belong together (groups)"}
+        given |= {self.weight: "it says how much a row counts (weight)"}
+        given |= {self.time: "it says when a row is from (time)"}
+        given |= dict.fromkeys(self.drop, "it was to be dropped (drop)")
+        return {name: reason for name, reason in given.items() if name is not None}
+
     def of_rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of `BootstrapSVC.fit` beside rows and labels.
 

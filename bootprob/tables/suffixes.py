@@ -16,6 +16,7 @@ COMPRESSED = (".gz", ".bz2", ".xz")
 """What may follow the suffix of a text file."""
 
 _TEXT = (".csv", ".tsv")
+_SPREADSHEETS = (".xls", ".xlsm", ".xlsb", ".ods")
 _WRITTEN = (".csv", ".parquet")
 
 
@@ -45,8 +46,17 @@ def table_suffix(path: str | os.PathLike[str], *, written: bool = False) -> str:
         raise DataError(
             f"{path}: the name of a table {'to write ' if written else ''}must end in "
             f"{', '.join(allowed[:-1])} or {allowed[-1]}{also}, not in {suffix or 'nothing'}."
+            f"{'' if written else _advice(suffix)}"
         )
     return suffix
+
+
+def _advice(suffix: str) -> str:
+    if suffix in _SPREADSHEETS:
+        return " Save it from the spreadsheet program as .xlsx or CSV."
+    if suffix in (".txt", ".dat", ".data"):
+        return " If commas, semicolons or tabs separate its cells, call it .csv."
+    return ""
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bootprob.encoding.columns import as_levels, as_numbers, column_kind, level_text, name_rows
+from bootprob.encoding.names import nameless
 from bootprob.exceptions import DataError
 
 __all__ = ["Label", "Target", "find_column"]
@@ -214,9 +215,11 @@ def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
     if name in names:
         return frame.iloc[:, names.index(name)]
     close = get_close_matches(name, names, n=1)
-    shown = ", ".join(names[:15]) + (f" and {len(names) - 15} more" if len(names) > 15 else "")
+    if len(names) > 15:  # the target is often the last
+        names = [*names[:12], f"… ({len(names) - 14} more)", *names[-2:]]
+    shown = ", ".join(names)
     hint = f"Did you mean {close[0]!r}?" if close else f"The columns are: {shown}."
-    raise DataError(f"The table has no column {name!r}. {hint}")
+    raise DataError(f"The table has no column {name!r}. {hint}{nameless(names)}")
 
 
 def _values(column: pd.Series, name: str) -> tuple[list[Label], np.ndarray]:

@@ -89,6 +89,16 @@ def test_fit_says_what_it_did(folder: Path) -> None:
     assert "Brier score" in said
     assert "Out of bag, with 95% intervals" in said
     assert "loans.model (" in said
+    right = load(folder / "loans.model").svc.metric_intervals()["accuracy"]
+    words = [
+        line for line in said.splitlines() if line.startswith("In words: of 100 rows kept out")
+    ]
+    assert len(words) == 1
+    assert f"about {100 * right.value:.0f} get the right label" in words[0]
+    assert f"({100 * right.lower:.0f} to {100 * right.upper:.0f})" in words[0]
+    most = table["risk"].value_counts(normalize=True)
+    said_of_most = f"to say {most.index[0]} each time would get {100 * most.iloc[0]:.0f} right."
+    assert words[0].endswith(said_of_most)
 
 
 def test_fit_is_the_library_s_fit(folder: Path) -> None:
@@ -164,6 +174,7 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "Target purpose: 4 classes, car (" in result.stdout
     assert "Out of bag, ± standard error over rows: accuracy 0." in result.stdout
+    assert "get the right label; to say " in result.stdout
     predict = ["predict", model, folder / "loans.csv", "-o", output]
     result = _run(*predict)
     assert result.exit_code == 0, result.output
@@ -531,6 +542,10 @@ def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> No
     table = folder / "loans.csv"
     before = table.read_bytes()
     _refused(_run("fit", table, "--target", "risk", "-o", table), "is the file that is read")
+    _refused(
+        _run("fit", "no.csv", "--target", "y", "-o", table),
+        "loans.csv is the name of a table; give the model another one, such as loans.model.",
+    )
     assert table.read_bytes() == before
 
 
@@ -543,6 +558,8 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         _run("predict", damaged, new, "-o", output), "damaged.model is no bootprob model or is"
     )
     _refused(_run("report", damaged, "-o", tmp_path / "r.html"), "is no bootprob model or is")
+    swapped = _run("predict", folder / "loans.csv", folder / "loans.model", "-o", output)
+    _refused(swapped, "or is damaged. The model comes first, then the table.")
     write_table(read_table(new).drop(columns=["months", "branch"]), tmp_path / "few.csv")
     _refused(
         _run("predict", folder / "loans.model", tmp_path / "few.csv", "-o", output),
@@ -554,9 +571,9 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fit", "loans.csv", "-o", "m"], "Missing option '--target'"),
+        (["fit", "loans.csv", "-o", "m"], "Missing option '--target'. The column to predict."),
         (["fit", "loans.csv", "--target", "risk"], "Missing option '--output'"),
-        (["fit", "loans.csv", "--target", "risk", "--kernel", "cubic", "-o", "m"], "'cubic'"),
+        (["fit", "loans.csv", "--target", "risk", "--kernel", "cubic", "-o", "m"], ": 'cubic'"),
         (
             ["fit", "loans.csv", "--target", "risk", "--n-bootstraps", "1", "-o", "m"],
             "should be greater",

@@ -10,6 +10,7 @@ from rich.markup import render
 from typer.testing import CliRunner
 
 from bootprob.cli.__main__ import app
+from bootprob.cli.console import file_size
 from bootprob.runtime.progress import progress_bar
 
 
@@ -29,6 +30,22 @@ def test_no_help_has_words_that_rich_takes_for_markup(command):
         texts += [getattr(each, "help", None) or "", each.metavar or ""]
     for text in texts:
         assert {str(span.style) for span in render(text).spans} <= {"bold"}, text
+
+
+def test_help_asks_for_no_value_where_none_is_taken():
+    for arguments in (["--help"], ["fit", "--help"], ["dea", "select", "--help"]):
+        said = CliRunner().invoke(app, arguments).output
+        assert "--help" in said
+        assert "<bool>" not in said
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(0, "1 kB"), (52_400, "52 kB"), (999_999, "1000 kB"), (7.26e6, "7.3 MB")]
+)
+def test_sizes_of_files(tmp_path, size, said):
+    with (tmp_path / "f").open("wb") as file:
+        file.truncate(int(size))
+    assert file_size(tmp_path / "f") == said
 
 
 def test_the_extra_of_export_is_shown():

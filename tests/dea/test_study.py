@@ -17,7 +17,7 @@ from bootprob.dea import (
 )
 from bootprob.exceptions import DataError
 from bootprob.report.dea.report import write_dea_report
-from report_pages import check_tables_of_figures
+from report_pages import check_accessible, check_tables_of_figures
 
 
 class Page(HTMLParser):
@@ -68,6 +68,7 @@ def written(study, folder):
     assert json.loads((folder / "page.json").read_text(encoding="utf-8")) == content
     assert "<script" not in text
     check_tables_of_figures(text, text.count("<figure"))
+    check_accessible(text)
     assert not re.search(r"(?:src|href)=\"(?!#|data:)", text)
     page = Page(text)
     assert len(page.ids) == len(set(page.ids))
@@ -144,6 +145,29 @@ def test_one_unit(tmp_path):
     content, _ = written(study, tmp_path)
     assert content["efficiency"]["n_efficient"] == 1
     assert study.size == 1
+
+
+def test_of_two_outputs_nothing_is_chosen(rng, tmp_path):
+    panel = panel_of(rng, K=12, N=2, M=2)
+    study = benchmark_study(panel, n_replicates=0)
+    assert study.size == 2
+    content, page = written(study, tmp_path)
+    said = " ".join("".join(page.text).split())
+    one, both = (each["objective"] for each in content["selection"]["curve"])
+    assert both == pytest.approx(efficiency(panel).scores.mean())
+    name = content["selection"]["curve"][0]["outputs"][0]
+    assert (
+        f"With all 2 outputs the mean efficiency is {both:.3f}; with the best one of them" in said
+    )
+    assert f"{name} , it is {one:.3f}." in said.replace(f"{name},", f"{name} ,")
+    assert "Of all 2 outputs there is one selection only, so nobody has a rival to it." in said
+    assert "2 of 2 outputs" not in said
+    assert "The selected outputs only." not in said
+    chosen = benchmark_study(panel, n_replicates=0, size=1)
+    _, page = written(chosen, tmp_path)
+    said = " ".join("".join(page.text).split())
+    assert "1 of 2 outputs already give" in said
+    assert "Each unit's own selection of 1" in said
 
 
 def test_wide_tables_are_told_in_words(rng, tmp_path):

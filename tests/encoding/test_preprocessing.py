@@ -207,6 +207,9 @@ def test_state_survives_json_to_the_last_bit(features: pd.DataFrame) -> None:
     "damage",
     [
         {"columns": None},
+        {"missing": [1]},
+        {"missing": {"unknown": 1}},
+        {"missing": {}},
         {"columns": [{"name": "a", "kind": "number"}]},
         {"columns": [{"name": "a", "kind": "number", "fill": "x"}]},
         {"columns": [{"name": "a", "kind": "text", "fill": "x", "levels": None}]},

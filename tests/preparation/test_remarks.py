@@ -159,6 +159,15 @@ def test_drift_within_the_classes(table):
     assert said(table[0][order][:, :1], codes[order]) == []
 
 
+@pytest.mark.parametrize("step", [1, -5])
+def test_a_number_of_the_row_is_called_one(table, step):
+    X, codes = table
+    X[:, 1] = 1000 + step * np.arange(200)
+    assert of_one(said(X, codes)).startswith("Column x1 is counted from row to row: a number of")
+    X[7, 1] += 1  # in order, and not counted
+    assert "First and last rows differ in x1 (1.00)" in of_one(said(X, codes))
+
+
 def test_the_edge_of_a_grid():
     C, weight = np.array([0.1, 1.0, 10.0]), np.array([0.1, 0.3, 0.6])
     [remark] = remarks_of_grid(C, None, weight, C)
@@ -210,6 +219,6 @@ def test_in_blocks_of_time_what_hangs_together_is_no_drift():
         remarks_of_table(X, codes, every, columns)
     )
     assert remarks_of_table(X, codes, every, columns, blocks=blocks) == []
-    X[:, 0] = np.arange(1000)
+    X[:, 0] = np.sqrt(np.arange(1000))
     found = of_one(remarks_of_table(X, codes, every, columns, blocks=np.arange(1000) // 10))
     assert "First and last rows differ in slow (1.00)" in found

@@ -22,7 +22,7 @@ from bootprob.report import write_report
 from bootprob.report.model.sections import settings
 from bootprob.report.wording import day, number, percent, probability, scientific, short
 from linear_models import linear
-from report_pages import check_tables_of_figures
+from report_pages import check_accessible, check_tables_of_figures
 
 HOSTILE = '</svg></style></title><script>alert("1")</script>'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
@@ -252,6 +252,7 @@ class TestContents:
     def test_every_figure_is_also_a_table(self, written):
         _, source, page, numbers = written
         check_tables_of_figures(source, n_figures=5)
+        check_accessible(source)
         shown = {value for value, _ in page.shown}
         for entry in numbers["models"]:
             for curve in entry["reliability"].values():

@@ -15,7 +15,7 @@ from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
 from linear_models import linear
-from report_pages import check_tables_of_figures
+from report_pages import check_accessible, check_tables_of_figures
 
 OPTIONS = {"C": [0.1, 1.0], "n_bootstraps": 30, "random_state": 0}
 
@@ -143,6 +143,7 @@ class TestNumbers:
     def test_every_figure_is_also_a_table(self, written):
         _, source, page, numbers = written
         check_tables_of_figures(source, n_figures=6)
+        check_accessible(source)
         shown = {value for value, _ in page.shown}
         for entry in numbers["models"]:
             curve = entry["control"]["curve"]

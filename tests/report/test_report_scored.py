@@ -23,7 +23,7 @@ from bootprob.report.scored.content import scored_content
 from bootprob.report.scored.counts import EDGES, quantiles
 from bootprob.report.scored.table import ScoredTable
 from bootprob.tables.files import write_table
-from report_pages import check_tables_of_figures
+from report_pages import check_accessible, check_tables_of_figures
 
 COSTS = CostMatrix(false_positive=2.0, false_negative=6.0, true_negative=-0.5, true_positive=0.25)
 
@@ -358,6 +358,7 @@ class TestPage:
     def test_what_is_drawn_is_also_a_table(self, page):
         source, parsed, numbers = page
         check_tables_of_figures(source, n_figures=3)
+        check_accessible(source)
         shown = {value for value, _ in parsed.shown}
         assert set(numbers["probabilities"]["scored"]["histogram"]["share"]) <= shown
         assert set(numbers["widths"]["histogram"]["share"]) <= shown

@@ -23,7 +23,7 @@ from bootprob.report.scored.table import SCORED_SUFFIXES
 from bootprob.tables.files import write_table
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
-from report_pages import check_tables_of_figures
+from report_pages import check_accessible, check_tables_of_figures
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +183,7 @@ class TestReport:
         assert "months (moved)" in page
         assert "otherwise than in training" in page
         check_tables_of_figures(page, page.count("<figure"))
+        check_accessible(page)
 
     @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
     def test_files_that_do_not_belong_together(self, model, new, tmp_path):

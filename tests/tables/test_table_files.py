@@ -157,7 +157,14 @@ def test_a_decimal_comma_is_none_where_commas_separate_or_points_are_decimal(
         ("table.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99)[:-20], "as CSV: Compressed file ended"),
         ("table.csv.xz", b"a,b\n1,2\n", "cannot be read as CSV: "),
         ("table.csv.bz2", b"a,b\n1,2\n", "cannot be read as CSV: "),
-        ("table.xlsx", b"a,b\n1,2\n", "cannot be read as Excel: File is not a zip file"),
+        ("table.xlsx", b"a,b\n1,2\n", "is no Excel file; if it holds text, let its name end in"),
+        ("table.csv", b"PK\x03\x04...", r"an Excel file \(or .*\); let its name end in .xlsx"),
+        ("table.csv", b"\xd0\xcf\x11\xe0", "an Excel file of the old kind; save it from"),
+        ("table.xlsx", b"\xd0\xcf\x11\xe0", "an Excel file of the old kind; save it from"),
+        ("table.tsv", b"PAR1", "a Parquet file; let its name end in .parquet"),
+        ("table.csv", gzip.compress(b"a\n1\n"), "by gzip; let its name end in .csv.gz"),
+        ("table.xls", b"", "not in .xls. Save it from the spreadsheet program as .xlsx or CSV"),
+        ("table.csv", b"1,2,1\n3,4,5\n", "named '1'; rename them. If these are values and not"),
         ("table.xlsx", b"", "cannot be read as Excel: File is not a zip file"),
     ],
 )
@@ -426,3 +433,8 @@ def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(DataError, match="cannot be written: Permission denied"):
         check_output(tmp_path / "out.csv")
+
+
+def test_a_folder_without_a_suffix(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a folder, not a table; give a file in it"):
+        read_table(tmp_path)

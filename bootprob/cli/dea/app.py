@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from bootprob.cli.console import PlainHelp
 from bootprob.cli.dea.efficiency import cross, efficiency
 from bootprob.cli.dea.game import game
 from bootprob.cli.dea.report import report
@@ -13,6 +14,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     name="dea",
+    cls=PlainHelp,
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -28,6 +28,7 @@ from bootprob.report.model.sections.section import Measured, Section
 from bootprob.report.plain import plain
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
@@ -45,6 +46,7 @@ def report_content(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
+    preprocessor: TablePreprocessor | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
@@ -73,7 +75,7 @@ def report_content(
         "command": command,
         "level": LEVEL,
         "data": _data(first),
-        "models": [_model(label, model, held_out) for label, model in models.items()],
+        "models": [_model(*each, held_out, preprocessor) for each in models.items()],
         "comparison": _comparison(models) if len(first.classes_) == 2 else None,
     }
     return plain(content)
@@ -109,10 +111,15 @@ def _number_of_groups(model: BootstrapSVC) -> int | None:
     return len(np.unique(model.groups_[model.sample_weight_ > 0]))
 
 
-def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
+def _model(
+    label: str,
+    model: BootstrapSVC,
+    held_out: HeldOut | None,
+    preprocessor: TablePreprocessor | None,
+) -> dict[str, Any]:
     several = model.pair_ensembles_
     probability = model.oob_proba_ if several else cross_fitted_proba(model)
-    of = Measured(model, LEVEL, held_out, probability)
+    of = Measured(model, LEVEL, held_out, probability, preprocessor)
     accuracies = [each.accuracy_ for each in several or [model]]
     found = {
         "label": label,

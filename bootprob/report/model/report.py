@@ -11,6 +11,7 @@ from bootprob.report.model.sections.section import Drawn
 from bootprob.report.page import check_page, render, write_page
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
@@ -22,6 +23,7 @@ def write_report(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
+    preprocessor: TablePreprocessor | None = None,
 ) -> dict[str, Any]:
     """Write a self-contained report on fitted models, and its numbers beside it.
 
@@ -44,6 +46,9 @@ def write_report(
     held_out : HeldOut, optional
         Rows with known labels that took no part in training; the models are measured on them
         too.
+    preprocessor : TablePreprocessor, optional
+        Of a `TableModel`, so that the page tells what became of its columns; a model that was
+        fitted on a data frame has its own.
 
     Returns
     -------
@@ -59,7 +64,9 @@ def write_report(
         If a model is not fitted.
     """
     page, numbers = check_page(path)
-    content = report_content(models, title=title, command=command, held_out=held_out)
+    content = report_content(
+        models, title=title, command=command, held_out=held_out, preprocessor=preprocessor
+    )
     write_page(page, numbers, _render(content, numbers.name), content)
     return content
 

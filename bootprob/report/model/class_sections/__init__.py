@@ -1,7 +1,7 @@
 """The sections of the report of a model of several classes, in the order of the page."""
 
 from bootprob.report.model.class_sections import calibration, control, pairs, quality, widths
-from bootprob.report.model.sections import convergence, later, made, sets
+from bootprob.report.model.sections import columns, convergence, later, made, sets
 from bootprob.report.model.sections.section import Section
 
 __all__ = ["SECTIONS_OF_CLASSES"]
@@ -16,6 +16,7 @@ SECTIONS_OF_CLASSES = (
     widths.SECTION,
     pairs.SECTION,
     Section("meaning", "Meaning of the intervals", folder="class_sections"),
+    columns.SECTION,
     convergence.SECTION,
     made.SECTION,
 )

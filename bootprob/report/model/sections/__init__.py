@@ -2,6 +2,7 @@
 
 from bootprob.report.model.sections import (
     calibration,
+    columns,
     control,
     convergence,
     later,
@@ -26,6 +27,7 @@ SECTIONS = (
     rows.SECTION,
     sets.SECTION,
     Section("meaning", "Meaning of the intervals"),
+    columns.SECTION,
     convergence.SECTION,
     made.SECTION,
     votes.SECTION,

@@ -99,7 +99,7 @@ def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
     written = probability if label == "Calibrated" else percent
     return (
         FigureTable(
-            "Groups of rows",
+            f"Groups of rows, {label.lower()}",
             (
                 Column.of("Stated", bins["probability"], written),
                 Column.of("Rows", bins["n_rows"], count),

@@ -14,6 +14,7 @@ from bootprob.report.svg import Picture
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
@@ -33,12 +34,15 @@ class Measured:
         Rows that took no part in training.
     probability : ndarray, shape (n,), or (n, K) of several classes
         Out of bag, by calibrators that did not see the row; of several classes they did.
+    preprocessor : TablePreprocessor or None
+        What made the matrix of a table, where the model itself does not keep it.
     """
 
     model: BootstrapSVC
     level: float
     held_out: HeldOut | None
     probability: Floats
+    preprocessor: TablePreprocessor | None = None
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,6 @@ def _tables(
     )
     along = (Column.of(name, curve[name.lower()], percent) for name in both)
     return (
-        FigureTable("Rates reached", (Column("", list(labels)), *reached)),
+        FigureTable("Rates reached", (Column("Choice", list(labels)), *reached)),
         FigureTable("Rates at any threshold", tuple(along)),
     )

@@ -1,0 +1,1 @@
+"""What a newcomer types, and what is answered."""
