@@ -295,6 +295,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels, parts)
         return preprocessor
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # columns are known by their names
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "encoder_")
 

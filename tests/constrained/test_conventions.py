@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of `ConstrainedSVC`, and what they leave open."""
+"""scikit-learn's own checks of machines under constraints, and what they leave open."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bootprob.constrained import ConstrainedSVC
+from bootprob.constrained import ConstrainedSVC, ConvexConstrainedSVC
 from configurations import parametrize_with_configurations
 
 WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
@@ -25,6 +25,8 @@ GAMMA = (
 
 
 def expected(estimator):
+    if isinstance(estimator, ConvexConstrainedSVC):
+        return {}
     if estimator.rates and estimator.anchors == "halves":
         return {WEIGHTS: SPLIT}
     return {WEIGHTS: GAMMA} if estimator.kernel == "rbf" and estimator.gamma == "scale" else {}
@@ -37,6 +39,7 @@ def expected(estimator):
         ConstrainedSVC(kernel="rbf"),
         ConstrainedSVC(rates={"tnr": 0.9}, kernel="rbf", gamma=0.1, anchors="all"),
         ConstrainedSVC(rates={"tpr": 0.9}, method="slide", anchors="all"),
+        ConvexConstrainedSVC(),
     ],
     expected_failed_checks=expected,
 )
