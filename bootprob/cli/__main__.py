@@ -162,7 +162,7 @@ def fit(
     if all_classes:
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
-    model = fit_table(
+    model, _ = fit_table(
         table,
         target,
         positive,

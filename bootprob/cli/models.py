@@ -14,6 +14,8 @@ from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
@@ -63,8 +65,8 @@ def fit_table(
     all_classes: bool = False,
     columns: RoleOptions | None = None,
     encoding: str | None = None,
-) -> TableModel:
-    """Fit a model of a table file and tell what was done."""
+) -> tuple[TableModel, pd.DataFrame]:
+    """Fit a model of a table file and tell what was done; the table as well."""
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
@@ -111,7 +113,7 @@ def fit_table(
             f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
             "at most."
         )
-    return model
+    return model, frame
 
 
 def check_strict(model: TableModel, options: FittingOptions) -> None:

@@ -100,8 +100,11 @@ def report(
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
     reported: BootstrapSVC | TableModel
+    training = None
     if of_table and target is not None:
-        reported = fit_table(source, target, positive, options, columns=columns, encoding=encoding)
+        reported, training = fit_table(
+            source, target, positive, options, columns=columns, encoding=encoding
+        )
     else:
         from bootprob.persistence.save_load import load
 
@@ -126,7 +129,10 @@ def report(
         )
     else:
         svc, title = reported, "Bootstrapped support vector machines"
-    content = write_html_report({svc.kernel: svc}, output, title, set_aside)
+    explained = reported if isinstance(reported, TableModel) else None
+    content = write_html_report(
+        {svc.kernel: svc}, output, title, set_aside, training=training, table=explained
+    )
     if card is not None:
         write_card(content, reported, card, source)
     if isinstance(reported, TableModel):
@@ -142,11 +148,20 @@ def check_report(output: Path, *inputs: Path) -> None:
 
 
 def write_html_report(
-    models: dict[str, BootstrapSVC], output: Path, title: str, held_out: HeldOut | None = None
+    models: dict[str, BootstrapSVC],
+    output: Path,
+    title: str,
+    held_out: HeldOut | None = None,
+    **explained: Any,
 ) -> dict[str, Any]:
-    """Write the report of models and say where it is; returns its numbers."""
+    """Write the report of models and say where it is; returns its numbers.
+
+    Options of `write_report` say what is explained.
+    """
     from bootprob.report import write_report
 
-    content = write_report(models, output, title=title, command=command_line(), held_out=held_out)
+    content = write_report(
+        models, output, title=title, command=command_line(), held_out=held_out, **explained
+    )
     print_report(output)
     return content

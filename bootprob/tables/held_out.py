@@ -30,10 +30,13 @@ class HeldOut:
         Features.
     y : array_like, shape (m,)
         Labels, of the model's classes; rows of both.
+    frame : DataFrame or None
+        The table that they are of, with its labels.
     """
 
     X: Any
     y: Any
+    frame: pd.DataFrame | None = None
 
     @classmethod
     def of_table(cls, model: TableModel, frame: pd.DataFrame) -> HeldOut:
@@ -53,7 +56,7 @@ class HeldOut:
         """
         positive = known_labels(model.target, frame)
         names = np.array([model.target.negative, model.target.positive])
-        return cls(model.preprocessor.transform(frame), names[positive.astype(int)])
+        return cls(model.preprocessor.transform(frame), names[positive.astype(int)], frame)
 
     def positive_rows(self, model: BootstrapSVC) -> NDArray[np.bool_]:
         """Which rows are of the class ``classes_[1]``, shape (m,).

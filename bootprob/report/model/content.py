@@ -1,7 +1,7 @@
 """From fitted models to the numbers of a report: plain dictionaries, lists, numbers and text.
 
 The dictionary is written as JSON and is also all that the figures and the page are drawn from,
-so that nothing is shown that the JSON file does not hold. It holds no feature values.
+so that nothing is shown that the JSON file does not hold. It holds no feature values of rows.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bootprob.report.plain import plain
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
 
 __all__ = ["FORMAT_VERSION", "report_content"]
 
@@ -44,6 +45,8 @@ def report_content(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
+    training: Any = None,
+    table: TableModel | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
@@ -65,6 +68,8 @@ def report_content(
                 f"All models of a report must be fitted to the same rows; {label!r} has other "
                 "rows, groups or classes than the first one. Write one report for each."
             )
+    if table is not None and len(models) > 1:
+        raise DataError("table is the one model that is reported; give several without it.")
     content = {
         "format": {"name": "bootprob report", "version": FORMAT_VERSION},
         "title": title,
@@ -72,7 +77,17 @@ def report_content(
         "command": command,
         "level": LEVEL,
         "data": _data(first),
-        "models": [_model(label, model, held_out) for label, model in models.items()],
+        "models": [
+            _model(
+                label,
+                Measured(
+                    *(model, LEVEL, held_out, cross_fitted_proba(model)),
+                    model if table is None else table,
+                    training,
+                ),
+            )
+            for label, model in models.items()
+        ],
         "comparison": _comparison(models),
     }
     return plain(content)
@@ -102,8 +117,8 @@ def _number_of_groups(model: BootstrapSVC) -> int | None:
     return len(np.unique(model.groups_[model.sample_weight_ > 0]))
 
 
-def _model(label: str, model: BootstrapSVC, held_out: HeldOut | None) -> dict[str, Any]:
-    of = Measured(model, LEVEL, held_out, cross_fitted_proba(model))
+def _model(label: str, of: Measured) -> dict[str, Any]:
+    model = of.model
     found = {
         "label": label,
         "kernel": str(model.kernel),

@@ -2,6 +2,7 @@
 
 from bootprob.report.model.sections import (
     calibration,
+    columns,
     control,
     convergence,
     made,
@@ -19,6 +20,7 @@ SECTIONS = (
     quality.SECTION,
     control.SECTION,
     calibration.SECTION,
+    columns.SECTION,
     settings.SECTION,
     rows.SECTION,
     Section("meaning", "Meaning of the intervals"),

@@ -16,6 +16,7 @@ from bootprob.runtime.arrays import Floats
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
 
 __all__ = ["Drawn", "Measured", "Section"]
 
@@ -33,12 +34,18 @@ class Measured:
         Rows that took no part in training.
     probability : ndarray, shape (n,)
         Out of bag, by calibrators that did not see the row.
+    explained : BootstrapSVC or TableModel
+        The same model, as its user knows its columns.
+    training : array_like, data frame or None
+        The rows of `fit`, as `explained` takes them, where they are at hand.
     """
 
     model: BootstrapSVC
     level: float
     held_out: HeldOut | None
     probability: Floats
+    explained: BootstrapSVC | TableModel
+    training: Any = None
 
 
 @dataclass(frozen=True)
