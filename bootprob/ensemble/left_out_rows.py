@@ -70,6 +70,11 @@ class LeftOutRows:
         self._outside = ensemble.state.bootstrap_counts()[:, which].T == 0  # (m, B)
         self._of_posterior = ensemble.scores.out_of_bag_of_posterior[which]
 
+    @property
+    def numbers_per_row(self) -> int:
+        """Numbers in the largest array that is made of a row."""
+        return max(self._rows.shape[1], self._outside.shape[1])
+
     def as_they_are(self, block: slice = slice(None)) -> Floats:
         """Their scores, as `oob_decision_function_` has them."""
         return self._mean(self._machines(self._rows[block]), block) + self._of_posterior[block]
@@ -89,11 +94,9 @@ class LeftOutRows:
         needs_votes = self._ensemble.calibrated.calibrator.needs_votes
         own_votes = self._votes(rows, outside) if needs_votes else None
         for way in changed:
-            score, doubt = np.empty(way.shape[:2]), np.empty(way.shape[:2])
-            for k, version in enumerate(way):
-                of_machines = self._machines(version)
-                score[k] = self._mean(of_machines, block)
-                doubt[k] = _deviation(of_machines - own, outside)
+            of_machines = self._machines(way.reshape(-1, way.shape[2])).reshape(*way.shape[:2], -1)
+            score = np.stack([self._mean(each, block) for each in of_machines])
+            doubt = np.stack([_deviation(each - own, outside) for each in of_machines])
             if state.posterior_slope_ is not None:
                 assert state.oob_kernel_logits_ is not None
                 left_out = state.oob_kernel_logits_[self._which[block]]

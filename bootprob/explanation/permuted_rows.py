@@ -27,6 +27,11 @@ class HeldOutRows:
     explained: Explained
     rows: Floats
 
+    @property
+    def numbers_per_row(self) -> int:
+        """Numbers in the largest array that is made of a row here."""
+        return self.rows.shape[1]
+
     def said(self, block: slice, changed: Iterator[Floats]) -> Iterator[Said]:
         """Probabilities in place of scores; of the model as it is nothing is left open."""
         first = self.explained.probability(self.rows[block])
@@ -86,8 +91,8 @@ class Permuted:
                     found[..., place] = self.rows[self.donors[:, block], place]
                 yield found
 
-        m, p = self.rows.shape
-        for block in row_blocks(m, p * len(self.donors), _AT_ONCE):
+        numbers = self.asked.numbers_per_row * len(self.donors)
+        for block in row_blocks(len(self.rows), numbers, _AT_ONCE):
             yield from enumerate(self.asked.said(block, changed(block)))
 
     def rise(self, said: Said, metric: Metric, level: float) -> tuple[float, Floats, Floats]:
