@@ -40,11 +40,13 @@ PUBLIC = {
         CostMatrix CostSensitiveClassifier Decisions RuleCost cost_of_rules
     """,
     "bootprob.displays": """
-        ContributionsDisplay ControlDisplay IntervalDisplay PartialDependenceDisplay
+        ContributionsDisplay ControlDisplay ImportanceDisplay IntervalDisplay
+        PartialDependenceDisplay
         ReliabilityDisplay
     """,
     "bootprob.explanation": """
-        Contributions PartialDependence contributions partial_dependence
+        Contributions PartialDependence PermutationImportance contributions partial_dependence
+        permutation_importance
     """,
     "bootprob.datasets": """
         CATALOG Dataset DatasetError FOLDER_VARIABLE NAMES Source at_hand load

@@ -168,7 +168,7 @@ def fit(
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
     check_model_name(output)
-    model = fit_table(
+    model, _ = fit_table(
         table,
         target,
         positive,

@@ -1,7 +1,8 @@
-"""The command ``bootprob explain``: what each column contributes to the probability of each row."""
+"""The command ``bootprob explain``: what columns do to the probabilities of rows."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,11 +14,29 @@ from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import table_suffix
 
 if TYPE_CHECKING:
-    from bootprob.explanation import Contributions
+    import pandas as pd
+
+    from bootprob.explanation import Contributions, PermutationImportance
+    from bootprob.tables.model import TableModel
 
 __all__ = ["explain"]
 
 _SHOWN = 12  # columns
+
+
+class Importance(StrEnum):
+    """Of which rows."""
+
+    TRAINING = "training"
+    HELD_OUT = "held-out"
+
+
+class Metric(StrEnum):
+    """By what importance is measured."""
+
+    LOG_LOSS = "log-loss"
+    BRIER_SCORE = "brier-score"
+    AUC = "auc"
 
 
 def explain(
@@ -39,6 +58,17 @@ def explain(
             "model keeps.",
         ),
     ] = None,
+    importance: Annotated[
+        Importance | None,
+        typer.Option(
+            help="Instead say which columns the probabilities depend on: how much worse they "
+            "become when one is permuted. TABLE is the one fitted on, whose rows are asked out of "
+            "bag (training), or one with known labels that took no part (held-out).",
+        ),
+    ] = None,
+    metric: Annotated[
+        Metric | None, typer.Option(help="By what importance is measured; default log-loss.")
+    ] = None,
     level: Level = 0.95,
     encoding: Encoding = None,
     csv_safe: CsvSafe = False,
@@ -49,17 +79,21 @@ def explain(
     most first: row (from 1), probability, column, value, contribution, lower, upper.
     Contributions are log-odds (Shapley values): what the column adds, beside
     rows of the background. An interval above 0 says that it speaks for the
-    positive class.
+    positive class. With --importance a line for each column: column, importance,
+    lower, upper.
 
     [bold]Examples[/bold]
 
     bootprob explain loans.model applicants.csv -o why.csv
     bootprob explain loans.model applicants.csv --background april.csv -o why.parquet
+    bootprob explain loans.model loans.csv --importance training -o columns.csv
     """
-    import pandas as pd
-
     from bootprob.tables.files import read_table, write_table
 
+    if importance is None and metric is not None:
+        raise typer.BadParameter("--metric is of --importance, which is not given.")
+    if importance is not None and background is not None:
+        raise typer.BadParameter("--background is of contributions, and --importance has none.")
     table_suffix(output, written=True)
     inputs = (model, table) if background is None else (model, table, background)
     check_output(output, inputs=inputs)
@@ -69,9 +103,25 @@ def explain(
         None if path is None else read_table(path, text_columns=texts, encoding=encoding)
         for path in (table, background)
     )
+    assert frame is not None
+    if importance is None:
+        lines = _contributions(fitted, frame, others, level)
+        said = f"{len(frame)} rows are explained in {output}, a line for each of their columns."
+    else:
+        lines = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
+        said = f"The importance of {len(lines)} columns is in {output}."
+    write_table(lines, output, csv_safe=csv_safe)
+    typer.echo(said)
+
+
+def _contributions(
+    fitted: TableModel, frame: pd.DataFrame, others: pd.DataFrame | None, level: float
+) -> pd.DataFrame:
+    """A line for each column of each row; shows the columns by what they contribute."""
+    import pandas as pd
+
     from bootprob.explanation import contributions
 
-    assert frame is not None
     found = contributions(fitted, frame, others, level=level, progress=True)
     lines = found.to_frame()
     cells = frame[found.columns].astype(object).to_numpy()
@@ -79,9 +129,27 @@ def explain(
     values = cells[lines["row"], at]
     lines.insert(3, "value", ["" if pd.isna(value) else str(value) for value in values])
     lines["row"] += 1
-    write_table(lines, output, csv_safe=csv_safe)
     _show(found)
-    typer.echo(f"{len(frame)} rows are explained in {output}, a line for each of their columns.")
+    return lines
+
+
+def _importance(
+    fitted: TableModel, frame: pd.DataFrame, importance: Importance, metric: Metric, level: float
+) -> pd.DataFrame:
+    """A line for each column; shows the most important."""
+    from bootprob.explanation import permutation_importance
+
+    found = permutation_importance(
+        fitted,
+        frame,
+        held_out=importance is Importance.HELD_OUT,
+        metric=metric.value.replace("-", "_"),
+        level=level,
+        progress=True,
+    )
+    lines = found.to_frame()
+    _show_importance(found, lines[:_SHOWN], metric)
+    return lines
 
 
 def _show(found: Contributions) -> None:
@@ -98,4 +166,22 @@ def _show(found: Contributions) -> None:
         table.add_column(heading, justify="right")
     for k in np.argsort(-size, kind="stable")[:_SHOWN]:
         table.add_row(found.columns[k], f"{size[k]:.3f}", f"{sure[:, k].mean():.0%}")
+    Console().print(table)
+
+
+def _show_importance(found: PermutationImportance, lines: pd.DataFrame, metric: Metric) -> None:
+    """The most important columns."""
+    from rich.console import Console
+    from rich.table import Table
+
+    moved = "Fall of the AUC" if metric is Metric.AUC else f"Rise of the {metric.value}"
+    of = "held-out" if found.held_out else "out-of-bag"
+    title = f"{moved} ({found.baseline:.3f}) of {found.n_rows:,} {of} rows by permuting"
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for heading in (moved.split()[0].lower(), f"{found.level:.0%} interval"):
+        table.add_column(heading, justify="right")
+    for column, *numbers in lines.itertuples(index=False):
+        value, lower, upper = (f"{each:.3f}" for each in numbers)
+        table.add_row(column, value, f"{lower} to {upper}")
     Console().print(table)

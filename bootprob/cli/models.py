@@ -15,6 +15,8 @@ from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
 from bootprob.tables.suffixes import is_table_name
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.metrics.intervals import MetricInterval
     from bootprob.tables.model import TableModel
@@ -84,8 +86,8 @@ def fit_table(
     all_classes: bool = False,
     columns: RoleOptions | None = None,
     encoding: str | None = None,
-) -> TableModel:
-    """Fit a model of a table file and tell what was done."""
+) -> tuple[TableModel, pd.DataFrame]:
+    """Fit a model of a table file and tell what was done; the table as well."""
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
@@ -136,7 +138,7 @@ def fit_table(
             f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
             "at most."
         )
-    return model
+    return model, frame
 
 
 def check_strict(model: TableModel, options: FittingOptions) -> None:

@@ -32,7 +32,6 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
 if TYPE_CHECKING:
-    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
@@ -119,8 +118,9 @@ def report(
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
     reported: BootstrapSVC | TableModel
+    training = None
     if of_table and target is not None:
-        reported = fit_table(
+        reported, training = fit_table(
             source,
             target,
             positive,
@@ -147,8 +147,10 @@ def report(
         )
     else:
         svc, title = reported, "Bootstrapped support vector machines"
-    preprocessor = reported.preprocessor if isinstance(reported, TableModel) else None
-    content = write_html_report({svc.kernel: svc}, output, title, set_aside, preprocessor)
+    explained = reported if isinstance(reported, TableModel) else None
+    content = write_html_report(
+        {svc.kernel: svc}, output, title, set_aside, training=training, table=explained
+    )
     if card is not None:
         write_card(content, reported, card, source)
     if isinstance(reported, TableModel):
@@ -168,18 +170,16 @@ def write_html_report(
     output: Path,
     title: str,
     held_out: HeldOut | None = None,
-    preprocessor: TablePreprocessor | None = None,
+    **explained: Any,
 ) -> dict[str, Any]:
-    """Write the report of models and say where it is; returns its numbers."""
+    """Write the report of models and say where it is; returns its numbers.
+
+    Options of `write_report` say what is explained.
+    """
     from bootprob.report import write_report
 
     content = write_report(
-        models,
-        output,
-        title=title,
-        command=command_line(),
-        held_out=held_out,
-        preprocessor=preprocessor,
+        models, output, title=title, command=command_line(), held_out=held_out, **explained
     )
     print_report(output)
     return content

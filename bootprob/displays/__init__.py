@@ -1,6 +1,10 @@
 """Figures of models, after scikit-learn's Display convention: an axis in, an axis out."""
 
-from bootprob.displays.columns import ContributionsDisplay, PartialDependenceDisplay
+from bootprob.displays.columns import (
+    ContributionsDisplay,
+    ImportanceDisplay,
+    PartialDependenceDisplay,
+)
 from bootprob.displays.control import ControlDisplay
 from bootprob.displays.intervals import IntervalDisplay
 from bootprob.displays.reliability import ReliabilityDisplay
@@ -8,6 +12,7 @@ from bootprob.displays.reliability import ReliabilityDisplay
 __all__ = [
     "ContributionsDisplay",
     "ControlDisplay",
+    "ImportanceDisplay",
     "IntervalDisplay",
     "PartialDependenceDisplay",
     "ReliabilityDisplay",

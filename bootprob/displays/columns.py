@@ -1,4 +1,4 @@
-"""What columns do to a probability: contributions to that of a row, and curves with bands."""
+"""What columns do to probabilities: contributions to that of a row, curves, and importance."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from bootprob.displays.style import COLORS, Display, percent_axis
 from bootprob.explanation import (
     Contributions,
     PartialDependence,
+    PermutationImportance,
     contributions,
     partial_dependence,
+    permutation_importance,
 )
+from bootprob.explanation.row_values import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["ContributionsDisplay", "PartialDependenceDisplay"]
+__all__ = ["ContributionsDisplay", "ImportanceDisplay", "PartialDependenceDisplay"]
 
 
 class ContributionsDisplay(Display):
@@ -135,4 +138,67 @@ class PartialDependenceDisplay(Display):
             ax.fill_between(found.values, lower, upper, **band)
         ax.set(xlabel=found.column, ylabel="probability", ylim=(-0.03, 1.03))
         ax.yaxis.set_major_formatter(percent_axis(0))
+        return self
+
+
+class ImportanceDisplay(Display):
+    """How much worse probabilities become when a column is permuted, with intervals.
+
+    Parameters
+    ----------
+    found : PermutationImportance
+    n_columns : int, default 12
+        The most important ones.
+    """
+
+    def __init__(self, found: PermutationImportance, n_columns: int = 12) -> None:
+        self.found, self.n_columns = found, n_columns
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BootstrapSVC | TableModel,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        held_out: bool = False,
+        metric: str = "log_loss",
+        n_columns: int = 12,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the columns of a fitted model.
+
+        Parameters
+        ----------
+        estimator, X, y, held_out, metric, level
+            As for `bootprob.explanation.permutation_importance`.
+        n_columns : int, default 12
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
+        found = permutation_importance(
+            estimator, X, y, held_out=held_out, metric=metric, level=level
+        )
+        return cls(found, n_columns).plot(ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw it; keyword arguments are for `Axes.hlines`."""
+        ax, found = self._on(ax), self.found
+        shown = found.to_frame()[: self.n_columns][::-1]
+        height = np.arange(len(shown))
+        sure = (shown["lower"] > 0).to_numpy()
+        ax.axvline(0, color=COLORS["ink"], linewidth=0.8)
+        style: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 1.6} | kwargs
+        ax.hlines(height, shown["lower"], shown["upper"], **style)
+        inside = np.where(sure, style["color"], "white")
+        ax.scatter(
+            *(shown["importance"], height), s=22, zorder=3, c=inside, edgecolors=style["color"]
+        )
+        ax.set_yticks(height, shown["column"].tolist())
+        metric = METRICS[found.metric]
+        ax.set_xlabel(f"{'fall' if metric.better > 0 else 'rise'} of the {metric.label}")
         return self

@@ -8,11 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS, vote_logits
-from bootprob.calibration.cross_fitting import cross_fitted
-from bootprob.ensemble.state import two_class_state
+from bootprob.calibration.cross_fitting import CrossFitted
+from bootprob.ensemble.state import TwoClassState, two_class_state
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["controlled_decisions", "cross_fitted_proba", "out_of_bag_ranks"]
+__all__ = [
+    "controlled_decisions",
+    "cross_fitted_calibrators",
+    "cross_fitted_proba",
+    "out_of_bag_ranks",
+]
 
 
 def cross_fitted_proba(model: Any) -> Floats:
@@ -42,19 +47,26 @@ def cross_fitted_proba(model: Any) -> Floats:
     state = two_class_state(model, "cross-fitted probabilities")
     if state.calibration_ is None:
         return state.oob_vote_proba_[:, 1].copy()
-    known, scores, positive, weight = state.calibration_rows()
+    known = state.calibration_rows()[0]
     probability = np.full(len(known), np.nan)
     if np.count_nonzero(known) < 2:  # a row alone teaches nothing of itself
         return probability
-    probability[known] = cross_fitted(
-        CALIBRATORS[state.calibration_],
-        scores,
-        vote_logits(state.oob_vote_proba_[known, 1], float(state.oob_counts_.mean())),
-        positive,
-        weight,
-        None if state.groups_ is None else state.groups_[known],
-    )
+    fitted, scores, logits = cross_fitted_calibrators(state)
+    probability[known] = fitted.predict(scores, logits)
     return probability
+
+
+def cross_fitted_calibrators(state: TwoClassState) -> tuple[CrossFitted, Floats, Floats]:
+    """The calibrators of `cross_fitted_proba`, and the scores and vote logits of their rows.
+
+    Their rows are those of `TwoClassState.calibration_rows`, of which there must be two.
+    """
+    known, scores, positive, weight = state.calibration_rows()
+    logits = vote_logits(state.oob_vote_proba_[known, 1], float(state.oob_counts_.mean()))
+    groups = None if state.groups_ is None else state.groups_[known]
+    assert state.calibration_ is not None
+    kind = CALIBRATORS[state.calibration_]
+    return CrossFitted.fit(kind, scores, logits, positive, weight, groups), scores, logits
 
 
 def controlled_decisions(model: Any) -> NDArray[np.bool_] | None:

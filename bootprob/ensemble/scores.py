@@ -25,7 +25,11 @@ from bootprob.ensemble.scoring.rows import (
 )
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, Moments
+from bootprob.ensemble.uncertainty.composite_posterior import (
+    LEAST_VARIANCE,
+    CompositePosterior,
+    Moments,
+)
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.preparation.feature_map import FeatureMap
@@ -72,13 +76,17 @@ class Scores:
         state, done = self.state, 0
         if state.posterior_slope_ is not None and logits is None:
             logits = self.kernel_logits(X)
-        for scores in self._weighed.of(self.rows(X)):
-            aligned = scores / state.score_scale_ + state.score_offset_
+        for aligned in self.of_machines(X):
             if state.posterior_slope_ is not None:
                 assert logits is not None
                 aligned += self.spread_over_replicates(logits[done : done + len(aligned)])
             done += len(aligned)
             yield aligned
+
+    def of_machines(self, X: Rows) -> Iterator[Floats]:
+        """The same without the posterior's own logit."""
+        for scores in self._weighed.of(self.rows(X)):
+            yield scores / self.state.score_scale_ + self.state.score_offset_
 
     def of_models(self, X: Rows, chunk_size: int | None = None) -> Iterator[NDArray[Any]]:
         """Raw scores under every model in chunks (m, R, B)."""
@@ -144,6 +152,52 @@ class Scores:
             return None
         new = self.unmapped(X)
         return self._posterior.combined(self._as_seen(new, slice(0, len(new.X))), mixing)
+
+    def posterior_without(
+        self, X: Rows, changed: Floats, left_out: Floats
+    ) -> tuple[Floats, Floats]:
+        """What the posterior's own logit adds to scores of training rows that were changed.
+
+        It is without the row's own label: in place of what the posterior says of the row itself
+        comes what it says without that label, and the logits that vary with it follow, as normal
+        variables do. Of rows in groups those of the others follow as far as through the row's own.
+
+        Parameters
+        ----------
+        X : Rows, shape (m, p)
+            Training rows.
+        changed : ndarray, shape (k, m, p)
+            Each of them k times, changed.
+        left_out : ndarray, shape (m, g, 2)
+            Moments of the logits of X without their labels: of `oob_kernel_logits_`.
+
+        Returns
+        -------
+        added : ndarray, shape (k, m)
+        doubt : ndarray, shape (k, m)
+            Standard deviation of how far it differs from that of the row as it is.
+        """
+        assert isinstance(self._posterior, Moments)
+        slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]
+        assert slope is not None
+        new = self.unmapped(X)
+        rows = self._as_seen(new, slice(0, len(new.X)))
+        others = [self._as_seen(self.unmapped(each), slice(0, len(each))) for each in changed]
+        mean, deviation, together = np.moveaxis(
+            self._posterior.beside(rows, torch.stack(others)), -1, 0
+        )
+        follows = together[1:] / np.square(deviation[0])
+        moved, before = left_out[..., 0] - mean[0], np.square(left_out[..., 1])
+        after = mean[1:] + follows * moved
+        more = before - np.square(deviation[0])
+        variance = np.maximum(np.square(deviation[1:]) + np.square(follows) * more, 0)
+        apart = np.maximum(variance + before - 2 * follows * before, 0)
+        parts = np.stack([after, np.sqrt(np.maximum(variance, LEAST_VARIANCE))], axis=-1)
+        differences = np.stack([after - left_out[..., 0], np.sqrt(apart)], axis=-1)
+        shape = (-1, *parts.shape[2:])
+        added = slope * logit_of_mixture(parts.reshape(shape), weight)
+        doubt = slope * deviation_of_mixture(differences.reshape(shape), weight)
+        return added.reshape(len(changed), -1), doubt.reshape(len(changed), -1)
 
     @property
     def out_of_bag_of_posterior(self) -> Floats:

@@ -96,23 +96,32 @@ class Explained:
         if X is not None:
             rows = self.matrix(X)
         else:
-            state = self.ensemble.state
-            # Of a feature map X_fit_ would have other columns.
-            whole = None if state.feature_map_ is not None else state.X_fit_
+            state, whole = self.ensemble.state, self.kept_rows()
             known = state.kernel_posterior_.get("landmarks")
-            kept = [each for each in (whole, known) if each is not None and len(each) >= _LEAST]
-            if not kept:
+            if whole is not None and len(whole) >= _LEAST:
+                rows = whole[state.sample_weight_ > 0]
+            elif known is not None and len(known) >= _LEAST:
+                rows = known * state.scale_ + state.center_
+            else:
                 raise DataError(
                     "The model does not keep its training rows; give some as background "
                     "(--background)."
                 )
-            rows = kept[0] * state.scale_ + state.center_
-            if whole is not None:
-                rows = rows[state.sample_weight_ > 0]
         if len(rows) <= most:
             return rows
         chosen = np.random.default_rng(seed).choice(len(rows), most, replace=False)
         return rows[np.sort(chosen)]
+
+    def kept_rows(self) -> Floats | None:
+        """All training rows (n, p), where the model keeps them, as machines of curved kernels do.
+
+        Not on a feature map, whose columns are others.
+        """
+        state = self.ensemble.state
+        if state.X_fit_ is None or state.feature_map_ is not None:
+            return None
+        found: Floats = state.X_fit_ * state.scale_ + state.center_
+        return found
 
     def levels(self, column: str) -> list[str] | None:
         """Of a column of categories; None for numbers."""

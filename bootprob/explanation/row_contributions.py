@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["Contributions", "contributions"]
+__all__ = ["Contributions", "contributions", "divided"]
 
 _ROWS = 1_000  # that are looked at for each row explained, unless the columns are many
 _MOST_ROWS = 8_000
@@ -136,6 +136,23 @@ def contributions(
         raise DataError(f"n_orders is {n_orders}; give 4 or more, or None.")
     explained = Explained.of(model)
     rows, others = explained.matrix(X), explained.background(background, _BACKGROUND, seed)
+    return divided(explained, rows, others, level, n_orders=n_orders, seed=seed, progress=progress)
+
+
+def divided(
+    explained: Explained,
+    rows: Floats,
+    others: Floats,
+    level: float,
+    *,
+    n_orders: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+) -> Contributions:
+    """Contributions to the log-odds of rows (m, p) beside others (k, p), of the matrix.
+
+    Parameters and errors are those of `contributions`.
+    """
     q = len(explained.columns)
     n_pairs = max(_LEAST_PAIRS, _ROWS // (2 * q + 2)) if n_orders is None else n_orders // 2
     most = _MOST_ROWS // (2 * q + 2)

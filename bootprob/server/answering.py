@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,11 +17,13 @@ from starlette.responses import Response
 from bootprob.encoding.columns import level_text
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import DataError
+from bootprob.explanation.row_contributions import Contributions
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
 from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
+from bootprob.server.explaining import Explainer, as_json
 from bootprob.server.limits import Limits
 from bootprob.server.problems import valid
 from bootprob.server.records import RecordForm
@@ -48,6 +50,7 @@ class _Wanted:
 
     level: float
     thresholds: Floats | None
+    explain: bool = False
     id: str | None = None
     outputs: tuple[str, ...] = ()
 
@@ -61,7 +64,7 @@ class Answering:
 
     def __init__(self, served: ServedModel, batcher: MicroBatcher, limits: Limits) -> None:
         self.served, self.batcher, self.limits = served, batcher, limits
-        self._bodies = BodyReader(limits)
+        self._bodies, self._explainer = BodyReader(limits), Explainer(served, limits)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bootprob-read")
         self._record_form = RecordForm(served.columns, limits.max_rows)
         self._infer_head = TypeAdapter(InferHead)
@@ -71,11 +74,15 @@ class Answering:
         until = self._deadline()
         X, given = await self._read(request, self._records, until)
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
+        why: list[Contributions] = []
+        if given.explain:
+            explained = self._explainer.explain(X, given.level, until)
+            why = await _while_connected(request, explained)
 
         def reply() -> Response:
             decided = self.served.decided(scores, given.thresholds)
             head = {"model": self.served.name, "version": self.served.version}
-            return json_reply(head | {"level": given.level} | self._predictions(decided))
+            return json_reply(head | {"level": given.level} | self._predictions(decided, why))
 
         return await self._written(reply, len(X))
 
@@ -105,6 +112,7 @@ class Answering:
             "interval": svc.interval,
             "default_level": 0.95,
             "threshold": self.served.threshold,
+            "explains": self._explainer.refusal is None,
         }
         if svc.interval in OF_PROBABILITIES and svc.lack_of_fit_ is not None:
             parameters["lack_of_fit"] = bool(svc.lack_of_fit_["p_value"] < SIGNIFICANT)
@@ -129,9 +137,11 @@ class Answering:
     def _records(self, body: bytes) -> tuple[Floats, _Wanted]:
         """Rows of a request with records, and what it wants to know of them."""
         request, values = self._record_form.read(parse_json(body, self.limits))
+        if request.explain:
+            self._explainer.check(len(request.records))
         X = self.served.columns.encoder.encode(values, len(request.records)).X
         thresholds = self.served.thresholds(values, len(X))
-        return self._checked(X), _Wanted(request.level, thresholds)
+        return self._checked(X), _Wanted(request.level, thresholds, request.explain)
 
     def _tensors(self, body: bytes) -> tuple[Floats, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
@@ -141,7 +151,7 @@ class Answering:
             raise RequestError(422, "There is a threshold with two classes only.")
         X, values = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
         thresholds = self.served.thresholds(values, len(X))
-        wanted = _Wanted(request.parameters.level, thresholds, request.id, outputs)
+        wanted = _Wanted(request.parameters.level, thresholds, id=request.id, outputs=outputs)
         return self._checked(X), wanted
 
     def _checked(self, X: Floats) -> Floats:
@@ -179,7 +189,7 @@ class Answering:
             return reply()
         return await asyncio.get_running_loop().run_in_executor(self._thread, reply)
 
-    def _predictions(self, scores: Scores) -> dict[str, Any]:
+    def _predictions(self, scores: Scores, why: Sequence[Contributions]) -> dict[str, Any]:
         classes = self.served.classes
         labels = [classes[code] for code in scores.label.tolist()]
         probability: list[Any] = scores.probability.tolist()
@@ -191,13 +201,15 @@ class Answering:
             names = [level_text(label) for label in classes]
             probability = [dict(zip(names, of_row, strict=True)) for of_row in probability]
             interval = [dict(zip(names, of_row, strict=True)) for of_row in interval]
-        predictions = [
+        predictions: list[dict[str, Any]] = [
             {"label": label, "probability": p, "interval": bounds}
             for label, p, bounds in zip(labels, probability, interval, strict=True)
         ]
         if scores.threshold is not None:
             for said, threshold in zip(predictions, scores.threshold.tolist(), strict=True):
                 said["threshold"] = threshold
+        for said, found in zip(predictions, why, strict=False):
+            said["explanation"] = as_json(found)
         return {
             "positive": classes[1] if len(classes) == 2 else None,
             "predictions": predictions,

@@ -35,6 +35,9 @@ class Limits:
     max_held : int, default 32 MiB
         Most bytes of bodies that are held at the same time, but for what is within the first
         32 KiB of each; beyond, 503.
+    max_explained : int, default 8
+        Most rows of a request whose probabilities are explained; four times as many may wait for
+        that, beyond, 429.
     max_delay : float, default 0.002
         Seconds that the first of some rows waits for others, if nothing is being scored.
     """
@@ -47,6 +50,7 @@ class Limits:
     max_depth: int = 16
     max_containers: int = 2**16
     max_held: int = 32 * 2**20
+    max_explained: int = 8
     max_delay: float = 0.002
 
     def __post_init__(self) -> None:

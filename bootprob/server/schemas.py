@@ -94,10 +94,14 @@ class _Strict(BaseModel):
 
 
 class PredictRequest(_Strict):
-    """Records by name, and the level of their intervals."""
+    """Records by name, the level of their intervals, and whether to explain them."""
 
     records: list[Any]  # each is checked by `bootprob.server.records`
     level: Level = 0.95
+    explain: Annotated[
+        bool,
+        Field(strict=True, description="Whether contributions of the columns are wanted as well."),
+    ] = False
 
 
 class InferParameters(_Strict):
@@ -178,6 +182,21 @@ class InferReply(BaseModel):
     outputs: list[Tensor]
 
 
+class Contribution(BaseModel):
+    """What a column adds to the log-odds of a record, with its interval."""
+
+    column: str
+    contribution: float
+    interval: list[float]
+
+
+class Explanation(BaseModel):
+    """Why a probability is what it is: base and contributions sum to its log-odds."""
+
+    base: float
+    contributions: list[Contribution]
+
+
 class Prediction(BaseModel):
     """Of two classes, of the positive one; of several, for each class by its name.
 
@@ -188,6 +207,7 @@ class Prediction(BaseModel):
     threshold: float | None = None
     probability: float | dict[str, float]
     interval: list[float] | dict[str, list[float]]
+    explanation: Explanation | None = None
 
 
 class PredictReply(BaseModel):

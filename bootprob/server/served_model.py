@@ -65,6 +65,7 @@ class ServedModel:
 
     Attributes
     ----------
+    model : BootstrapSVC or TableModel
     columns : Columns
         What a request has to give.
     classes : list of bool, int, float or str
@@ -98,7 +99,7 @@ class ServedModel:
             )
         if isinstance(model, BootstrapSVC):
             model = TableModel.of(model) or model
-        self.name, self.version = name, version
+        self.name, self.version, self.model = name, version, model
         self.svc = model.svc if isinstance(model, TableModel) else model
         self.columns, self.costs = Columns.of(model), costs
         classes = (

@@ -30,10 +30,13 @@ class HeldOut:
         Features.
     y : array_like, shape (m,)
         Labels, of the model's classes; of two classes rows of both.
+    frame : DataFrame or None
+        The table that they are of, with its labels.
     """
 
     X: Any
     y: Any
+    frame: pd.DataFrame | None = None
 
     @classmethod
     def of_table(cls, model: TableModel, frame: pd.DataFrame) -> HeldOut:
@@ -52,7 +55,7 @@ class HeldOut:
             A column is missing, or holds what the model does not know.
         """
         codes = known_codes(model.target, frame)
-        return cls(model.preprocessor.transform(frame), np.array(model.target.labels)[codes])
+        return cls(model.preprocessor.transform(frame), np.array(model.target.labels)[codes], frame)
 
     def codes(self, model: BootstrapSVC) -> NDArray[np.intp]:
         """Position of each row's class among ``classes_``, shape (m,).

@@ -7,7 +7,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from bootprob import BootstrapSVC
 from bootprob.calibration import CALIBRATORS, Sigmoid
-from bootprob.calibration.cross_fitting import cross_fitted
+from bootprob.calibration.cross_fitting import CrossFitted
 from bootprob.ensemble import out_of_bag_intervals
 from bootprob.ensemble.out_of_bag_proba import (
     controlled_decisions,
@@ -23,6 +23,10 @@ def of_rows(rng, n=60, n_positive=20):
     """Scores, vote logits, labels and weights as a calibrator takes them."""
     positive = rng.permutation(np.arange(n) < n_positive)
     return rng.normal(positive), rng.normal(positive), positive, rng.uniform(0.5, 2, n)
+
+
+def cross_fitted(kind, scores, votes, *known):
+    return CrossFitted.fit(kind, scores, votes, *known).predict(scores, votes)
 
 
 def with_row(i, scores, votes, positive, weight, before=None):

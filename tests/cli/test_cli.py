@@ -21,7 +21,7 @@ from bootprob.cli.__main__ import app
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import check_strict
 from bootprob.exceptions import DataError
-from bootprob.explanation import contributions
+from bootprob.explanation import contributions, permutation_importance
 from bootprob.persistence.save_load import load, save
 from bootprob.tables.files import read_table, write_table
 from bootprob.tables.model import TableModel
@@ -415,6 +415,27 @@ def test_explain(folder: Path, tmp_path: Path) -> None:
     assert given.exit_code == 0, given.output
     _refused(_run(*explain, tmp_path / "why.xlsx"), "must end in .csv or .parquet")
     _refused(_run(*explain, folder / "new.parquet"), "is the file that is read")
+
+
+def test_importance(folder: Path, tmp_path: Path) -> None:
+    explain = ["explain", folder / "loans.model", folder / "loans.csv"]
+    importance = [*explain, "--importance", "training"]
+    said = _run(*importance, "--metric", "brier-score", "-o", tmp_path / "columns.csv")
+    assert said.exit_code == 0, said.output
+    assert "Rise of the brier-score" in said.stdout
+    assert "out-of-bag rows" in " ".join(said.stdout.split())
+    model, table = load(folder / "loans.model"), read_table(folder / "loans.csv")
+    assert isinstance(model, TableModel)
+    found = permutation_importance(model, table, metric="brier_score").to_frame()
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "columns.csv"), found)
+    held_out = _run(*explain, "--importance", "held-out", "-o", tmp_path / "new.csv")
+    assert held_out.exit_code == 0, held_out.output
+    other = ["explain", folder / "loans.model", folder / "new.parquet", "--importance", "training"]
+    _refused(_run(*other, "-o", tmp_path / "o.csv"), "the model was fitted to")
+    both = _run(*importance, "--background", folder / "loans.csv", "-o", tmp_path / "o.csv")
+    _refused(both, "--background is of contributions", code=2)
+    metric = _run(*explain, "--metric", "auc", "-o", tmp_path / "o.csv")
+    _refused(metric, "--metric is of --importance", code=2)
 
 
 def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:

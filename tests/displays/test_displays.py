@@ -9,12 +9,13 @@ from bootprob import BootstrapSVC, DataError
 from bootprob.displays import (
     ContributionsDisplay,
     ControlDisplay,
+    ImportanceDisplay,
     IntervalDisplay,
     PartialDependenceDisplay,
     ReliabilityDisplay,
 )
 from bootprob.ensemble.controlled_rates import rates_under_control
-from bootprob.explanation import contributions
+from bootprob.explanation import contributions, permutation_importance
 from bootprob.metrics.reliability import reliability_curve
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -102,6 +103,17 @@ def test_contributions_largest_on_top(model, table, ax):
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [f"x{k}" for k in np.argsort(-np.abs(value))[:2][::-1]]
     assert found.ax_.get_title(loc="left").startswith("probability ")
+
+
+def test_importance_largest_on_top(model, table, ax):
+    X, y = table
+    found = ImportanceDisplay.from_estimator(model, X, y, metric="auc", n_columns=2, ax=ax)
+    expected = permutation_importance(model, X, y, metric="auc")
+    order = np.argsort(expected.importances_mean)[1:]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"x{k}" for k in order]
+    drawn = [ends[:, 0].tolist() for ends in ax.collections[0].get_segments()]
+    assert drawn == expected.interval[order].tolist()
+    assert found.ax_.get_xlabel() == "fall of the AUC"
 
 
 def test_partial_dependence_of_numbers_and_levels(ax):

@@ -243,15 +243,16 @@ class TestContents:
 
     def test_every_figure_has_a_caption_and_every_picture_a_text(self, written):
         _, source, page, numbers = written
-        assert source.count("<figure") == source.count("<figcaption") == 5
+        assert source.count("<figure") == source.count("<figcaption") == 8
         pictures = [a for tag, a in page.elements if tag == "svg" and a.get("role") == "img"]
-        assert len(pictures) == 5 * len(numbers["models"])
+        # Three of columns, but for linear machines, which keep no rows.
+        assert len(pictures) == 5 * len(numbers["models"]) + 3
         for picture in pictures:
             assert len(picture["aria-label"]) > 80
 
     def test_every_figure_is_also_a_table(self, written):
         _, source, page, numbers = written
-        check_tables_of_figures(source, n_figures=5)
+        check_tables_of_figures(source, n_figures=8)
         check_accessible(source)
         shown = {value for value, _ in page.shown}
         for entry in numbers["models"]:
@@ -430,6 +431,7 @@ class TestUnusualModels:
             model.accuracy_ = np.resize(model.accuracy_, (500, 11))
             model.C_, model.weights_ = 2.0 ** np.arange(-5, 6), np.full(11, 1 / 11)
             model.gamma_ = None if model.gamma_ is None else np.full(11, model.gamma_[0])
+            model.X_fit_ = None  # these machines could not be asked of so many rows
             large[label] = model
         report(large, tmp_path)
         assert (tmp_path / "report.html").stat().st_size < 600_000
@@ -549,14 +551,14 @@ def check_layout(source, folder, n_pictures):
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 class TestInChromium:
     def test_nothing_is_cut_off(self, written, tmp_path):
-        check_layout(written[1], tmp_path, n_pictures=10)
+        check_layout(written[1], tmp_path, n_pictures=13)
 
     def test_it_prints_with_all_details(self, written, tmp_path):
         path, *_ = written
         target = tmp_path / "report.pdf"
         browse(path, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}")
         pages = target.read_bytes().count(b"/Type /Page\n")
-        assert 4 <= pages <= 17
+        assert 4 <= pages <= 20
 
 
 def test_nothing_in_the_numbers_is_nan(written):

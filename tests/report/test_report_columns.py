@@ -34,7 +34,7 @@ def test_used_and_left_out(table, tmp_path):
             {"linear": each.svc_with_class_names()},
             tmp_path / "page.html",
             title="Loans",
-            preprocessor=each.preprocessor,
+            table=each,
         )
         written.append(content["models"][0]["columns"])
     found, again = written

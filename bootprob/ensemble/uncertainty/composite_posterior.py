@@ -285,6 +285,58 @@ class Moments:
             found.append(torch.stack([wanted @ moments[:, 0], spread], dim=1))
         return torch.stack(found, dim=1).cpu().numpy()
 
+    def beside(self, rows: Floats | Tensor, others: Floats | Tensor) -> Floats:
+        """Moments of the logits of `others`, and their covariances with those of `rows`.
+
+        As `combined` has them of the row and the one in its place, for many pairs.
+
+        Parameters
+        ----------
+        rows : ndarray or Tensor of float64, shape (m, p)
+            Standardised.
+        others : ndarray or Tensor of float64, shape (k, m, p)
+            Standardised, k for each row.
+
+        Returns
+        -------
+        ndarray, shape (1 + k, m, g, 3)
+            Mean, standard deviation and covariance under each part, of the rows themselves first.
+        """
+        given = torch.as_tensor(rows)[None], torch.as_tensor(others)
+        every = torch.cat(given).to(self._device)  # (1 + k, m, p)
+        found = np.empty((*every.shape[:2], len(self._used), 3))
+        at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
+        for block in row_blocks(every.shape[1], self._numbers * len(every), at_once):
+            found[:, block] = self._beside(every[:, block]).cpu().numpy()
+        return found
+
+    def _beside(self, every: Tensor) -> Tensor:
+        k, m = every.shape[:2]
+        seen = self._landmarks.seen(every.flatten(0, 1), self._views)
+        first = {view: columns[:m].repeat(k, 1) for view, columns in seen.items()}
+        whole, whole_first = self._straight.whole(seen), self._straight.whole(first)
+        prior, found = dict[Curve, Tensor](), []
+        for part, columns, mean, deviation in self._parts(seen):
+            size = columns.shape[1]
+            carried = (columns @ self._form[part][:size, :size]).unflatten(0, (k, m))
+            together = (carried * columns[:m]).sum(2).flatten()
+            variances = self._variances[part]
+            for block, of_first, directions, of_block in zip(
+                whole, whole_first, self._straight.directions, variances[:2], strict=True
+            ):
+                if directions is not None:
+                    kept = ((block @ directions) * (of_first @ directions)).sum(1)
+                    together += of_block * ((block * of_first).sum(1) - kept)
+            for curve, of_curve in zip(self._curves[part], variances[2:], strict=False):
+                if curve not in prior:
+                    prior[curve] = self._landmarks.beside(curve, first, seen)
+                together += of_curve * prior[curve]
+            moments = bent_moments(mean, deviation, self._tails[part])
+            slope = (moments[:, 1] / deviation).unflatten(0, (k, m))
+            together = together.unflatten(0, (k, m)) * slope * slope[0]
+            found.append(torch.cat([moments.unflatten(0, (k, m)), together.unsqueeze(2)], dim=2))
+        return torch.stack(found, dim=2)
+
     def _of(self, rows: Tensor) -> Tensor:
         parts = self._parts(self._landmarks.seen(rows, self._views))
         means, deviations = zip(*((mean, spread) for _, _, mean, spread in parts), strict=True)

@@ -186,6 +186,20 @@ class Landmarks:
             return total / own.shape[1]
         return _kernel(curve, own).gram(own, own)[0]
 
+    def beside(self, curve: Curve, rows: Seen, others: Seen) -> Tensor:
+        """Kernel between each of rows (m, p) and the one of others (m, p) in its place, (m,)."""
+        if curve.family == "both":
+            parts = (self.beside(each, rows, others) for each in _single(curve))
+            return torch.stack(list(parts)).mean(0)
+        own, other = curve.of(rows[curve.view]), curve.of(others[curve.view])
+        if curve.family == "quadratic":
+            return ((own * other).sum(1) / self.of(curve).size).square()
+        apart = own - other
+        if curve.family == "additive":
+            return (apart.square_() * -curve.gamma).exp_().mean(1)
+        distance = apart.abs() if curve.family == "laplacian" else apart.square()
+        return (distance.sum(1) * -curve.gamma).exp()
+
     def stride(self, curve: Curve) -> int:
         """Every which landmark an "rbf" or "laplacian" curve is known on."""
         return self.of(curve).stride if curve.columns else 1

@@ -1,7 +1,7 @@
 """From fitted models to the numbers of a report: plain dictionaries, lists, numbers and text.
 
 The dictionary is written as JSON and is also all that the figures and the page are drawn from,
-so that nothing is shown that the JSON file does not hold. It holds no feature values.
+so that nothing is shown that the JSON file does not hold. It holds no feature values of rows.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from bootprob.report.model.class_sections import SECTIONS_OF_CLASSES
 from bootprob.report.model.sections import SECTIONS
 from bootprob.report.model.sections.section import Measured, Section
 from bootprob.report.plain import plain
+from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
-    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
 
 __all__ = ["FORMAT_VERSION", "report_content", "sections_of"]
 
@@ -46,7 +47,8 @@ def report_content(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
-    preprocessor: TablePreprocessor | None = None,
+    training: Any = None,
+    table: TableModel | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
@@ -68,6 +70,8 @@ def report_content(
                 f"All models of a report must be fitted to the same rows; {label!r} has other "
                 "rows, groups or classes than the first one. Write one report for each."
             )
+    if table is not None and len(models) > 1:
+        raise DataError("table is the one model that is reported; give several without it.")
     content = {
         "format": {"name": "bootprob report", "version": FORMAT_VERSION},
         "title": title,
@@ -75,7 +79,17 @@ def report_content(
         "command": command,
         "level": LEVEL,
         "data": _data(first),
-        "models": [_model(*each, held_out, preprocessor) for each in models.items()],
+        "models": [
+            _model(
+                label,
+                Measured(
+                    *(model, LEVEL, held_out, _out_of_bag(model)),
+                    model if table is None else table,
+                    training,
+                ),
+            )
+            for label, model in models.items()
+        ],
         "comparison": _comparison(models) if len(first.classes_) == 2 else None,
     }
     return plain(content)
@@ -111,16 +125,13 @@ def _number_of_groups(model: BootstrapSVC) -> int | None:
     return len(np.unique(model.groups_[model.sample_weight_ > 0]))
 
 
-def _model(
-    label: str,
-    model: BootstrapSVC,
-    held_out: HeldOut | None,
-    preprocessor: TablePreprocessor | None,
-) -> dict[str, Any]:
-    several = model.pair_ensembles_
-    probability = model.oob_proba_ if several else cross_fitted_proba(model)
-    of = Measured(model, LEVEL, held_out, probability, preprocessor)
-    accuracies = [each.accuracy_ for each in several or [model]]
+def _out_of_bag(model: BootstrapSVC) -> Floats:
+    return model.oob_proba_ if model.pair_ensembles_ else cross_fitted_proba(model)
+
+
+def _model(label: str, of: Measured) -> dict[str, Any]:
+    model = of.model
+    accuracies = [each.accuracy_ for each in model.pair_ensembles_ or [model]]
     found = {
         "label": label,
         "kernel": str(model.kernel),

@@ -11,9 +11,9 @@ from bootprob.report.model.sections.section import Drawn
 from bootprob.report.page import check_page, render, write_page
 
 if TYPE_CHECKING:
-    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
 
 
 def write_report(
@@ -23,14 +23,16 @@ def write_report(
     title: str,
     command: str | None = None,
     held_out: HeldOut | None = None,
-    preprocessor: TablePreprocessor | None = None,
+    training: Any = None,
+    table: TableModel | None = None,
 ) -> dict[str, Any]:
     """Write a self-contained report on fitted models, and its numbers beside it.
 
     The page needs no network and runs no script; it holds row numbers, labels, scores and
-    probabilities of twenty rows, but no feature values. All numbers are out of bag, but for those
-    that are said to be of held-out rows. Apart from the time of writing, the same models give the
-    same bytes.
+    probabilities of twenty rows, but no feature values of rows: curves of columns go from one
+    quantile to another, or along values that several rows share. All numbers are out of bag, but
+    for contributions of columns, which are of the whole model, and for those that are said to be
+    of held-out rows. Apart from the time of writing, the same models give the same bytes.
 
     Parameters
     ----------
@@ -46,9 +48,12 @@ def write_report(
     held_out : HeldOut, optional
         Rows with known labels that took no part in training; the models are measured on them
         too.
-    preprocessor : TablePreprocessor, optional
-        Of a `TableModel`, so that the page tells what became of its columns; a model that was
-        fitted on a data frame has its own.
+    training : array_like or data frame, optional
+        The rows of `fit`, in their order: what probabilities depend on is then shown out of bag.
+        Models of curved kernels keep them; for others it is shown of held-out rows, if there are.
+    table : TableModel, optional
+        Of which the one model is (`TableModel.svc_with_class_names`): its columns are explained
+        then, what became of them is told, and it is what `training` is given to.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def write_report(
     """
     page, numbers = check_page(path)
     content = report_content(
-        models, title=title, command=command, held_out=held_out, preprocessor=preprocessor
+        models, title=title, command=command, held_out=held_out, training=training, table=table
     )
     write_page(page, numbers, _render(content, numbers.name), content)
     return content

@@ -254,7 +254,7 @@ def _time(results: Path) -> str:
     return markdown(["truth", *header, "rows still to come", "warned"], rows)
 
 
-def _contributions(results: Path) -> str:
+def _explanations(results: Path) -> str:
     rows = [
         [
             case["truth"],
@@ -264,7 +264,25 @@ def _contributions(results: Path) -> str:
         ]
         for case in _cases(results, "contributions_?")
     ]
-    return markdown(["truth", "coverage", "mean width", "mean size of what is true"], rows)
+    of_contributions = markdown(
+        ["truth", "coverage", "mean width", "mean size of what is true"], rows
+    )
+    return f"{of_contributions}\n\n{_column_importance(results)}"
+
+
+def _column_importance(results: Path) -> str:
+    rows = [
+        [
+            case["kernel"],
+            f"{_share(case['coverage'])} ± {_share(case['standard error of the coverage'])}",
+            f"{_share(case['of columns without effect'])} ± "
+            f"{_share(case['standard error of these'])}",
+            *(f"{case[name]:.3f}" for name in ("mean width", "mean importance", "on new rows")),
+        ]
+        for case in _cases(results, "column_importance_*")
+    ]
+    header = ["kernel", "coverage", "coverage of 0, columns without effect"]
+    return markdown([*header, "mean width", "mean importance", "on new rows"], rows)
 
 
 TABLES: dict[str, Callable[[Path], str]] = {
@@ -278,7 +296,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "adaptive.md": _adaptive,
     "groups.md": _groups,
     "time.md": _time,
-    "explanations.md": _contributions,
+    "explanations.md": _explanations,
 }
 """File name of the document to what makes its table from the results."""
 

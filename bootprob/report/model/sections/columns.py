@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from bootprob.report.model.sections.section import Measured, Section
+from bootprob.tables.model import TableModel
 
 __all__ = ["SECTION"]
 
 
 def _content(of: Measured) -> dict[str, Any]:
     """None of a model of a matrix. No values are in it but names of levels."""
-    preprocessor = of.preprocessor or of.model.preprocessor_
+    explained = of.explained
+    if isinstance(explained, TableModel):
+        preprocessor = explained.preprocessor
+    else:
+        preprocessor = explained.preprocessor_
     if preprocessor is None:
         return {"columns": None}
     levels, missing = preprocessor.levels_, preprocessor.missing_

@@ -14,9 +14,9 @@ from bootprob.report.svg import Picture
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
-    from bootprob.encoding.preprocessing import TablePreprocessor
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
+    from bootprob.tables.model import TableModel
 
 __all__ = ["Drawn", "Measured", "Section"]
 
@@ -34,15 +34,18 @@ class Measured:
         Rows that took no part in training.
     probability : ndarray, shape (n,), or (n, K) of several classes
         Out of bag, by calibrators that did not see the row; of several classes they did.
-    preprocessor : TablePreprocessor or None
-        What made the matrix of a table, where the model itself does not keep it.
+    explained : BootstrapSVC or TableModel
+        The same model, as its user knows its columns.
+    training : array_like, data frame or None
+        The rows of `fit`, as `explained` takes them, where they are at hand.
     """
 
     model: BootstrapSVC
     level: float
     held_out: HeldOut | None
     probability: Floats
-    preprocessor: TablePreprocessor | None = None
+    explained: BootstrapSVC | TableModel
+    training: Any = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,167 @@
+"""Rows of known class that columns are permuted of: those of `fit`, or held-out ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.left_out_rows import LeftOutRows
+from bootprob.exceptions import DataError
+from bootprob.explanation.answers import Explained
+from bootprob.explanation.permuted_rows import HeldOutRows, Permuted, permutations
+from bootprob.runtime.arrays import Bools, Floats, Indices
+from bootprob.runtime.groups import Groups, checked_groups
+from bootprob.tables.held_out import known_codes
+from bootprob.tables.model import TableModel
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+
+__all__ = ["LEAST_ROWS", "held_out_rows", "training_rows"]
+
+LEAST_ROWS = 10
+_SAME = 1e-3  # scores of training rows and those of the fit; float32 makes some 1e-5 of them
+
+
+def training_rows(
+    model: BootstrapSVC | TableModel,
+    explained: Explained,
+    X: Any,
+    y: ArrayLike | None,
+    max_rows: int | None,
+    n_repeats: int,
+    generator: np.random.Generator,
+) -> Permuted:
+    """The rows of `fit`, out of bag; parameters as of `permutation_importance`.
+
+    Raises
+    ------
+    DataError
+        There are none, or others are given: what the replicates say of them shows it.
+    """
+    state = explained.ensemble.state
+    rows = explained.kept_rows() if X is None else explained.matrix(X)
+    if rows is None:
+        raise DataError(
+            "The model does not keep its training rows; give those of fit, in their order "
+            "(--importance: the table fitted on), or held-out rows (held_out=True)."
+        )
+    if len(rows) != len(state.y_):
+        raise DataError(
+            f"{len(rows):,} rows are given, and the model was fitted to {len(state.y_):,}; give "
+            "these, in their order, or say that the rows took no part in training (held_out=True)."
+        )
+    positive = state.y_ == 1
+    if y is not None and not np.array_equal(_labels(model, y), positive):
+        raise DataError("y holds other classes than fit was given; leave it out.")
+    usable = state.calibration_rows()[0]
+    if state.oob_kernel_logits_ is not None:
+        usable = usable & np.isfinite(state.oob_kernel_logits_).all(axis=(1, 2))
+    which = _drawn(np.flatnonzero(usable), positive, max_rows, generator)
+    asked = LeftOutRows(explained.ensemble, which, rows[which])
+    known, again = state.oob_decision_function_[which], asked.as_they_are()
+    if (np.abs(again - known) > _SAME * (1 + np.abs(known))).any():
+        raise DataError(
+            "These are not the rows of fit, or in another order: the replicates that left each "
+            "out say otherwise. Give these, or say that the rows took no part in training "
+            "(held_out=True)."
+        )
+    weight, groups = state.sample_weight_[which], state.groups_
+    of_rows = None if groups is None else groups[which]
+    return _permuted(asked, rows[which], positive[which], weight, of_rows, n_repeats, generator)
+
+
+def held_out_rows(
+    model: BootstrapSVC | TableModel,
+    explained: Explained,
+    X: Any,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
+    max_rows: int | None,
+    n_repeats: int,
+    generator: np.random.Generator,
+) -> Permuted:
+    """Rows that took no part in training; parameters as of `permutation_importance`.
+
+    Raises
+    ------
+    DataError
+        Rows, classes, weights or groups are missing, or of another number.
+    """
+    if X is None:
+        raise DataError("held_out=True is of rows that are given; give X.")
+    rows = explained.matrix(X)
+    if y is not None:
+        positive = _labels(model, y)
+    elif isinstance(model, TableModel):
+        frame = as_frame(X)
+        assert frame is not None
+        positive = known_codes(model.target, frame) == 1
+    else:
+        raise DataError("The classes of held-out rows are not known; give y.")
+    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
+    if positive.shape != (len(rows),) or weight.shape != (len(rows),):
+        raise DataError(
+            f"X has {len(rows):,} rows, y the shape {positive.shape} and sample_weight "
+            f"{weight.shape}; give one class and one weight a row."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError("sample_weight must hold finite numbers, 0 or more.")
+    codes = checked_groups(groups, len(rows))
+    which = _drawn(np.flatnonzero(weight > 0), positive, max_rows, generator)
+    asked = HeldOutRows(explained, rows[which])
+    of_rows = None if codes is None else codes[which]
+    return _permuted(
+        asked, rows[which], positive[which], weight[which], of_rows, n_repeats, generator
+    )
+
+
+def _labels(model: BootstrapSVC | TableModel, y: ArrayLike) -> Bools:
+    """Which rows are of the positive class, of classes as they were given to `fit`."""
+    if isinstance(model, TableModel):
+        name = model.target.name
+        return known_codes(model.target, pd.DataFrame({name: np.asarray(y)})) == 1
+    labels, (negative, positive) = np.asarray(y), model.classes_
+    found: Bools = np.asarray(labels == positive)
+    if found.ndim == 0 or not (found | (labels == negative)).all():
+        raise DataError(
+            f"y holds other classes than those of the model, {negative} and {positive}."
+        )
+    return found
+
+
+def _drawn(
+    usable: Indices, positive: Bools, max_rows: int | None, generator: np.random.Generator
+) -> Indices:
+    """Those of the usable rows that are looked at."""
+    if max_rows is not None and len(usable) > max_rows:
+        usable = np.sort(generator.choice(usable, max_rows, replace=False))
+    n_positive = int(positive[usable].sum())
+    if len(usable) < LEAST_ROWS or n_positive in (0, len(usable)):
+        raise DataError(
+            f"{len(usable)} rows can be asked, {n_positive} of them positive; "
+            f"{LEAST_ROWS} or more of both classes are needed."
+        )
+    return usable
+
+
+def _permuted(
+    asked: LeftOutRows | HeldOutRows,
+    rows: Floats,
+    positive: Bools,
+    weight: Floats,
+    groups: Groups | None,
+    n_repeats: int,
+    generator: np.random.Generator,
+) -> Permuted:
+    if groups is not None:
+        groups = np.unique(groups, return_inverse=True)[1]
+        if groups.max() == 0:
+            raise DataError("All rows that can be asked are of one group; give rows of several.")
+    donors = permutations(len(rows), n_repeats, generator)
+    return Permuted(asked, rows, positive, weight / weight.mean(), groups, donors)

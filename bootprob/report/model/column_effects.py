@@ -1,0 +1,164 @@
+"""What a report says of columns: importance, curves of a few, and contributions to few rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bootprob.ensemble.state import two_class_state
+from bootprob.explanation import partial_dependence, permutation_importance
+from bootprob.explanation.answers import Explained
+from bootprob.explanation.row_contributions import divided
+from bootprob.report.model.row_samples import row_histograms
+from bootprob.runtime.arrays import Floats
+from bootprob.tables.model import TableModel
+
+if TYPE_CHECKING:
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.tables.held_out import HeldOut
+
+__all__ = ["column_effects"]
+
+# What it may take: scored rows times the training rows that kernels compare each with.
+_WORK = 12_000_000
+_OF_MAP = 500  # of models that score by coefficients
+_REPEATS, _MOST_ROWS, _LEAST_ROWS = 3, 500, 50  # of importance
+_LISTED = 60  # columns
+_CURVES, _VALUES = 3, 20
+_ENDS = (0.05, 0.95)  # quantiles between which a curve is drawn: no value of a row
+_FEW, _ROWS_OF_VALUE = 12, 5  # values shown as such, each of so many rows or more
+_EXPLAINED = 1_000  # rows that are looked at for the contributions to one
+_BACKGROUND, _LEAST_BACKGROUND = 16, 4
+_OF_ROW = 12  # columns listed of a row, those that contribute most
+
+
+def column_effects(
+    model: BootstrapSVC,
+    explained: BootstrapSVC | TableModel,
+    training: Any,
+    held_out: HeldOut | None,
+    level: float,
+) -> dict[str, Any] | None:
+    """Importance, curves and contributions; None for a model of which there are none.
+
+    Of training rows, given or kept by the model, out of bag, else of held-out rows: then without
+    contributions, as the rows that are shown are training rows. The work is bounded: of many rows
+    some are drawn; where even few rows of so many columns are too much, there is nothing.
+    Parameters are those of `bootprob.report.model.sections.section.Measured`.
+    """
+    state = two_class_state(model, "reports")
+    if model.calibration is None or not state.kernel.has_features:
+        return None
+    found = Explained.of(explained)
+    compared = _OF_MAP if state.bootstrap_dual_coef_ is None else len(state.y_)
+    affordable = _WORK // (compared * len(found.columns))
+    repeats = _REPEATS if affordable >= _REPEATS * _LEAST_ROWS else 1
+    rows = found.kept_rows() if training is None else found.matrix(training)
+    background: Any = training
+    given: dict[str, Any] = {"X": training}
+    if rows is None and held_out is not None:
+        background, y = held_out.X, held_out.y
+        if held_out.frame is not None and isinstance(explained, TableModel):
+            background, y = held_out.frame, None
+        given = {"X": background, "y": y, "held_out": True}
+        rows = found.matrix(background)
+    if rows is None or affordable < _LEAST_ROWS:
+        return None
+    importance = permutation_importance(
+        explained,
+        **given,
+        n_repeats=repeats,
+        max_rows=min(_MOST_ROWS, affordable // repeats),
+        level=level,
+    )
+    listed = importance.to_frame()
+    matter = listed["column"][listed["lower"] > 0]
+    curves = [
+        partial_dependence(
+            explained, column, background, values=_values(found, rows, column), level=level
+        )
+        for column in (matter if len(matter) else listed["column"][:1])[:_CURVES]
+    ]
+    return {
+        "importance": {
+            "metric": importance.metric,
+            "baseline": importance.baseline,
+            "level": importance.level,
+            "n_rows": importance.n_rows,
+            "n_repeats": repeats,
+            "held_out": importance.held_out,
+            "columns": listed[:_LISTED].to_dict("records"),
+            "n_not_listed": max(0, len(listed) - _LISTED),
+        },
+        "dependence": [
+            {
+                "column": curve.column,
+                "of_levels": found.levels(curve.column) is not None,
+                "values": curve.values,
+                "log_odds": curve.log_odds,
+                "interval": curve.interval,
+                "probability": curve.probability,
+                "probability_interval": curve.probability_interval,
+            }
+            for curve in curves
+        ],
+        "contributions": [] if "held_out" in given else _contributions(model, found, rows, level),
+    }
+
+
+def _values(found: Explained, rows: Floats, column: str) -> Any:
+    """Where a curve is looked at: levels or numbers that several rows share, or between quantiles.
+
+    Never at the number of a single row.
+    """
+    own, levels = rows[:, found.columns[column]], found.levels(column)
+    if levels is not None:
+        of_level = own.sum(axis=0)
+        often = np.argsort(-of_level, kind="stable")[:_FEW]
+        kept = [k for k in often if of_level[k] >= _ROWS_OF_VALUE] or [often[0]]
+        return [levels[k] for k in sorted(kept)]
+    values, n_rows = np.unique(own, return_counts=True)
+    shared = values[n_rows >= _ROWS_OF_VALUE]
+    if len(values) > _FEW or len(shared) < 2:
+        first, last = np.quantile(own, _ENDS)
+        return np.linspace(first, last, _VALUES)
+    return shared
+
+
+def _contributions(
+    model: BootstrapSVC, found: Explained, rows: Floats, level: float
+) -> list[dict[str, Any]]:
+    """Of the rows with histograms, by the whole model; none where columns are too many."""
+    n_background = min(_BACKGROUND, _EXPLAINED // (2 * len(found.columns) + 2))
+    shown = row_histograms(model)["rows"]
+    if n_background < _LEAST_BACKGROUND or not shown:
+        return []
+    used = rows[model.sample_weight_ > 0]
+    drawn = np.random.default_rng(0).permutation(len(used))[:n_background]
+    numbers = [row["row"] - 1 for row in shown]
+    others, n_orders = used[np.sort(drawn)], 2 * n_background  # each of these once, both ways
+    made = divided(found, rows[numbers], others, level, n_orders=n_orders)
+    listed = []
+    for k, row in enumerate(shown):
+        order = np.argsort(-np.abs(made.contribution[k]), kind="stable")
+        listed.append(
+            {
+                "row": row["row"],
+                "positive": row["positive"],
+                "probability": made.probability[k],
+                "base": made.base,
+                "columns": [
+                    {
+                        "column": made.columns[j],
+                        "contribution": made.contribution[k, j],
+                        "lower": made.interval[k, j, 0],
+                        "upper": made.interval[k, j, 1],
+                    }
+                    for j in order[:_OF_ROW]
+                ],
+                "n_not_listed": max(0, len(order) - _OF_ROW),
+                "not_listed": made.contribution[k, order[_OF_ROW:]].sum(),
+            }
+        )
+    return listed

@@ -1,0 +1,94 @@
+"""Records that are explained on request: what is said, what is refused, and who waits."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from scipy.special import logit
+from server_clients import records_of
+
+from bootprob.exceptions import DataError
+from bootprob.explanation import contributions
+from bootprob.server import Limits, create_app
+from mixed_tables import credit_table
+
+
+def asked(client, n, **more):
+    records = records_of(credit_table(n, seed=1).drop(columns="risk"))
+    return client.post("/predict", json={"records": records, **more})
+
+
+def test_a_record_is_explained_as_offline(client, table_model):
+    reply = asked(client, 2, explain=True, level=0.9)
+    assert reply.status_code == 200, reply.text
+    table = credit_table(2, seed=1).drop(columns="risk")
+    expected = contributions(table_model, table, level=0.9)
+    for k, said in enumerate(reply.json()["predictions"]):
+        found = said["explanation"]
+        parts = {each["column"]: each for each in found["contributions"]}
+        assert list(parts) == expected.to_frame().query("row == @k")["column"].tolist()
+        total = found["base"] + sum(each["contribution"] for each in parts.values())
+        assert total == pytest.approx(logit(said["probability"]), abs=1e-9)
+        for j, column in enumerate(expected.columns):
+            assert parts[column]["contribution"] == pytest.approx(expected.contribution[k, j])
+            assert parts[column]["interval"] == pytest.approx(expected.interval[k, j].tolist())
+    for plain in (asked(client, 2), asked(client, 2, explain=False)):
+        assert all("explanation" not in said for said in plain.json()["predictions"])
+    assert client.get("/v2/models/model").json()["parameters"]["explains"]
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    assert schemas["PredictRequest"]["properties"]["explain"]["default"] is False
+    assert "contributions" in schemas["Explanation"]["properties"]
+
+
+def test_what_is_refused(client, array_client, iris_model):
+    many = asked(client, 9, explain=True)
+    assert many.status_code == 422
+    assert many.json()["error"] == "Up to 8 records are explained in a request."
+    assert asked(client, 1, explain="yes").status_code == 422
+    with TestClient(create_app(iris_model)) as of_iris:
+        record = dict.fromkeys(iris_model.feature_names_in_, 1.0)
+        refused = {
+            "does not keep its training rows": (array_client, dict.fromkeys(["x0", "x1", "x2"], 1)),
+            "3 classes": (of_iris, record),
+        }
+        for reason, (of_model, row) in refused.items():
+            reply = of_model.post("/predict", json={"records": [row], "explain": True})
+            assert reply.status_code == 422
+            assert reason in reply.json()["error"]
+            assert not of_model.get("/v2/models/model").json()["parameters"]["explains"]
+
+
+def test_a_deadline_and_others_who_wait(table_model, monkeypatch):
+    """No more than four requests' records wait, and what is late is left."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(*_, **__):
+        begun.set()
+        go_on.wait(20)
+        return np.zeros(1)
+
+    app = create_app(table_model, limits=Limits(deadline=2.0, max_explained=1))
+    with TestClient(app) as client:
+        monkeypatch.setattr("bootprob.server.explaining._Ready.of", slow)
+        monkeypatch.setattr("bootprob.server.explaining._REQUESTS", 1)
+        replies = []
+        first = threading.Thread(target=lambda: replies.append(asked(client, 1, explain=True)))
+        first.start()
+        assert begun.wait(20)
+        second = asked(client, 1, explain=True)
+        assert second.status_code == 429
+        assert second.json()["error"] == "1 records wait to be explained; try again later."
+        assert asked(client, 1).status_code == 200  # others are served meanwhile
+        first.join()
+        go_on.set()
+        [late] = replies
+        assert late.status_code == 503
+        assert "0 of 1 records were explained within 2 s" in late.json()["error"]
+
+
+def test_a_limit_that_is_none():
+    with pytest.raises(DataError, match="max_explained is 0; it must be positive"):
+        Limits(max_explained=0)
