@@ -36,6 +36,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["learn"]
 
 _TOL_OF_MIXTURES = 1e-4  # moves no probability by more than that
+_CHANCE = 1e-6  # of clusters among independent rows
 
 
 def learn(
@@ -116,7 +117,7 @@ def learn(
         )
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint, floors)
         mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
-        remarks += _edges(found, mean, grid)
+        remarks += [*_clusters(found), *_edges(found, mean, grid)]
         return {"classes_": classes, "remarks_": remarks, **found}, pairs
     positive = codes == 1
     shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
@@ -150,7 +151,7 @@ def learn(
     [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     found = learn_out_of_bag(spec.calibration, table, ensemble, positive, weight, control)
     attributes = table.attributes(problem)
-    remarks += _edges(attributes, found["weights_"], grid)
+    remarks += [*_clusters(found), *_edges(attributes, found["weights_"], grid)]
     return {
         "classes_": classes,
         "remarks_": remarks,
@@ -200,6 +201,19 @@ def _called(
         return {repr(name): place for name, place in columns.items()}
     said = [f"X[:, {j}]" for j in range(p)] if names is None else list(map(repr, names))
     return {name: slice(j, j + 1) for j, name in enumerate(said)}
+
+
+def _clusters(learnt: Mapping[str, Any]) -> list[str]:
+    """Near-duplicates with one label, which the test of lack of fit finds beyond any chance."""
+    lack_of_fit = learnt["lack_of_fit_"] or {}
+    if lack_of_fit.get("repeated", 1.0) >= _CHANCE:
+        return []
+    found = (
+        "Rows lie in clusters, nearly the same and of one class, as repeated measurements of few "
+        "subjects do: what is out of bag is then too good. Give the subject of each row as groups."
+    )
+    warnings.warn(found, DoubtfulTableWarning, stacklevel=6)
+    return [found]
 
 
 def _edges(prepared: Mapping[str, Any], weight: Floats, grid: Floats) -> list[str]:

@@ -14,7 +14,7 @@ from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import conformal_p_values
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, DoubtfulTableWarning
 from bootprob.intervals.jackknife import counts_gram
 from bootprob.metrics import metric_intervals
 from bootprob.persistence.save_load import load, save
@@ -302,3 +302,17 @@ def test_a_class_that_is_mistaken_in_all_groups_has_an_interval():
     assert (found["specificity"].value, found["specificity"].method) == (0.0, "exact")
     assert found["specificity"].upper == pytest.approx(1 - 0.025 ** (1 / 20))
     assert found["sensitivity"].lower == pytest.approx(0.025 ** (1 / 20))
+
+
+def test_clusters_of_near_duplicates_are_named_by_fit():
+    rng = np.random.default_rng(3)
+    subjects = rng.normal(size=(60, 4))
+    X = np.repeat(subjects, 5, axis=0) + 0.1 * rng.normal(size=(300, 4))
+    y = np.repeat(rng.random(60) < 0.5, 5)
+    model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=5, random_state=0)
+    with pytest.warns(DoubtfulTableWarning, match="clusters, nearly the same and of one class"):
+        model.fit(X, y)
+    assert any("Give the subject of each row as groups" in each for each in model.remarks_)
+    groups = np.repeat(np.arange(60), 5)
+    assert model.fit(X, y, groups=groups).remarks_ == []
+    assert model.fit(X, rng.random(300) < 0.5).remarks_ == []
