@@ -61,6 +61,9 @@ PUBLIC = {
         select_outputs selection_curve suggested_size summarise_curve support_histograms
         supported_selection
     """,
+    "bootprob.encoding": """
+        TablePreprocessor
+    """,
     "bootprob.ensemble": """
         BootstrapSVC ProbabilitySensitivity conformal_p_values cross_fitted_proba
         out_of_bag_intervals prediction_sets probability_sensitivity
@@ -91,7 +94,7 @@ PUBLIC = {
         Limits create_app
     """,
     "bootprob.tables": """
-        HeldOut TableModel
+        ColumnRoles HeldOut TableModel
     """,
     "bootprob_gpu": """
         Certificate FittedBatch InputError Kernel Problem Solver Status choose_solver fit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
@@ -462,12 +462,14 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         # leaves the model as it was.
         spec = FitSpec.of(self.get_params(deep=False))
         names, columns = getattr(self, "feature_names_in_", None), None
+        dates: Collection[str] = ()
         if preprocessor is not None:
             names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.told
+            dates = preprocessor.encoder_.dates
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks
-        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks)
+        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates)
         learnt["preprocessor_"], learnt["later_rows_"] = preprocessor, None
         if instants is not None:
             timed = TimedRows(

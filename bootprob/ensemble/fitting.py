@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +48,7 @@ def learn(
     names: Sequence[str] | None = None,
     columns: Mapping[str, slice] | None = None,
     ranks: NDArray[np.int64] | None = None,
+    dates: Collection[str] = (),
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
 
@@ -69,6 +70,8 @@ def learn(
         those of X.
     ranks : ndarray of int, shape (n,), optional
         Which instant each row is from: blocks of neighbours in time are then the groups.
+    dates : collection of str, optional
+        Columns of the table that hold days.
 
     Returns
     -------
@@ -91,7 +94,8 @@ def learn(
         asked = rates_asked(spec.control, spec.calibration.calibration)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
-    remarks = _remarks(spec, X, codes, weight, groups, _called(X.shape[1], names, columns), ranks)
+    called = _called(X.shape[1], names, columns)
+    remarks = _remarks(spec, X, codes, weight, groups, called, ranks, set(map(repr, dates)))
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     if spec.calibration.calibration is None:  # the papers scale every dummy
@@ -172,6 +176,7 @@ def _remarks(
     groups: Groups | None,
     columns: Mapping[str, slice],
     ranks: NDArray[np.int64] | None,
+    dates: Collection[str],
 ) -> list[str]:
     """What is remarkable of the table, which is warned of before anything is trained."""
     told = X
@@ -183,11 +188,13 @@ def _remarks(
     kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)
     seen = columns if kernel.has_features else {}
     if ranks is None:
-        found = remarks_of_table(X, codes, weight > 0, seen, groups)
+        found = remarks_of_table(X, codes, weight > 0, seen, groups, dates=dates)
     else:
         order = np.argsort(ranks, kind="stable")
         blocks = None if groups is None else groups[order]
-        found = remarks_of_table(X[order], codes[order], weight[order] > 0, seen, blocks=blocks)
+        found = remarks_of_table(
+            X[order], codes[order], weight[order] > 0, seen, blocks=blocks, dates=dates
+        )
     if found:
         warnings.warn("\n".join(found), DoubtfulTableWarning, stacklevel=6)
     return [*([] if copies is None else [copies]), *found]

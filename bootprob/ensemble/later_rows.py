@@ -17,11 +17,11 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 
 from bootprob.ensemble.fitted import ensemble_of
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals, out_of_bag_of_classes
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.exceptions import DataError
-from bootprob.metrics.classes import class_metrics
+from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import MetricInterval, metric_intervals
 from bootprob.metrics.metrics import row_log_loss
 from bootprob.preparation.time_blocks import later_from, time_blocks
@@ -32,7 +32,6 @@ from bootprob.runtime.instants import Instants
 __all__ = ["TimedRows", "measured_later", "remark_of_later"]
 
 _LEVEL = 0.95
-_TWO_SIDED = 1.959964  # normal quantile of that level
 _LEAST_ROWS = 10
 _BLOCKS = 10  # of later rows, for intervals
 _LEAST_BLOCKS = 5  # of which intervals can be made
@@ -97,7 +96,7 @@ def measured_later(model: Any, rows: TimedRows, preprocessor: Any) -> dict[str, 
 
         Of two classes metrics are those of `bootprob.metrics.metric_intervals` but the
         calibration error, of several "accuracy", "log_loss" and "brier_score" as in
-        `bootprob.metrics.class_metrics`.
+        `bootprob.metrics.class_intervals.class_metric_intervals`.
     """
     used, ranks = rows.weight > 0, rows.instants.ranks
     first = later_from(ranks[used]) if np.ptp(ranks[used]) else int(ranks[used].min())
@@ -117,7 +116,7 @@ def measured_later(model: Any, rows: TimedRows, preprocessor: Any) -> dict[str, 
     if found["why_not"] is not None:
         return found
     try:
-        trained, probability = _asked(model, rows, preprocessor, earlier, later)
+        trained, probability, decided = _asked(model, rows, preprocessor, earlier, later)
         out_of_bag = _out_of_bag(trained)
     except DataError as error:
         return found | {"why_not": f"no model of the rows before could be made of it: {error}"}
@@ -127,7 +126,7 @@ def measured_later(model: Any, rows: TimedRows, preprocessor: Any) -> dict[str, 
         blocks = None
     return found | {
         "n_blocks": None if blocks is None else int(blocks.max()) + 1,
-        "metrics": _metrics(trained, probability, rows, later, blocks),
+        "metrics": _metrics(trained, probability, decided, rows, later, blocks),
         "out_of_bag": out_of_bag,
         "p_value": _chance(trained, probability, rows, earlier, later),
     }
@@ -160,8 +159,10 @@ def _why_not(rows: TimedRows, earlier: Bools, later: Bools) -> str | None:
         return "all rows that have a weight are of one instant"
     if later.sum() < _LEAST_ROWS:
         return (
-            f"the last tenth are {later.sum()} rows, and {_LEAST_ROWS} are the least to measure on"
+            f"rows of the last tenth: {later.sum()}, and {_LEAST_ROWS} are the least to measure on"
         )
+    if rows.blocks is not None and np.ptp(rows.blocks[earlier]) == 0:
+        return "the rows before the last tenth are of one block of time"
     before, after = (len(np.unique(rows.codes[each])) for each in (earlier, later))
     if after == 1:
         return "all rows of the last tenth are of one class, and two are needed"
@@ -172,8 +173,8 @@ def _why_not(rows: TimedRows, earlier: Bools, later: Bools) -> str | None:
 
 def _asked(
     model: Any, rows: TimedRows, preprocessor: Any, earlier: Bools, later: Bools
-) -> tuple[Any, Floats]:
-    """The model of the earlier rows, and what it says of the later ones, shape (m, K)."""
+) -> tuple[Any, Floats, NDArray[np.intp]]:
+    """The model of the earlier rows, what it says of the later ones, (m, K), and their labels."""
     trained = clone(model)
     if model.checkpoint is not None:
         trained.set_params(checkpoint=str(Path(model.checkpoint) / "later"))
@@ -184,27 +185,49 @@ def _asked(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model of all rows says it of all
         trained._fit(X, y, rows.weight[before], blocks, None, preprocessor)
-        return trained, ensemble_of(trained).predict_proba(checked_rows(trained, asked))
+        ensemble, of_later = ensemble_of(trained), checked_rows(trained, asked)
+        probability = ensemble.predict_proba(of_later)
+        if trained.pair_ensembles_:
+            return trained, probability, ensemble.decision_function(of_later).argmax(axis=1)
+        return trained, probability, (probability[:, 1] > trained.decision_threshold_).astype(int)
 
 
 def _out_of_bag(trained: Any) -> dict[str, list[float]]:
     """Out-of-bag metrics of the model of the earlier rows."""
     if trained.pair_ensembles_:
-        return _with_limits(out_of_bag_of_classes(trained))
+        return _limits(
+            class_metric_intervals(
+                trained.y_,
+                trained.oob_proba_,
+                trained.sample_weight_,
+                _LEVEL,
+                decided=trained.oob_decision_function_.argmax(axis=1),
+                groups=trained.groups_,
+            )
+        )
     return _limits(out_of_bag_intervals(trained, _LEVEL))
 
 
 def _metrics(
-    trained: Any, probability: Floats, rows: TimedRows, later: Bools, blocks: Groups | None
+    trained: Any,
+    probability: Floats,
+    decided: NDArray[np.intp],
+    rows: TimedRows,
+    later: Bools,
+    blocks: Groups | None,
 ) -> dict[str, list[float]]:
     """The same of the later rows."""
     codes, weight = rows.codes[later], rows.counted[later]
     if trained.pair_ensembles_:
-        return _with_limits(class_metrics(codes, probability, weight, blocks))
-    of_positive = probability[:, 1]
-    decided = of_positive > trained.decision_threshold_
+        return _limits(
+            class_metric_intervals(
+                codes, probability, weight, _LEVEL, decided=decided, groups=blocks
+            )
+        )
     return _limits(
-        metric_intervals(codes, of_positive, weight, _LEVEL, decided=decided, groups=blocks)
+        metric_intervals(
+            codes, probability[:, 1], weight, _LEVEL, decided=decided == 1, groups=blocks
+        )
     )
 
 
@@ -214,18 +237,6 @@ def _limits(found: dict[str, MetricInterval]) -> dict[str, list[float]]:
         name: [each.value, each.lower, each.upper]
         for name, each in found.items()
         if name != "calibration_error"
-    }
-
-
-def _with_limits(found: dict[str, tuple[float, float]]) -> dict[str, list[float]]:
-    """Metrics with standard errors as metrics with normal limits."""
-    return {
-        name.replace("-", "_").replace(" ", "_").lower(): [
-            value,
-            max(0.0, value - _TWO_SIDED * error),
-            value + _TWO_SIDED * error,
-        ]
-        for name, (value, error) in found.items()
     }
 
 

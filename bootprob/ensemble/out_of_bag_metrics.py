@@ -90,5 +90,9 @@ def out_of_bag_of_classes(model: Any) -> dict[str, tuple[float, float]]:
         raise DataError("No row was ever out of bag; raise n_bootstraps.")
     groups = None if state.groups_ is None else state.groups_[known]
     return class_metrics(
-        state.y_[known], state.oob_proba_[known], state.sample_weight_[known], groups
+        state.y_[known],
+        state.oob_proba_[known],
+        state.sample_weight_[known],
+        groups,
+        state.oob_decision_function_[known].argmax(axis=1),
     )

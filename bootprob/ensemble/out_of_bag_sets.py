@@ -51,8 +51,10 @@ def out_of_bag_p_values(model: Any) -> Floats | None:
     below = np.concatenate([[0.0], np.cumsum(mass[rows][order])])
     no_better = below[np.searchsorted(own[order], scores[rows], side="right")]
     for members in _together(rows, state.groups_):
-        alike = own[members, None, None] <= scores[rows[members]]
-        no_better[members] -= np.einsum("j,jik->ik", mass[rows[members]], alike)
+        ascending = members[np.argsort(own[members])]
+        alike = np.concatenate([[0.0], np.cumsum(mass[rows[ascending]])])
+        at = np.searchsorted(own[ascending], scores[rows[members]], side="right")
+        no_better[members] -= alike[at]
     found[rows] = (1 + mass[ties].sum() + no_better) / n_units
     return found
 

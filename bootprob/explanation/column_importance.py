@@ -134,7 +134,8 @@ def permutation_importance(
     max_rows : int, optional, default 2000
         Of more rows, so many are drawn; None looks at all.
     sample_weight, groups : array_like, shape (n,), optional
-        Of held-out rows; training rows have those of `fit`.
+        Of held-out rows; training rows have those of `fit`. Weights are of the rows that get a
+        value; all rows give theirs alike.
     level : float, default 0.95
         Of each interval by itself.
     seed : int, default 0

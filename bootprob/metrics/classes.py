@@ -17,6 +17,7 @@ def class_metrics(
     probability: Floats,
     weight: Floats,
     groups: Groups | None = None,
+    decided: NDArray[np.integer] | None = None,
 ) -> dict[str, tuple[float, float]]:
     """Accuracy, log-loss and Brier score of class probabilities, with standard errors.
 
@@ -29,6 +30,8 @@ def class_metrics(
         Row weights.
     groups : ndarray of int, shape (n,), optional
         Of rows that belong together, numbered from 0.
+    decided : ndarray of int, shape (n,), optional
+        The class that each row is given; by default the most probable one.
 
     Returns
     -------
@@ -37,11 +40,12 @@ def class_metrics(
         two classes twice the usual one): the weighted mean over the rows and its standard error,
         the rows, or groups, taken for independent.
     """
+    decided = probability.argmax(axis=1) if decided is None else decided
     rows = np.arange(len(codes))
     truth = np.zeros_like(probability)
     truth[rows, codes] = 1.0
     of_rows = {
-        "accuracy": (probability.argmax(axis=1) == codes).astype(np.float64),
+        "accuracy": (decided == codes).astype(np.float64),
         "log-loss": -np.log(probability[rows, codes].clip(CLOSEST)),
         "Brier score": np.square(probability - truth).sum(axis=1),
     }

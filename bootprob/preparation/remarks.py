@@ -6,7 +6,7 @@ less than once in a hundred thousand times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import comb
 from typing import Any
 
@@ -43,6 +43,7 @@ def remarks_of_table(
     columns: Mapping[str, slice],
     groups: Groups | None = None,
     blocks: Groups | None = None,
+    dates: Collection[str] = (),
 ) -> list[str]:
     """Look at a table before anything is learned from it.
 
@@ -62,6 +63,8 @@ def remarks_of_table(
     blocks : ndarray of int, shape (n,), optional
         Of neighbours, where rows are in order of time: what hangs together moves with the number of
         the row, and is drift only where single rows of all blocks do so, too.
+    dates : collection of str, optional
+        Columns of days, which are to go on with the rows.
 
     Returns
     -------
@@ -101,14 +104,16 @@ def remarks_of_table(
     counted = [
         name
         for name, values in different.items()
-        if not _is_of_levels(columns[name]) and _is_counted(values)
+        if not _is_of_levels(columns[name]) and name not in dates and _is_counted(values)
     ]
     if counted:
         found.append(
             f"{_named(counted)} counted from row to row: a number of the row, which a new row "
             "shares with none. Leave it out (--drop)."
         )
-    others = {name: place for name, place in columns.items() if name not in counted}
+    others = {
+        name: place for name, place in columns.items() if name not in counted and name not in dates
+    }
     if blocks is not None:
         some = np.flatnonzero(one_of_each(np.ones(len(rows), dtype=bool), blocks[units]))
     return [*found, *_drifting(rows[some], codes[some], others)]

@@ -39,7 +39,10 @@ def time_blocks(ranks: Ranks, length: float) -> Groups:
     n = len(ranks)
     n_blocks = max(1, int(n / length))
     before = np.searchsorted(np.sort(ranks), ranks)
-    return np.unique(before * n_blocks // n, return_inverse=True)[1].astype(np.int64)
+    alone = np.bincount(ranks) > length  # instants, which part the blocks before and after them
+    parted = 2 * np.cumsum(alone) - alone
+    key = before * n_blocks // n * (2 * len(alone) + 1) + parted[ranks]
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
 
 
 def block_length(ranks: Ranks, codes: NDArray[np.intp]) -> float:

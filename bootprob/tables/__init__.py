@@ -7,12 +7,14 @@ from bootprob.runtime.late_names import late_names
 if TYPE_CHECKING:
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
+    from bootprob.tables.roles import ColumnRoles
 
-__all__ = ["HeldOut", "TableModel"]
+__all__ = ["ColumnRoles", "HeldOut", "TableModel"]
 
 __getattr__ = late_names(
     __name__,
     {
+        "ColumnRoles": "roles",
         "HeldOut": "held_out",
         "TableModel": "model",
     },

@@ -21,6 +21,7 @@ def test_labels_are_drawn_from_the_truth(name):
         assert np.corrcoef(y, expit(logit))[0, 1] > 0.3
 
 
+@pytest.mark.endurance
 def test_a_fit_is_measured_and_cases_that_are_there_are_shown(tmp_path, monkeypatch):
     monkeypatch.setattr("gpu.benchmarks.large_tables.NEW_ROWS", 300)
     ours = measure("bootprob", "linear", 120, 8) | {"load": 1.0, "commit": "a"}

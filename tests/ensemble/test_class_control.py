@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from bootprob import DataError, UnattainableRateError
 from bootprob.cli.__main__ import app
 from bootprob.ensemble.control.class_rates import ClassFloor, class_offsets, class_shares
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
 from bootprob.persistence.save_load import load, save
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
@@ -184,3 +185,22 @@ def test_tables_the_command_line_and_the_report(rng, tmp_path):
         result = CliRunner().invoke(app, [*given, *more])
         assert result.exit_code in (1, 2)
         assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_accuracy_is_that_of_the_decisions(rng):
+    X, y = table(rng, 200)
+    model = linear(**QUICK, control="threshold", rates={"birch": 0.97}).fit(X, y)
+    decided = model.oob_decision_function_.argmax(axis=1)
+    known = np.isfinite(model.oob_proba_).all(axis=1)
+    assert (decided != model.oob_proba_.argmax(axis=1))[known].any()
+    accuracy, _ = out_of_bag_of_classes(model)["accuracy"]
+    assert accuracy == pytest.approx((decided == model.y_)[known].mean())
+
+
+def test_a_class_that_is_never_left_out_has_no_rate(rng):
+    """All its rows are of one group, which has to be in every sample."""
+    X, y = table(rng, 100)
+    y[40:45] = "oak"
+    model = linear(**QUICK, control="threshold", rates={"oak": 0.5})
+    with pytest.raises(UnattainableRateError, match="No row of class 'oak' was ever left out"):
+        model.fit(X, y, groups=np.arange(100) // 5)

@@ -386,7 +386,7 @@ def test_impossible_parameters_are_refused_before_work(data, parameters, message
 
 def test_impossible_data_are_refused(data):
     X, y = data
-    with pytest.raises(DataError, match=r"binary classification.*control='threshold'.*3 classes"):
+    with pytest.raises(DataError, match=r"binary classification.*'tpr'.*3 classes"):
         BootstrapSVC(kernel="linear", control="threshold", rates={"tpr": 0.9}).fit(
             X, np.arange(90) % 3
         )

@@ -136,6 +136,7 @@ def test_the_same_from_a_file_and_again(interactions, model, tmp_path):
         np.testing.assert_array_equal(other.proba_interval(X[:9]), model.proba_interval(X[:9]))
 
 
+@pytest.mark.endurance  # as of small tables, tests/ensemble/test_adaptive_kernel.py
 def test_the_same_by_workers_and_from_a_checkpoint(interactions, model, tmp_path):
     fitted_elsewhere_is_the_same(model, *interactions, tmp_path)
 

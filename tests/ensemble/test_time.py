@@ -196,7 +196,7 @@ def test_what_cannot_be_measured_is_said():
     model = QUICK(n_bootstraps=10).fit(X, rare.astype(str), time=days)
     assert model.later_rows_["why_not"] == "the rows before the last tenth lack a class"
     few = QUICK().fit(X[:60], y[:60], time=days[:60])
-    assert "the last tenth are 6 rows" in few.later_rows_["why_not"]
+    assert "rows of the last tenth: 6" in few.later_rows_["why_not"]
     assert few.later_rows_["metrics"] == few.later_rows_["out_of_bag"] == {}
     # A confidence for which all rows are enough, and the earlier ones are not.
     asked = {"control": "threshold", "rates": {"tpr": 0.8}, "confidence": 1 - 0.8**38}

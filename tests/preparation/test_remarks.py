@@ -222,3 +222,12 @@ def test_in_blocks_of_time_what_hangs_together_is_no_drift():
     X[:, 0] = np.sqrt(np.arange(1000))
     found = of_one(remarks_of_table(X, codes, every, columns, blocks=np.arange(1000) // 10))
     assert "First and last rows differ in slow (1.00)" in found
+
+
+def test_days_may_go_on():
+    """A column that is named as a date is no number of the row, and no drift."""
+    X = np.column_stack([np.arange(400.0), np.random.default_rng(0).normal(size=400)])
+    codes, every = np.arange(400) % 2, np.ones(400, dtype=bool)
+    columns = {"day": slice(0, 1), "other": slice(1, 2)}
+    assert "counted from row to row" in of_one(remarks_of_table(X, codes, every, columns))
+    assert remarks_of_table(X, codes, every, columns, dates={"day"}) == []

@@ -27,7 +27,9 @@ def test_blocks_are_of_neighbours(rng, n_instants, length):
 
 def test_an_instant_of_many_rows_is_whole():
     ranks = np.repeat([0, 1, 2, 3], [3, 100, 3, 100])
-    assert np.array_equal(time_blocks(ranks, 5), np.repeat([0, 1, 2], [103, 3, 100]))
+    assert np.array_equal(time_blocks(ranks, 5), ranks)
+    ranks = np.repeat([0, 1], [1, 199])  # a block of its own, however few are before it
+    assert np.array_equal(time_blocks(ranks, 10), ranks)
 
 
 def test_labels_that_hang_together_make_blocks_longer():

@@ -153,6 +153,15 @@ def class_offsets(
     """
     K = logits.shape[1]
     offsets = np.zeros(K)
+    for floor in floors:
+        if not ((codes == floor.position) & (weight > 0)).any():
+            raise UnattainableRateError(
+                f"No row of class {floor.label!r} was ever left out, so that nothing is known of "
+                "its rate; it needs rows of several groups, or more bootstrap samples.",
+                rate=str(floor.label),
+                wanted=floor.at_least,
+                attainable=None,
+            )
     farthest = (K + 1) * float(np.ptp(logits[weight > 0])) + 1.0  # beyond it nothing changes
     for _ in range(_ROUNDS):
         before = offsets.copy()
@@ -173,9 +182,9 @@ def class_offsets(
     raise UnattainableRateError(
         f"No decision was found that keeps the rates of {len(floors)} classes{sure}: the more "
         "rows are given one, the fewer are left for the others. "
-        f"Of class {floor.label!r} {worst['out_of_bag']:.3f} were right out of bag when the others "
-        f"had what they need, and {worst['required_share']:.3f} are needed. Lower one of the "
-        "rates, ask for one class only, or give the model more to learn from.",
+        f"Of class {floor.label!r} a share of {worst['out_of_bag']:.3f} was right out of bag when "
+        f"the others had what they need, and {worst['required_share']:.3f} is needed. Lower one of "
+        "the rates, ask for one class only, or give the model more to learn from.",
         rate=str(floor.label),
         wanted=floor.at_least,
         attainable=worst["out_of_bag"],

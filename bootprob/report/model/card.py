@@ -361,7 +361,7 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
             f"{count(found['n_rows'])} rows); they do not find what is rough, or lies where few "
             "rows are."
         )
-    if found is not None and found["few_rows"]:
+    if found is not None and found["few_rows"] and not found["found"]:
         points.append(f"Few rows: {text(found['few_rows'])}.")
     unsolved = entry["convergence"]["n_unsolved"]
     if unsolved:
@@ -373,6 +373,16 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
         points.append(_about_intervals(entry["intervals"]))
     else:
         points.append(intervals_of_classes(entry))
+    if len(data["classes"]) > 2 and entry["control"]:
+        held = [
+            f"{text(each['name'])} ≥ {rate['wanted']:g} (out of bag "
+            f"{percent(rate['out_of_bag']['value'])})"
+            for each, rate in zip(data["classes"], entry["control"]["rates"], strict=True)
+            if rate["wanted"] is not None and rate["out_of_bag"]
+        ]
+        points.append(
+            f"Decisions are moved so that these rates of classes hold: {', '.join(held)}."
+        )
     if entry.get("decision_threshold", 0.5) != 0.5:
         positive = text(data["positive_class"])
         points.append(

@@ -149,7 +149,8 @@ def refuse_unscored(source: ScoredTable) -> None:
     """
     if source.of_several_classes:
         raise DataError(
-            f"{source.path} was scored by a model of several classes, and a report is of two."
+            f"{source.path} was scored by a model of several classes; reports of scored "
+            "tables are of two. The model itself can be reported, with held-out rows beside it."
         )
     if source.missing:
         lacks = ", ".join(map(repr, source.missing))

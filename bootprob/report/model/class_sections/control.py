@@ -29,6 +29,7 @@ def _content(of: Measured) -> dict[str, Any]:
             "offsets": model.class_offsets_,
             "rates": [
                 {
+                    "class": str(label),
                     "wanted": rate.asked and rate.asked["at_least"],
                     "confidence": rate.asked and rate.asked["confidence"],
                     "bound": rate.asked and rate.asked["bound"],
@@ -37,7 +38,7 @@ def _content(of: Measured) -> dict[str, Any]:
                     "without_control": rate.without_control and asdict(rate.without_control),
                     "held_out": aside and asdict(aside),
                 }
-                for rate, aside in zip(rates, set_aside, strict=True)
+                for label, rate, aside in zip(model.classes_, rates, set_aside, strict=True)
             ],
         }
     }

@@ -11,7 +11,7 @@ __all__ = ["SECTION"]
 
 
 def _content(of: Measured) -> dict[str, Any]:
-    """None of a model of a matrix. No values are in it but names of levels."""
+    """None of a model of a matrix. No values are in it: a level may be somebody's name."""
     explained = of.explained
     if isinstance(explained, TableModel):
         preprocessor = explained.preprocessor
@@ -26,7 +26,7 @@ def _content(of: Measured) -> dict[str, Any]:
             "kind": kind,
             "n_levels": len(levels[name]) if name in levels else None,
             "n_missing": None if missing is None else missing[name],
-            "filled_with": preprocessor.fills_[name] if name in levels else "the median",
+            "filled_with": "the most frequent one" if name in levels else "the median",
         }
         for name, kind in preprocessor.kinds_.items()
     ]
