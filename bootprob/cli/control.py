@@ -146,7 +146,10 @@ def control_parameters(
         raise typer.BadParameter(
             "--rate is of several classes, --tpr and --tnr of two; leave one of the two out."
         )
-    rates |= dict(map(_of_class, of_classes or ()))
+    for name, value in map(_of_class, of_classes or ()):
+        if name in rates:
+            raise typer.BadParameter(f"--rate names {name!r} twice; leave one of the two out.")
+        rates[name] = value
     if not rates:
         if control is not None or confidence is not None:
             alone = "--confidence" if control is None else f"--control {control}"

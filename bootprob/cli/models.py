@@ -96,7 +96,12 @@ def fit_table(
     # First what fails more often than the rest, and sooner than torch loads.
     roles = (columns or RoleOptions()).roles()
     frame = read_table(table, text_columns=roles.dates, encoding=encoding)
-    Target.from_table(frame, target, positive, all_classes=all_classes)
+    classes, _ = Target.from_table(frame, target, positive, all_classes=all_classes)
+    if options.rate and len(classes.labels) == 2:
+        raise typer.BadParameter(
+            f"--rate is of several classes, and {target!r} has two; leave --all-classes out, and "
+            "say --tpr or --tnr."
+        )
     roles.features(frame, target)
 
     from bootprob.tables.model import TableModel

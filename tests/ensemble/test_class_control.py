@@ -154,8 +154,17 @@ def test_what_cannot_be_asked_for(rng, params, said):
 def test_tables_the_command_line_and_the_report(rng, tmp_path):
     X, y = table(rng)
     frame = pd.DataFrame(X, columns=["height", "girth"]).assign(tree=y)
-    frame.to_csv(tmp_path / "trees.csv", index=False)
-    fit = ["fit", str(tmp_path / "trees.csv"), "--target", "tree", "-o", str(tmp_path / "m.model")]
+    frame.assign(sex=np.where(X[:, 0] > 0, "f", "m")).to_csv(tmp_path / "trees.csv", index=False)
+    fit = [
+        "fit",
+        str(tmp_path / "trees.csv"),
+        "--target",
+        "tree",
+        "--drop",
+        "sex",
+        "-o",
+        str(tmp_path / "m.model"),
+    ]
     kind = ["--kernel", "linear", "--C", "0.1,1", "--n-bootstraps", "15", "--seed", "0"]
     given = [*fit, *kind, "--rate", "birch=0.8", "--confidence", "0.9"]
     result = CliRunner().invoke(app, [*given, "--all-classes"])
@@ -181,6 +190,8 @@ def test_tables_the_command_line_and_the_report(rng, tmp_path):
         (["--all-classes", "--tpr", "0.9"], "with --all-classes say --rate"),
         (["--all-classes", "--rate", "oak=0.9"], "'oak' is no class of 'tree'"),
         (["--all-classes", "--rate", "birch"], "is no class and a rate"),
+        (["--all-classes", "--rate", "birch=0.7"], "names 'birch' twice"),
+        (["--all-classes", "--target", "sex"], "'sex' has two; leave --all-classes out"),
     ):
         result = CliRunner().invoke(app, [*given, *more])
         assert result.exit_code in (1, 2)
