@@ -104,8 +104,8 @@ class Explained:
                 rows = known * state.scale_ + state.center_
             else:
                 raise DataError(
-                    "The model does not keep its training rows; give some as background "
-                    "(--background)."
+                    "The model does not keep its training rows, as those of curved kernels do; "
+                    "give some as background (--background), which a server does not take."
                 )
         if len(rows) <= most:
             return rows

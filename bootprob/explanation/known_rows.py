@@ -48,12 +48,14 @@ def training_rows(
     if rows is None:
         raise DataError(
             "The model does not keep its training rows; give those of fit, in their order "
-            "(--importance: the table fitted on), or held-out rows (held_out=True)."
+            "(--importance training: the table fitted on), or held-out rows (held_out=True, or "
+            "--importance held-out)."
         )
     if len(rows) != len(state.y_):
         raise DataError(
             f"{len(rows):,} rows are given, and the model was fitted to {len(state.y_):,}; give "
-            "these, in their order, or say that the rows took no part in training (held_out=True)."
+            "these, in their order, or say that the rows took no part in training "
+            "(held_out=True, or --importance held-out)."
         )
     positive = state.y_ == 1
     if y is not None and not np.array_equal(_labels(model, y), positive):
@@ -68,7 +70,7 @@ def training_rows(
         raise DataError(
             "These are not the rows of fit, or in another order: the replicates that left each "
             "out say otherwise. Give these, or say that the rows took no part in training "
-            "(held_out=True)."
+            "(held_out=True, or --importance held-out)."
         )
     weight, groups = state.sample_weight_[which], state.groups_
     of_rows = None if groups is None else groups[which]
