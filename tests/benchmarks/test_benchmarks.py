@@ -63,10 +63,14 @@ def workload(rng, kernel: str = "linear", **changes: object) -> Workload:
 
 
 def test_peers_that_are_not_installed_are_named(monkeypatch):
-    for package in ("rehline", "sklearnex"):
-        monkeypatch.setitem(sys.modules, package, None)
+    packages = {"rehline", "sklearnex"}
+    for name in {*packages, *(name for name in sys.modules if name.split(".")[0] in packages)}:
+        monkeypatch.setitem(sys.modules, name, None)
     for name in [name for name in sys.modules if name.startswith("gpu.benchmarks.peers.")]:
         monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(
+            sys.modules["gpu.benchmarks.peers"], name.rpartition(".")[2], raising=False
+        )
     named = [key for key, peer in installed() if peer is None]
     assert named == ["intelex", "rehline", "rehline_default"]
 
