@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bootprob.constrained.convex_svc import ConvexConstrainedSVC
     from bootprob.costs.classifier import CostSensitiveClassifier
     from bootprob.costs.matrix import CostMatrix
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.ensemble.sensitivity import probability_sensitivity
     from bootprob.persistence.save_load import load, save
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_C",
     "BootprobError",
+    "BootstrapClassifier",
     "BootstrapSVC",
     "ConstantColumnWarning",
     "ConstrainedSVC",
@@ -56,6 +58,7 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
+        "BootstrapClassifier": "ensemble.classifier",
         "BootstrapSVC": "ensemble.estimator",
         "ConstrainedSVC": "constrained",
         "ConvexConstrainedSVC": "constrained.convex_svc",

@@ -17,8 +17,9 @@ import bootprob_gpu
 ROOT = Path(__file__).parents[1]
 PUBLIC = {
     "bootprob": """
-        BootprobError BootstrapSVC ConstantColumnWarning ConstrainedSVC ConvexConstrainedSVC
-        CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C DataError
+        BootprobError BootstrapClassifier BootstrapSVC ConstantColumnWarning ConstrainedSVC
+        ConvexConstrainedSVC CopiedRowsWarning CostMatrix CostSensitiveClassifier DEFAULT_C
+        DataError
         DoubtfulTableWarning FewRowsWarning GridEdgeWarning LackOfFitWarning LaterRowsWarning
         ModelFileError UnattainableRateError __version__ load probability_sensitivity save
     """,
@@ -65,8 +66,8 @@ PUBLIC = {
         TablePreprocessor
     """,
     "bootprob.ensemble": """
-        BootstrapSVC ProbabilitySensitivity conformal_p_values cross_fitted_proba
-        out_of_bag_intervals prediction_sets probability_sensitivity
+        BootstrapClassifier BootstrapSVC ProbabilitySensitivity conformal_p_values
+        cross_fitted_proba out_of_bag_intervals prediction_sets probability_sensitivity
     """,
     "bootprob.intervals": """
         OF_SCORES OF_VOTES acceleration after_bootstrap_gram after_bootstrap_variance basic bca

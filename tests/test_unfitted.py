@@ -25,7 +25,9 @@ def _estimators():
     for module in pkgutil.walk_packages(bootprob.__path__, "bootprob."):
         for name, each in vars(importlib.import_module(module.name)).items():
             here = inspect.isclass(each) and each.__module__ == module.name
-            if here and issubclass(each, BaseEstimator) and name[0] != "_":
+            if not here or inspect.isabstract(each):
+                continue
+            if issubclass(each, BaseEstimator) and name[0] != "_":
                 yield each
 
 
@@ -41,6 +43,7 @@ def _asked():
 
 def _unfitted(estimator):
     given = {
+        "BootstrapClassifier": {"estimator": LogisticRegression()},
         "CostSensitiveClassifier": {"estimator": LogisticRegression()},
         "CostSensitiveSelector": {"rates": {"tpr": 0.5, "tnr": 0.5}},
     }

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.conformal import conformal_p_values, prediction_sets
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.sensitivity import ProbabilitySensitivity, probability_sensitivity
 
 __all__ = [
+    "BootstrapClassifier",
     "BootstrapSVC",
     "ProbabilitySensitivity",
     "conformal_p_values",
@@ -24,6 +26,7 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
+        "BootstrapClassifier": "classifier",
         "BootstrapSVC": "estimator",
         "ProbabilitySensitivity": "sensitivity",
         "conformal_p_values": "conformal",

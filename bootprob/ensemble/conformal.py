@@ -154,7 +154,7 @@ def conformal_p_values(
         [_Mixture.of(member, weights) for member in members],
         checked_rows(model, X),
         class_conditional=class_conditional,
-        rounding=ROUNDING[model.dtype],
+        rounding=ROUNDING[members[0].spec.dtype],
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
-from bootprob.ensemble.state import Attribute, declared
+from bootprob.ensemble.state import Attribute, TwoClassState, declared
 
 __all__ = ["attributes", "filled", "listed"]
 
@@ -17,9 +17,10 @@ def listed(named: Mapping[str, Any]) -> list[str]:
     return [f'- "{name}": {" ".join(each.doc.split())}' for name, each in named.items()]
 
 
-def attributes() -> list[str]:
+def attributes(of: Literal["machines", "classifiers"] = "machines") -> list[str]:
     """Entries of the section on the fitted attributes."""
-    return [f"{name} : {_shown(each)}\n{each.doc}" for name, each in declared().items()]
+    named = declared(TwoClassState, of).items()
+    return [f"{name} : {_shown(each)}\n{each.doc}" for name, each in named]
 
 
 def filled(text: str, place: str, entries: Iterable[str]) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from numbers import Integral, Real
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -20,39 +19,29 @@ from sklearn.utils.validation import (
 from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
 from bootprob.encoding.frames import as_frame
-from bootprob.ensemble.conformal import prediction_sets
+from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
 from bootprob.ensemble.documentation import attributes, filled, listed
-from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
 from bootprob.ensemble.fitting import learn
 from bootprob.ensemble.kernels import shares_of_kernels
-from bootprob.ensemble.later_rows import TimedRows, measured_later, remark_of_later
+from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
-from bootprob.ensemble.scoring.rows import checked_rows, warn_of_unsolved
-from bootprob.ensemble.specs import NO_CONTROL, FitSpec
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.ensemble.training_table import training_table
-from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import (
-    METHODS,
     OF_PROBABILITIES,
 )
 from bootprob.ensemble.weighting import accuracy_weights
-from bootprob.exceptions import DataError, LaterRowsWarning
-from bootprob.intervals.levels import check_level
-from bootprob.intervals.votes import OF_VOTES, VOTE_INTERVALS
-from bootprob.metrics.intervals import Method, MetricInterval
+from bootprob.exceptions import DataError
+from bootprob.intervals.votes import OF_VOTES
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
 from bootprob.preparation.labels import usable_weight
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import (
-    DeviceRows,
-    answered_in_kind,
-    in_kind,
     on_host,
-    take_rows,
 )
 from bootprob.runtime.groups import checked_groups
 from bootprob.runtime.instants import checked_instants
@@ -65,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["BootstrapSVC"]
 
 
-class BootstrapSVC(ClassifierMixin, BaseEstimator):
+class BootstrapSVC(BootstrapEnsemble):
     """Class probabilities with intervals from support vector machines over bootstrap samples.
 
     Trains a support vector machine for every bootstrap sample and every value of C (and γ), all at
@@ -481,369 +470,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
                 instants,
                 learnt["groups_"],
             )
-            unfitted = None if preprocessor is None else clone(preprocessor)
-            learnt["later_rows_"] = measured_later(self, timed, unfitted)
-            remark = remark_of_later(learnt["later_rows_"])
-            if remark is not None:
-                learnt["remarks_"].append(remark)
-                warnings.warn(remark, LaterRowsWarning, stacklevel=4)
-        learnt["pair_ensembles_"] = [self._of_pair(each) for each in of_pairs]
-        for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
-            if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
-                delattr(self, name)
-        for name, value in learnt.items():
-            setattr(self, name, value)
-        self.fit_seconds_ = perf_counter() - started
-        for pair in self.pair_ensembles_:
-            pair.fit_seconds_ = self.fit_seconds_
+            self._measure_later(learnt, timed, preprocessor and clone(preprocessor))
+        self._take(learnt, of_pairs, perf_counter() - started)
         warn_of_unsolved(self._certificates(), stacklevel=4)
         if self.feature_map is not None:
             warn_of_coarse_map(self.feature_map_error_, self.n_components)
         return self
-
-    @answered_in_kind
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Classes of the highest probability, shape (m,); ties go to the first of ``classes_``.
-
-        Of two classes, ``classes_[1]`` where its probability is above `decision_threshold_`: one
-        half, unless a rate is controlled. Of several under control, by `decision_function`.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        """
-        return ensemble_of(self).predict(checked_rows(self, X))
-
-    @overload
-    def predict_proba(
-        self, X: ArrayLike, return_interval: Literal[False] = False, level: float = 0.95
-    ) -> Floats: ...
-
-    @overload
-    def predict_proba(
-        self, X: ArrayLike, return_interval: Literal[True], level: float = 0.95
-    ) -> tuple[Floats, Floats]: ...
-
-    @answered_in_kind
-    def predict_proba(
-        self, X: ArrayLike, return_interval: bool = False, level: float = 0.95
-    ) -> Floats | tuple[Floats, Floats]:
-        """Class probabilities: calibrated, or vote shares with ``calibration=None``.
-
-        Control of a rate moves decisions (`decision_threshold_`) and not these. Vote shares it does
-        move: they are counted about `vote_thresholds_`, as in the thesis.
-
-        With several classes, those of the pairs, coupled (`coupling`).
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        return_interval : bool, default False
-            Whether intervals are returned too, as a `Pipeline` hands it to its last step:
-            ``pipeline.predict_proba(X, return_interval=True)``.
-        level : float, default 0.95
-            Nominal confidence level of these.
-
-        Returns
-        -------
-        probability : ndarray, shape (m, K)
-            In the order of `classes_`.
-        interval : ndarray, shape (m, K, 2)
-            Where asked for: what `proba_interval` says.
-        """
-        ensemble, rows = ensemble_of(self), checked_rows(self, X)
-        probability = ensemble.predict_proba(rows)
-        if not return_interval:
-            return probability
-        method = ensemble.checked_method(None)
-        interval = ensemble.proba_interval(rows, level, method)
-        warn_of_doubts(self, method)
-        return probability, interval
-
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        y : array_like, shape (m,)
-            Their labels.
-        sample_weight : array_like, shape (m,), optional
-            Their weights.
-        """
-        return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
-
-    @answered_in_kind
-    def vote_proba(self, X: ArrayLike) -> Floats:
-        """Weighted share of replicates that vote for each class, thesis (3.4).
-
-        A vote is for ``classes_[1]`` where the score is above `vote_thresholds_`, which are 0
-        unless a rate is controlled by them. This is the papers' estimate. It is a vote, not a
-        calibrated probability: it says how stable the classification is under resampling.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m, K)
-            In the order of `classes_`; a score of exactly the threshold votes for
-            ``classes_[0]``. With several classes the shares of the pairs, coupled.
-        """
-        return ensemble_of(self).vote_proba(checked_rows(self, X))
-
-    @answered_in_kind
-    def decision_function(self, X: ArrayLike) -> Floats:
-        """Weighted mean score: over the models with `weights_`, then over the replicates.
-
-        With several classes the logarithm of each class's odds against all others, by
-        `predict_proba`, and `class_offsets_` where a rate is controlled.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-
-        Returns
-        -------
-        ndarray, shape (m,), or (m, K) with several classes
-            Larger means more likely ``classes_[1]``, or the class of the column.
-        """
-        return ensemble_of(self).decision_function(checked_rows(self, X))
-
-    @answered_in_kind
-    def proba_interval(
-        self,
-        X: ArrayLike,
-        level: float = 0.95,
-        method: str | None = None,
-        *,
-        clip: bool = False,
-    ) -> Floats:
-        """Intervals for the class probabilities.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : str, optional
-            Default: the parameter `interval`. What each covers was measured: docs/intervals.md.
-
-            (methods)
-        clip : bool, default False
-            Cut the bounds of "wald" at 0 and 1; the others never pass them.
-
-        Returns
-        -------
-        ndarray, shape (m, K, 2)
-            Lower and upper bound for each class; of several classes each by itself, from those of
-            the pairs (`bootprob.ensemble.several_classes`).
-
-        Raises
-        ------
-        DataError
-            For an unknown method or level, or a method that needs a calibration without one. With
-            several classes, for methods that say nothing of errors which the pairs share: those of
-            votes, and "venn-abers".
-
-        Warns
-        -----
-        LackOfFitWarning
-            If a test found that they promise too much (`lack_of_fit_`).
-        FewRowsWarning
-            If so few rows seldom show whether the logit bends, and no test found that it does.
-        """
-        ensemble = ensemble_of(self)
-        method = ensemble.checked_method(method)
-        found = ensemble.proba_interval(checked_rows(self, X), level, method, clip=clip)
-        warn_of_doubts(self, method)
-        return found
-
-    @answered_in_kind
-    def summarize(
-        self,
-        X: ArrayLike,
-        level: float = 0.95,
-        method: str | None = None,
-        *,
-        score_interval: bool = True,
-    ) -> dict[str, NDArray[Any]]:
-        """Say everything about rows in one pass over the ensemble, or two where votes count.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level, method
-            As for `proba_interval`.
-        score_interval : bool, default True
-            Without it linear kernels need no score of each replicate for "corrected", "normal"
-            and "jackknife", and are faster by far.
-
-        Returns
-        -------
-        dict
-            For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
-            (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
-            Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
-        """
-        ensemble = ensemble_of(self)
-        method = ensemble.checked_method(method)
-        rows = checked_rows(self, X)
-        level = check_level(level)
-        found = ensemble.summarize(rows, level, method, score_interval=score_interval)
-        warn_of_doubts(self, method)
-        return found
-
-    def oob_proba_interval(
-        self, level: float = 0.95, method: str | None = None, *, clip: bool = False
-    ) -> Floats:
-        """Intervals for the training rows, from the replicates that did not see them.
-
-        Parameters
-        ----------
-        level, method, clip
-            As for `proba_interval`; "percentile", "basic" and "bca" are not to be had here.
-
-        Returns
-        -------
-        ndarray, shape (n, 2, 2)
-            NaN for a row without enough out-of-bag replicates.
-
-        Raises
-        ------
-        DataError
-            As for `proba_interval`, and with several classes.
-        """
-        ensemble = two_classes_of(self, "out-of-bag intervals")
-        return ensemble.oob_proba_interval(level, method, clip=clip)
-
-    @answered_in_kind
-    def score_interval(self, X: ArrayLike, level: float = 0.95, method: str = "basic") -> Floats:
-        """Bootstrap intervals for the score.
-
-        They describe how the score moves under resampling. An interval that excludes 0 says that
-        the side of the margin is stable; it says nothing of probabilities.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        level : float, default 0.95
-            Nominal confidence level.
-        method : {"basic", "percentile", "bca", "studentised"}, default "basic"
-            "basic": thesis (3.6), ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))``. "percentile":
-            ``(f*_(α/2), f*_(1−α/2))``. "bca": percentiles moved for bias and skewness.
-            "studentised": as wide as the standard error of the *mean* score says, by the
-            jackknife-after-bootstrap; the others have the width of a single replicate.
-
-        Returns
-        -------
-        ndarray, shape (m, 2)
-
-        Raises
-        ------
-        DataError
-            For an unknown method or level, or with several classes.
-        """
-        scores = two_classes_of(self, "score intervals").scores
-        return scores.interval(checked_rows(self, X), level, method)
-
-    @answered_in_kind
-    def prediction_sets(
-        self,
-        X: ArrayLike,
-        level: float = 0.9,
-        *,
-        class_conditional: bool = False,
-        weights: str | ArrayLike = "equal",
-        allow_empty: bool = True,
-    ) -> NDArray[np.bool_]:
-        """Say which classes cannot be excluded: sets with a finite-sample guarantee.
-
-        By jackknife+-after-bootstrap; parameters and guarantee as for
-        `bootprob.ensemble.prediction_sets`.
-
-        Returns
-        -------
-        ndarray of bool, shape (m, K)
-            In the order of `classes_`.
-        """
-        return prediction_sets(
-            self,
-            X,
-            level,
-            class_conditional=class_conditional,
-            weights=weights,
-            allow_empty=allow_empty,
-        )
-
-    def metric_intervals(
-        self, level: float = 0.95, method: Method = "auto", *, seed: int = 0
-    ) -> dict[str, MetricInterval]:
-        """Out-of-bag metrics of this model with intervals for what they would be on new rows.
-
-        Parameters and result as for `bootprob.ensemble.out_of_bag_intervals`.
-        """
-        return out_of_bag_intervals(self, level, method, seed=seed)
-
-    def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
-        """Scores of rows under every model, some rows at a time.
-
-        Parameters
-        ----------
-        X : array_like, shape (m, p)
-            Rows.
-        chunk_size : int, optional
-            Rows in a chunk; default what makes about 128 MiB.
-
-        Yields
-        ------
-        ndarray, shape (rows, R, B)
-            Raw scores: neither weighted nor scaled.
-
-        Raises
-        ------
-        DataError
-            With several classes.
-        """
-        scores = two_classes_of(self, "scores of each machine").scores
-        rows = checked_rows(self, X)
-        if rows is X or not isinstance(rows, DeviceRows):
-            yield from scores.of_models(rows, chunk_size)
-        else:
-            for each in scores.of_models_there(rows, chunk_size):
-                yield in_kind(each, X)
-
-    def bootstrap_counts(self) -> NDArray[np.uint16]:
-        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
-        return state_of(self).bootstrap_counts()
-
-    @property
-    def n_replicates_(self) -> int:
-        """Number of bootstrap samples trained, B."""
-        return state_of(self).n_replicates
-
-    @property
-    def decision_threshold_(self) -> float:
-        """Probability of ``classes_[1]`` above which `predict` says it.
-
-        One half, unless the rate of a calibrated model is controlled. Of several classes, which
-        `predict` orders by probability, there is none.
-        """
-        ensemble = ensemble_of(self)
-        if isinstance(ensemble, TwoClasses):
-            return ensemble.decision_threshold
-        raise AttributeError(
-            f"decision_threshold_ is of two classes, and the model has {len(self.classes_)}."
-        )
 
     @property
     def kernel_weights_(self) -> dict[str, float]:
@@ -899,15 +531,6 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
             )
         return mean_hyperplane(state)
 
-    def _of_pair(self, learnt: dict[str, Any]) -> Self:
-        """The estimator of a pair of classes."""
-        pair = clone(self).set_params(verbose=0, **NO_CONTROL)
-        for name, value in learnt.items():
-            setattr(pair, name, value)
-        pair.pair_ensembles_, pair.n_features_in_ = [], len(pair.center_)
-        pair.preprocessor_ = pair.remarks_ = pair.later_rows_ = None
-        return pair
-
     def _certificates(self) -> dict[str, NDArray[Any]]:
         """Those of all machines, of several classes one pair's after the other's."""
         if not self.pair_ensembles_:
@@ -923,12 +546,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fit_seconds_")
-
 
 if BootstrapSVC.__doc__ is not None:  # python -OO has none
     BootstrapSVC.__doc__ = filled(BootstrapSVC.__doc__, "(fitted state)", attributes())
     BootstrapSVC.__doc__ = filled(BootstrapSVC.__doc__, "(calibrations)", listed(HOMES))
-    _answer: Any = BootstrapSVC.proba_interval
-    _answer.__doc__ = filled(_answer.__doc__, "(methods)", listed(METHODS | VOTE_INTERVALS))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,12 @@ from numpy.typing import NDArray
 from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked, class_shares
 from bootprob.ensemble.control.decisions import Control, rates_asked
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
+from bootprob.ensemble.noticed import (
+    called_columns,
+    remarks_before,
+    remarks_of_clusters,
+    remarks_of_edges,
+)
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.pairs import labels_of_pairs, learn_pairs
 from bootprob.ensemble.specs import FitSpec
@@ -21,22 +26,17 @@ from bootprob.ensemble.training.pilot import choose_kernels
 from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
-from bootprob.exceptions import CopiedRowsWarning, DoubtfulTableWarning, GridEdgeWarning
-from bootprob.preparation.copied_rows import remark_of_copies
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
-from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
 from bootprob.preparation.standardization import MANY_LEVELS
 from bootprob.preparation.time_blocks import block_length, time_blocks
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, checked_groups
-from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["learn"]
 
 _TOL_OF_MIXTURES = 1e-4  # moves no probability by more than that
-_CHANCE = 1e-6  # of clusters among independent rows
 
 
 def learn(
@@ -94,8 +94,9 @@ def learn(
         asked = rates_asked(spec.control, spec.calibration.calibration)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
-    called = _called(X.shape[1], names, columns)
-    remarks = _remarks(spec, X, codes, weight, groups, called, ranks, set(map(repr, dates)))
+    called = called_columns(X.shape[1], names, columns)
+    kernel = spec.preparation.kernel
+    remarks = remarks_before(kernel, X, codes, weight, groups, called, ranks, set(map(repr, dates)))
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     if spec.calibration.calibration is None:  # the papers scale every dummy
@@ -121,7 +122,7 @@ def learn(
         )
         found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint, floors)
         mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
-        remarks += [*_clusters(found), *_edges(found, mean, grid)]
+        remarks += [*remarks_of_clusters(found), *remarks_of_edges(found, mean, grid)]
         return {"classes_": classes, "remarks_": remarks, **found}, pairs
     positive = codes == 1
     shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
@@ -155,7 +156,7 @@ def learn(
     [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     found = learn_out_of_bag(spec.calibration, table, ensemble, positive, weight, control)
     attributes = table.attributes(problem)
-    remarks += [*_clusters(found), *_edges(attributes, found["weights_"], grid)]
+    remarks += [*remarks_of_clusters(found), *remarks_of_edges(attributes, found["weights_"], grid)]
     return {
         "classes_": classes,
         "remarks_": remarks,
@@ -166,70 +167,6 @@ def learn(
         "oob_class_scores_": None,
         "class_offsets_": None,
     }, []
-
-
-def _remarks(
-    spec: FitSpec,
-    X: Floats,
-    codes: NDArray[np.intp],
-    weight: Floats,
-    groups: Groups | None,
-    columns: Mapping[str, slice],
-    ranks: NDArray[np.int64] | None,
-    dates: Collection[str],
-) -> list[str]:
-    """What is remarkable of the table, which is warned of before anything is trained."""
-    told = X
-    if columns and (told_by := np.r_[tuple(columns.values())]).size < X.shape[1]:
-        told = X[:, told_by]  # what follows from another column makes no row differ
-    copies = remark_of_copies(told, codes, weight, groups)
-    if copies is not None:
-        warnings.warn(copies, CopiedRowsWarning, stacklevel=6)
-    kernel = KERNELS.get(spec.preparation.kernel, ViewKernels)
-    seen = columns if kernel.has_features else {}
-    if ranks is None:
-        found = remarks_of_table(X, codes, weight > 0, seen, groups, dates=dates)
-    else:
-        order = np.argsort(ranks, kind="stable")
-        blocks = None if groups is None else groups[order]
-        found = remarks_of_table(
-            X[order], codes[order], weight[order] > 0, seen, blocks=blocks, dates=dates
-        )
-    if found:
-        warnings.warn("\n".join(found), DoubtfulTableWarning, stacklevel=6)
-    return [*([] if copies is None else [copies]), *found]
-
-
-def _called(
-    p: int, names: Sequence[str] | None, columns: Mapping[str, slice] | None
-) -> dict[str, slice]:
-    """How messages call columns of the table."""
-    if columns is not None:
-        return {repr(name): place for name, place in columns.items()}
-    said = [f"X[:, {j}]" for j in range(p)] if names is None else list(map(repr, names))
-    return {name: slice(j, j + 1) for j, name in enumerate(said)}
-
-
-def _clusters(learnt: Mapping[str, Any]) -> list[str]:
-    """Near-duplicates with one label, which the test of lack of fit finds beyond any chance."""
-    lack_of_fit = learnt["lack_of_fit_"] or {}
-    if lack_of_fit.get("repeated", 1.0) >= _CHANCE:
-        return []
-    found = (
-        "Rows lie in clusters, nearly the same and of one class, as repeated measurements of few "
-        "subjects do: what is out of bag is then too good. Give the subject of each row as groups."
-    )
-    warnings.warn(found, DoubtfulTableWarning, stacklevel=6)
-    return [found]
-
-
-def _edges(prepared: Mapping[str, Any], weight: Floats, grid: Floats) -> list[str]:
-    """What is remarkable of the grid, after machines of all its values were weighed."""
-    gamma = None if prepared["views_"] else prepared["gamma_"]
-    found = remarks_of_grid(prepared["C_"], gamma, weight, grid)
-    if found:
-        warnings.warn("\n".join(found), GridEdgeWarning, stacklevel=6)
-    return found
 
 
 def _with_tol(spec: FitSpec, table: Prepared) -> FitSpec:

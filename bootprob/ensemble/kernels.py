@@ -16,7 +16,14 @@ from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.named import kernel_function, spoken_name
 from bootprob_gpu.kernels.views import ColumnViews, ViewKernels, ViewSum
 
-__all__ = ["arrays_of", "described", "kernel_of", "shares_of_kernels", "spoken_kernels"]
+__all__ = [
+    "arrays_of",
+    "described",
+    "kernel_of",
+    "kernel_of_posterior",
+    "shares_of_kernels",
+    "spoken_kernels",
+]
 
 
 def described(kernel: KernelFunction) -> dict[str, Any] | None:
@@ -71,6 +78,22 @@ def kernel_of(
         of_columns=ColumnViews(**{name: torch.from_numpy(each) for name, each in views.items()}),
     )
     return kernels if shares is None else kernels.summed(torch.from_numpy(shares))
+
+
+def kernel_of_posterior(views: Mapping[str, NDArray[Any]] | None) -> ViewKernels:
+    """What the composite posterior needs to know of kernels: the views of the columns.
+
+    Raises
+    ------
+    InputError
+        They make none.
+    """
+    found = kernel_of(
+        np.zeros(1), {"kernel": ViewKernels.name, "families": ["linear"], "views": ["columns"]},
+        views, None,
+    )  # fmt: skip
+    assert isinstance(found, ViewKernels)
+    return found
 
 
 def spoken_kernels(kernel: KernelFunction) -> list[str]:

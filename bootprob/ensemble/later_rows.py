@@ -176,7 +176,7 @@ def _asked(
 ) -> tuple[Any, Floats, NDArray[np.intp]]:
     """The model of the earlier rows, what it says of the later ones, (m, K), and their labels."""
     trained = clone(model)
-    if model.checkpoint is not None:
+    if getattr(model, "checkpoint", None) is not None:
         trained.set_params(checkpoint=str(Path(model.checkpoint) / "later"))
     before, after = np.flatnonzero(earlier), np.flatnonzero(later)
     X, y = _safe_split(model, rows.X, rows.y, before)

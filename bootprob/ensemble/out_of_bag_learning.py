@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,11 @@ from bootprob.ensemble.control.decisions import (
 from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.scoring.out_of_bag import (
     OutOfBagScores,
-    WeighedMachines,
+    WeighedReplicates,
     score_out_of_bag,
 )
 from bootprob.ensemble.specs import CalibrationSpec
 from bootprob.ensemble.training.preparation import Prepared
-from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.kernel_posterior_fit import fit_kernel_posterior
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit, mean_variance
@@ -41,24 +40,50 @@ from bootprob.ensemble.weighting import (
     log_losses,
     tempered_weights,
 )
+from bootprob.exceptions import DataError
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, one_of_each
-from bootprob_gpu import FittedBatch
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
-__all__ = ["learn_out_of_bag"]
+__all__ = ["Ensemble", "learn_out_of_bag"]
 
 _CONSTANT = 1e-6  # relative, of a diagonal made in float32
 _LEAST_OF_POSTERIOR, _MOST_OF_POSTERIOR = 0.01, 0.99  # of its share, else none, or at most
 
 
+class Ensemble(Protocol):
+    """Trained models of two classes, and sums of what they say of rows out of bag."""
+
+    @property
+    def accuracy(self) -> Floats:
+        """Weighted share of out-of-bag rows right, shape (B, R); NaN where no row is out of bag."""
+
+    @property
+    def votes(self) -> NDArray[np.signedinteger[Any]]:
+        """Out-of-bag scores above 0, counted over the replicates, shape (n, R)."""
+
+    @property
+    def score_sums(self) -> Floats:
+        """Out-of-bag scores, summed over the replicates, shape (n, R)."""
+
+    @property
+    def n_out_of_bag(self) -> NDArray[np.int64]:
+        """Replicates in which each row is out of bag, shape (n,)."""
+
+    def weighed(self, weights: Floats, table: Prepared) -> WeighedReplicates:
+        """The models with weights, shape (R,), and their training rows."""
+
+    def attributes(self, table: Prepared) -> dict[str, Any]:
+        """Attributes of the fit that are theirs alone."""
+
+
 def learn_out_of_bag(
     spec: CalibrationSpec,
     table: Prepared,
-    ensemble: TrainedEnsemble,
+    ensemble: Ensemble,
     positive: NDArray[np.bool_],
     weight: Floats,
     control: Control | None = None,
@@ -72,7 +97,7 @@ def learn_out_of_bag(
     spec : CalibrationSpec
     table : Prepared
         What it was trained on.
-    ensemble : TrainedEnsemble
+    ensemble : Ensemble
         Loses the sums of its scores, which become their means.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
@@ -88,12 +113,11 @@ def learn_out_of_bag(
         The attributes of the fit that depend on the labels.
     """
     control = control or Control()
-    rows, counts = table.rows, table.counts
     # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
     teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    taught = ensemble.taught(teaching)
+    taught = _taught(ensemble, teaching)
     weights = _weigh(spec, table, ensemble, positive, teaching, taught)
-    machines = WeighedMachines(ensemble.models, weights, rows, counts, table.groups)
+    machines = ensemble.weighed(weights, table)
     calibrated = spec.calibration is not None
     scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
     independent = _as_independent(scores, positive, teaching, table.groups)
@@ -124,7 +148,7 @@ def learn_out_of_bag(
         votes_needed = ruled.votes if calibrator.needs_votes else None
         oob_proba = reported.predict_both(ruled.scores.mean, votes_needed)
         decided_above = reported.decision_threshold
-    of_intervals = _of_intervals(ruled, taught, positive, teaching, independent, counts)
+    of_intervals = _of_intervals(ruled, taught, positive, teaching, independent, table.counts)
     model_scores = ensemble.score_sums
     model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
     return {
@@ -132,7 +156,7 @@ def learn_out_of_bag(
         "sample_weight_": weight,
         "weights_": weights,
         "accuracy_": ensemble.accuracy,
-        **_models(ensemble.models, rows),
+        **ensemble.attributes(table),
         **_out_of_bag(ruled),
         **of_intervals,
         "sigmoid_information_": ruled.scores.sigmoid.information * _worth(teaching, independent),
@@ -155,6 +179,24 @@ def learn_out_of_bag(
     }
 
 
+def _taught(ensemble: Ensemble, weight: Floats) -> NDArray[np.bool_]:
+    """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
+    found: NDArray[np.bool_] = (ensemble.n_out_of_bag > 0) & (weight > 0)
+    if not found.any():
+        raise DataError(
+            f"No row was ever out of bag in {len(ensemble.accuracy)} bootstrap samples; give more "
+            "rows or raise n_bootstraps."
+        )
+    return found
+
+
+def _mean_scores(ensemble: Ensemble, rows: NDArray[np.bool_]) -> Floats:
+    """Mean out-of-bag scores, shape (rows.sum(), R), of rows that were ever out of bag."""
+    scores = ensemble.score_sums[rows]
+    scores /= ensemble.n_out_of_bag[rows, None]
+    return scores
+
+
 def _as_independent(
     scores: OutOfBagScores, positive: NDArray[np.bool_], weight: Floats, groups: Groups | None
 ) -> Floats:
@@ -175,14 +217,14 @@ def _worth(weight: Floats, independent: Floats) -> float:
 def _weigh(
     spec: CalibrationSpec,
     table: Prepared,
-    ensemble: TrainedEnsemble,
+    ensemble: Ensemble,
     positive: NDArray[np.bool_],
     weight: Floats,
     taught: NDArray[np.bool_],
 ) -> Floats:
     """Weights of the models of the grid, shape (R,)."""
     if spec.weighting == "log_loss":
-        known = ensemble.mean_scores(taught), positive[taught], weight[taught]
+        known = _mean_scores(ensemble, taught), positive[taught], weight[taught]
         if isinstance(table.kernel, ViewKernels):
             return tempered_weights(log_losses(*known))
         return log_loss_weights(*known)
@@ -209,19 +251,6 @@ def _posterior_share(
     candidates = np.stack([scores.mean[taught], logits[taught]], axis=1)
     _, share = tempered_weights(log_losses(candidates, positive[taught], weight[taught]))
     return min(float(share), _MOST_OF_POSTERIOR) if share > _LEAST_OF_POSTERIOR else 0.0
-
-
-def _models(models: FittedBatch, rows: Floats) -> dict[str, Any]:
-    dual_coef = models.dual_coef
-    return {
-        "bootstrap_intercept_": models.intercept.cpu().numpy(),
-        "bootstrap_coef_": None if models.coef is None else models.coef.cpu().numpy(),
-        "bootstrap_dual_coef_": None if dual_coef is None else dual_coef.cpu().numpy(),
-        "X_fit_": None if dual_coef is None else rows,
-        "certificates_": {
-            name: values.cpu().numpy() for name, values in vars(models.certificate).items()
-        },
-    }
 
 
 def _calibrate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -19,9 +19,9 @@ from bootprob.ensemble.control.class_rates import (
     class_rates_reached,
     class_shares,
 )
-from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
+from bootprob.ensemble.out_of_bag_learning import Ensemble, learn_out_of_bag
 from bootprob.ensemble.several_classes import couple_known, lack_of_fit_of_pairs
-from bootprob.ensemble.specs import FitSpec
+from bootprob.ensemble.specs import CalibrationSpec, FitSpec
 from bootprob.ensemble.state import declared
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared
@@ -30,7 +30,7 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["labels_of_pairs", "learn_pairs", "least_scores", "shared_draws"]
+__all__ = ["couple_pairs", "labels_of_pairs", "learn_pairs", "least_scores", "shared_draws"]
 
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
@@ -92,38 +92,71 @@ def learn_pairs(
     draws = Draws(codes, weight, table.entropy, table.drawn, table.groups)
     work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
     description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
-    learnt: list[dict[str, Any]] = []
-    proba, votes, scores = [], [], []
-    prepared = table.attributes(problem)
     trained = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     with closing(trained):
-        for (_, j), own, ensemble in zip(pairs, inside, trained, strict=True):
-            found = learn_out_of_bag(
-                spec.calibration, table, ensemble, codes == j, weight * own, own=own
-            )
-            proba.append(found["oob_proba_"][:, 1])
-            votes.append(found["oob_vote_proba_"][:, 1])
-            scores.append(found["oob_model_scores_"].mean(axis=1))
-            learnt.append(
-                _of_own_rows(found, own)
-                | {
-                    "classes_": np.array([0, 1]),
-                    **prepared,
-                    "control_gap_": None,
-                    "oob_class_scores_": None,
-                    "class_offsets_": None,
-                    "groups_": None if table.groups is None else table.groups[own],
-                    "shared_draws_": shared_draws(codes, weight, own, table.groups),
-                }
-            )
-    coupling = spec.calibration.coupling
+        prepared = table.attributes(problem)
+        learnt, of_pairs = couple_pairs(
+            spec.calibration, table, trained, prepared, codes, weight, floors
+        )
+    dual = of_pairs[0]["bootstrap_dual_coef_"] is not None
+    return learnt | {"X_fit_": table.rows if dual else None}, of_pairs
+
+
+def couple_pairs(
+    spec: CalibrationSpec,
+    table: Prepared,
+    trained: Iterable[Ensemble],
+    prepared: Mapping[str, Any],
+    codes: NDArray[np.intp],
+    weight: Floats,
+    floors: Sequence[ClassFloor] = (),
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Calibrate the ensembles of all pairs of classes, and couple them.
+
+    Parameters
+    ----------
+    spec : CalibrationSpec
+    table : Prepared
+        All rows and the bootstrap samples.
+    trained : iterable of Ensemble
+        Of each pair, in the order of `class_pairs`; each is let go before the next is asked for.
+    prepared : mapping
+        Attributes that all pairs share.
+    codes, weight, floors
+        As for `learn_pairs`.
+
+    Returns
+    -------
+    learnt, pairs
+        As of `learn_pairs`.
+    """
+    pairs, (_, inside) = class_pairs(int(codes.max()) + 1), labels_of_pairs(codes)
+    learnt: list[dict[str, Any]] = []
+    proba, votes, scores = [], [], []
+    for (_, j), own, ensemble in zip(pairs, inside, trained, strict=True):
+        found = learn_out_of_bag(spec, table, ensemble, codes == j, weight * own, own=own)
+        proba.append(found["oob_proba_"][:, 1])
+        votes.append(found["oob_vote_proba_"][:, 1])
+        scores.append(found["oob_model_scores_"].mean(axis=1))
+        learnt.append(
+            _of_own_rows(found, own)
+            | {
+                "classes_": np.array([0, 1]),
+                **prepared,
+                "control_gap_": None,
+                "oob_class_scores_": None,
+                "class_offsets_": None,
+                "groups_": None if table.groups is None else table.groups[own],
+                "shared_draws_": shared_draws(codes, weight, own, table.groups),
+            }
+        )
+    coupling = spec.coupling
     oob_proba = couple_known(np.stack(proba, axis=1), coupling)
     logits = logit(oob_proba.clip(CLOSEST, 1 - CLOSEST))
     offsets, reached = _control(floors, logits, codes, weight, table.groups)
     return {
         **prepared,
         "shared_draws_": None,
-        "X_fit_": None if learnt[0]["bootstrap_dual_coef_"] is None else table.rows,
         "y_": codes.astype(np.int64),
         "sample_weight_": weight,
         "oob_counts_": ensemble.n_out_of_bag,
@@ -205,7 +238,7 @@ def _of_own_rows(found: dict[str, Any], own: NDArray[np.bool_]) -> dict[str, Any
     if (support := found["kernel_posterior_"].get("support")) is not None:
         among_own = np.searchsorted(np.flatnonzero(own), support)
         kept["kernel_posterior_"] = found["kernel_posterior_"] | {"support": among_own}
-    if (dual_coef := found["bootstrap_dual_coef_"]) is not None:
+    if (dual_coef := found.get("bootstrap_dual_coef_")) is not None:
         kept["bootstrap_dual_coef_"] = np.ascontiguousarray(dual_coef[..., own])
         kept["X_fit_"] = found["X_fit_"][own]
     return kept

@@ -1,11 +1,11 @@
-"""What the machines of a fitted ensemble of two classes say of rows: scores and votes."""
+"""Scores and votes of a fitted ensemble of two classes, of replicates and of a posterior."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,16 +13,11 @@ from numpy.typing import NDArray
 
 from bootprob import intervals
 from bootprob.calibration.calibrated import shares
-from bootprob.ensemble.scoring.moments import PrincipalReplicates, ScoreMoments, average_models
+from bootprob.ensemble.bases.classifiers import Classifiers
+from bootprob.ensemble.machines import Machines
+from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.out_of_bag import quantiles
-from bootprob.ensemble.scoring.rows import (
-    NewRows,
-    Rows,
-    WeighedScores,
-    model_scores,
-    model_scores_there,
-    vote_shares,
-)
+from bootprob.ensemble.scoring.rows import Rows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
 from bootprob.ensemble.uncertainty.composite_posterior import (
@@ -32,20 +27,34 @@ from bootprob.ensemble.uncertainty.composite_posterior import (
 )
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
-from bootprob.preparation.feature_map import FeatureMap
-from bootprob.preparation.standardization import LARGEST
-from bootprob.preparation.view_map import ViewMap
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.device_rows import DeviceRows
 from bootprob.runtime.row_blocks import row_blocks
-from bootprob_gpu import Certificate, FittedBatch, resolve_device
-from bootprob_gpu.kernels.linear import Linear
-from bootprob_gpu.kernels.views import ViewKernels, ViewSum
+from bootprob_gpu import resolve_device
+from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["Scores"]
+__all__ = ["Replicates", "Scores"]
 
 
-_LARGEST_FLOAT32 = 1e30
+class Replicates(Protocol):
+    """What was trained on the bootstrap samples, and how it sees rows, which come checked."""
+
+    def votes(self, X: Any) -> Floats:
+        """Weighted shares of votes for the second class, thesis (3.4), shape (m,)."""
+
+    def mean(self, X: Any) -> Floats | None:
+        """Mean over the replicates of ``score / score_scale_``; None where all are to be asked."""
+
+    def weighed(self, X: Any) -> Iterator[Floats]:
+        """Weighted scores of each replicate in chunks (m, B)."""
+
+    def of_models(self, X: Any, chunk_size: int | None = None) -> Iterator[NDArray[Any]]:
+        """Raw scores under every model in chunks (m, R, B)."""
+
+    def moments(self, X: Any) -> Iterator[ScoreMoments] | None:
+        """Moments of aligned scores, some rows at a time; None where there is no short way."""
+
+    def as_seen(self, X: Any, rows: slice) -> torch.Tensor:
+        """Some of the rows as the posterior knows them."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +64,27 @@ class Scores:
     state: TwoClassState
     spec: PredictionSpec
 
+    @cached_property
+    def replicates(self) -> Replicates:
+        """What was trained."""
+        if self.state.estimators_ is None:
+            return self.machines
+        return Classifiers(self.state, self.spec)
+
+    @cached_property
+    def machines(self) -> Machines:
+        """Support vector machines."""
+        return Machines(self.state, self.spec)
+
     def votes(self, X: Rows) -> Floats:
         """Weighted shares of votes for both classes, thesis (3.4), shape (m, 2)."""
-        thresholds = torch.from_numpy(self.state.vote_thresholds_).to(self.models.intercept)
-        models = replace(self.models, intercept=self.models.intercept - thresholds)
-        return shares(vote_shares(models, self.rows(X), self.state.weights_))
+        return shares(self.replicates.votes(X))
 
     def mean(self, X: Rows, logits: Floats | None = None) -> Floats:
         """Weighted mean scores, shape (m,); with the `kernel_logits` of the rows, if at hand."""
-        if self._average is None:
+        scores = self.replicates.mean(X)
+        if scores is None:
             return np.concatenate([part.mean(axis=1) for part in self.of_replicates(X, logits)])
-        scores = np.concatenate(list(self._average.of(self.rows(X))))[:, 0]
         scores = scores + self.state.score_offset_.mean()
         if self.state.posterior_slope_ is not None:
             scores += self.of_posterior(X, logits)
@@ -85,21 +104,17 @@ class Scores:
 
     def of_machines(self, X: Rows) -> Iterator[Floats]:
         """The same without the posterior's own logit."""
-        for scores in self._weighed.of(self.rows(X)):
+        for scores in self.replicates.weighed(X):
             yield scores / self.state.score_scale_ + self.state.score_offset_
 
     def of_models(self, X: Rows, chunk_size: int | None = None) -> Iterator[NDArray[Any]]:
         """Raw scores under every model in chunks (m, R, B)."""
-        return model_scores(self.models, self.rows(X), chunk_size)
-
-    def of_models_there(self, X: Rows, chunk_size: int | None = None) -> Iterator[torch.Tensor]:
-        """The same, left on the models' device."""
-        return model_scores_there(self.models, self.rows(X), chunk_size)
+        return self.replicates.of_models(X, chunk_size)
 
     def moments(self, X: Rows, logits: Floats | None = None) -> Iterator[ScoreMoments]:
         """Mean and variances of the replicate scores of rows, some at a time; else as `mean`."""
-        if self._principal is not None:
-            yield from self._principal.moments(self.rows(X))
+        if (moments := self.replicates.moments(X)) is not None:
+            yield from moments
             return
         for scores in self.of_replicates(X, logits):
             yield ScoreMoments.of(scores, self.state.counts_gram_)
@@ -137,10 +152,9 @@ class Scores:
         state = self.state
         if not state.kernel_posterior_:
             return None
-        new = self.unmapped(X)
-        found = np.empty((len(new.X), len(state.kernel_posterior_["weight"]), 2))
-        for block in row_blocks(*new.X.shape):
-            found[block] = self._posterior(self._as_seen(new, block))
+        found = np.empty((len(X), len(state.kernel_posterior_["weight"]), 2))
+        for block in row_blocks(len(X), len(state.center_)):
+            found[block] = self._posterior(self.replicates.as_seen(X, block))
         return found
 
     def combined_logits(self, X: Rows, mixing: Floats) -> Floats | None:
@@ -150,8 +164,7 @@ class Scores:
         """
         if not self.state.kernel_posterior_ or not isinstance(self._posterior, Moments):
             return None
-        new = self.unmapped(X)
-        return self._posterior.combined(self._as_seen(new, slice(0, len(new.X))), mixing)
+        return self._posterior.combined(self._seen(X), mixing)
 
     def posterior_without(
         self, X: Rows, changed: Floats, left_out: Floats
@@ -180,9 +193,7 @@ class Scores:
         assert isinstance(self._posterior, Moments)
         slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]
         assert slope is not None
-        new = self.unmapped(X)
-        rows = self._as_seen(new, slice(0, len(new.X)))
-        others = [self._as_seen(self.unmapped(each), slice(0, len(each))) for each in changed]
+        rows, others = self._seen(X), [self._seen(each) for each in changed]
         mean, deviation, together = np.moveaxis(
             self._posterior.beside(rows, torch.stack(others)), -1, 0
         )
@@ -214,7 +225,7 @@ class Scores:
         Its `kernel_logits` are made where they are not given.
         """
         if self.state.posterior_slope_ is None:
-            return np.zeros(len(self.unmapped(X).X))
+            return np.zeros(len(X))
         logits = self.kernel_logits(X) if logits is None else logits
         assert logits is not None
         return self._added(logits)
@@ -231,55 +242,8 @@ class Scores:
         assert slope is not None
         return slope * logit_of_mixture(logits, weight)
 
-    def rows(self, X: Rows) -> NewRows:
-        """Rows on their way to the models, which copies nothing of float64 or float32."""
-        return replace(self.unmapped(X), feature_map=None if self._map is None else self._mapped)
-
-    def unmapped(self, X: Rows) -> NewRows:
-        """The same, but for the feature map."""
-        given, state = X.tensor if isinstance(X, DeviceRows) else X, self.state
-        if state.kernel.has_features:
-            return NewRows(given, state.center_, state.scale_, farthest=self._farthest)
-        if state.shared_draws_ is not None:  # of the whole table's columns the pair's
-            given = given[:, state.shared_draws_["rows"]]
-        return NewRows(given, np.zeros(given.shape[1]), np.ones(given.shape[1]))
-
-    @cached_property
-    def models(self) -> FittedBatch:
-        """The trained models on the device."""
-        state, spec = self.state, self.spec
-        scale, kernel = state.bootstrap_scale_, state.kernel
-        if self._map is not None:
-            scale, kernel = np.ones(self._map.n_components), Linear()
-        elif not kernel.has_features:
-            scale = np.ones(len(state.y_))
-        device = resolve_device(spec.device)
-
-        def tensor(values: NDArray[Any] | None) -> torch.Tensor | None:
-            return None if values is None else torch.from_numpy(values).to(device)
-
-        intercept = torch.from_numpy(state.bootstrap_intercept_).to(device)
-        certificates = {name: torch.from_numpy(v) for name, v in state.certificates_.items()}
-        return FittedBatch(
-            intercept=intercept,
-            coef=tensor(state.bootstrap_coef_),
-            dual_coef=tensor(state.bootstrap_dual_coef_),
-            X=tensor(state.X_fit_) if kernel.has_features else None,
-            center=torch.zeros(scale.shape[-1], dtype=torch.float64, device=device),
-            scale=torch.from_numpy(scale).to(device),
-            kernel=kernel.to(device),
-            certificate=Certificate(**certificates),
-            replicates=slice(0, len(intercept)),
-            dtype=getattr(torch, spec.dtype),
-            memory_limit=spec.memory_limit,
-        )
-
-    def _as_seen(self, new: NewRows, rows: slice) -> torch.Tensor:
-        """Rows as the posterior knows them."""
-        state, seen = self.state, new.standardized(rows)
-        if state.kernel.has_features and state.bootstrap_scale_.ndim == 1:
-            seen = seen / torch.as_tensor(state.bootstrap_scale_, device=seen.device)
-        return seen
+    def _seen(self, X: Rows) -> torch.Tensor:
+        return self.replicates.as_seen(X, slice(0, len(X)))
 
     @cached_property
     def _posterior(self) -> Callable[[torch.Tensor], Floats]:
@@ -289,43 +253,3 @@ class Scores:
         if isinstance(kernel, ViewKernels):
             return CompositePosterior(**arrays).on(kernel, device)
         return partial(KernelPosterior(**arrays).moments, kernel=kernel, device=device)
-
-    @cached_property
-    def _weighed(self) -> WeighedScores:
-        return WeighedScores(self.models, self.state.weights_)
-
-    @cached_property
-    def _average(self) -> WeighedScores | None:
-        average = average_models(self.models, self.state.score_scale_)
-        return None if average is None else WeighedScores(average, self.state.weights_)
-
-    @cached_property
-    def _principal(self) -> PrincipalReplicates | None:
-        """None where rows have more columns than there are replicates, or a kernel."""
-        state, coef = self.state, self.models.coef
-        if coef is None or coef.shape[2] >= len(coef):
-            return None
-        return PrincipalReplicates(
-            self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
-        )
-
-    @cached_property
-    def _farthest(self) -> float:
-        """Standard deviations beyond which the kernel, or sums of it, would overflow."""
-        power = self.state.kernel.power
-        if power == 1:
-            return LARGEST
-        return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / power)
-
-    @cached_property
-    def _map(self) -> FeatureMap | ViewMap | None:
-        if self.state.feature_map_ is None:
-            return None
-        if isinstance(self.state.kernel, ViewSum):
-            return ViewMap.restore(self.state.kernel, self.state.feature_map_)
-        assert self.state.gamma_ is not None
-        return FeatureMap(self.state.gamma_[0], self.state.feature_map_)
-
-    def _mapped(self, rows: Floats) -> Floats:
-        assert self._map is not None
-        return self._map.transform(rows / self.state.bootstrap_scale_)

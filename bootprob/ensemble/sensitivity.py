@@ -214,7 +214,7 @@ def _training_rows(model: Any, ensemble: TwoClasses, X_train: ArrayLike | None) 
 
 def _seen(ensemble: TwoClasses, X: Rows) -> Floats:
     """Rows as the machines know them: standardised, and mapped if there is a feature map."""
-    rows = ensemble.scores.rows(X)
+    rows = ensemble.scores.machines.rows(X)
     blocks = [np.asarray(block) for block in rows.blocks(max(1, len(rows.X)))]
     return rows.as_seen(torch.from_numpy(np.concatenate(blocks)), 0).to(torch.float64).numpy()
 
@@ -232,7 +232,7 @@ def _of_scores(
     ensemble: TwoClasses, weight: Floats, rows: Floats, new: Floats
 ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
     """Derivatives of the mean score by log weights (m, n) and by log γ (m,); the score; status."""
-    state, models = ensemble.state, ensemble.scores.models
+    state, models = ensemble.state, ensemble.scores.machines.models
     device = models.intercept.device
     y = torch.from_numpy(np.where(state.y_ == 1, 1.0, -1.0)).to(device)
     train, scored = (torch.from_numpy(each).to(device) for each in (rows, new))

@@ -35,8 +35,9 @@ class _OfParameters:
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> Self:
-        """Take one's own of all parameters."""
-        return cls(**{each.name: parameters[each.name] for each in fields(cls)})  # type: ignore[arg-type]
+        """Take one's own of all parameters; those that are not there keep their default."""
+        named = {each.name for each in fields(cls)} & parameters.keys()  # type: ignore[arg-type]
+        return cls(**{name: parameters[name] for name in named})
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,6 @@ class PredictionSpec(_OfParameters):
 
     calibration: str | None
     interval: str
-    device: str
-    dtype: str
-    memory_limit: int | None
+    device: str = "auto"
+    dtype: str = "float64"
+    memory_limit: int | None = None

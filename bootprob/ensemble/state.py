@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration import CALIBRATORS
-from bootprob.ensemble.kernels import kernel_of
+from bootprob.ensemble.kernels import kernel_of, kernel_of_posterior
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.runtime.array_forms import ArrayForm
@@ -75,6 +75,8 @@ class Attribute:
         Name in model files, where that is older than the attribute's.
     only : {"", "two", "several"}
         Whether files of models of two or of several classes alone have it.
+    whose : {"all", "machines", "classifiers"}
+        Whether ensembles of support vector machines, or of other classifiers, alone have it.
     shown : str
         Its type in the documentation, where that does not follow.
     """
@@ -88,6 +90,7 @@ class Attribute:
     of_pair: Literal["own", "same", "rows", "implied"] = "own"
     stored: str = ""
     only: Literal["", "two", "several"] = ""
+    whose: Literal["all", "machines", "classifiers"] = "all"
     shown: str = ""
 
 
@@ -195,19 +198,20 @@ class State:
         more than 100 levels share the root of the sum of their variances.""", of_pair="same")
     bootstrap_scale_: Floats = _array(
         "Bp p: positive", """Scale of the columns of ``(X - center_) / scale_`` in each replicate,
-        or that which the feature map sees.""", of_pair="same")
+        or that which the feature map sees.""", of_pair="same", whose="machines")
     C_: Floats = _array(
         "R: positive", """C of each of the R models of a replicate; of "auto" not the same values
-        for each kernel.""", of_pair="same")
+        for each kernel.""", of_pair="same", whose="machines")
     gamma_: Floats | None = _array(
         "R: not negative", """γ of each model; None for the linear kernel and for a sum of
         kernels. The models of one γ stand together, in the order of C: whatever has the shape (R,)
-        becomes a table with ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same")
+        becomes a table with ``reshape(n_gamma, n_C)``.""", absent="None", of_pair="same",
+        whose="machines")
     kernel_: dict[str, Any] | None = _declare(
         """Of kernels other than the linear and RBF, which `gamma_` tells apart, the name
         ("kernel"), and "degree" and "coef0" where it has them. Of "auto" the "families" and "views"
         of the kernels that were chosen, in the order of `gamma_`.""", kind=dict, absent="None",
-        of_pair="same", shown="dict or None")
+        of_pair="same", shown="dict or None", whose="machines")
     views_: dict[str, Floats] | None = _declare(
         """With ``kernel="auto"`` what its views of the columns are made of:
         `bootprob_gpu.kernels.views.ColumnViews`; else None.""", parts=VIEWS, absent="None",
@@ -215,20 +219,20 @@ class State:
     X_fit_: Floats | None = _array(
         "nD", """Training rows, ``(X - center_) / scale_``, where `bootstrap_dual_coef_` needs them;
         with a feature map mapped to its D columns, else D is p; of a precomputed kernel the matrix
-        of its values.""", absent="None", of_pair="rows")
+        of its values.""", absent="None", of_pair="rows", whose="machines")
     feature_map_: dict[str, Floats] | None = _declare(
         """What the feature map is made of: "landmarks" (D, p) and "normalization" (D, D), or
         "frequencies" (p, D) and "phases" (D,). With ``kernel="auto"`` also "gamma" and "shares" of
         the kernels of `kernel_`, whose sum it is.""",
         parts={name: form for each in FEATURE_MAPS.values() for name, form in each.items()},
-        absent="None", of_pair="same")
+        absent="None", of_pair="same", whose="machines")
     feature_map_error_: dict[str, float] | None = _declare(
         """How far the inner products K̃ of the mapped rows are from the kernel K, over all pairs of
         up to 300 training rows that are no landmarks: the root mean square of ``K̃ − K`` "relative"
         to that of K, and absolutely ("root_mean_square"), the "largest" of ``|K̃ − K|``, and the
         rows looked at ("n_rows"). `fit` warns from a relative error of 0.1 on; a small one is no
         guarantee (docs/guide.md).""", kind=dict, absent="None", of_pair="same",
-        shown="dict of float or None")
+        shown="dict of float or None", whose="machines")
     y_: NDArray[np.int64] = _array(
         "n: not negative", """Training labels as 0 and 1, or 0 to K − 1.""", kinds="i",
         of_pair="rows")
@@ -285,6 +289,12 @@ class State:
         """Rows that each bootstrap sample of a large table draws: with ``kernel="auto"`` and more
         than 3,000 rows n, or 10,000 if that is fewer (docs/adaptive.md); None elsewhere.""",
         kind=int, absent="None", of_pair="same", shown="int or None")
+    estimators_: list[list[Any]] | None = _declare(
+        """Fitted classifiers, B lists of R; of one that was fitted before, itself.""", kind=list,
+        of_pair="same", whose="classifiers", shown="list of list of classifier")
+    candidates_: list[Any] | None = _declare(
+        """What the R models of each replicate are, unfitted.""", kind=list, of_pair="same",
+        whose="classifiers", shown="list of classifier")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
     versions_: dict[str, str] = _declare(
         """With what it was trained.""", kind=dict, of_pair="same", shown="dict of str")
@@ -293,22 +303,46 @@ class State:
     # fmt: on
 
     def __init__(self, attributes: Mapping[str, Any]) -> None:
-        for name in declared(type(self)):
+        for name in declared(type(self), None):
             setattr(self, name, attributes.get(name))
 
     def is_of(self, attributes: Mapping[str, Any]) -> bool:
         """Whether these are the very attributes that it was made of."""
-        return all(getattr(self, name) is attributes.get(name) for name in declared(type(self)))
+        return all(
+            getattr(self, name) is attributes.get(name) for name in declared(type(self), None)
+        )
 
     @cached_property
     def kernel(self) -> KernelFunction:
         """The kernel of rows that are standardised, before a feature map."""
+        if self.estimators_ is not None and self.views_ is not None:
+            return kernel_of_posterior(self.views_)
         return kernel_of(self.gamma_, self.kernel_, self.views_, self.feature_map_)
 
     @property
     def n_replicates(self) -> int:
         """Number of bootstrap samples trained, B."""
         return self.pair_ensembles_[0].n_replicates_
+
+    @property
+    def n_classes(self) -> int:
+        """Classes of the whole table, whose pair this may be."""
+        shared = self.shared_draws_
+        codes = self.y_ if shared is None else shared["classes"]
+        return int(codes.max()) + 1
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Of two classes their numbers among those of the whole table."""
+        if self.shared_draws_ is None:
+            return 0, 1
+        codes = self.shared_draws_["classes"][self.shared_draws_["rows"]]
+        return int(codes[self.y_ == 0][0]), int(codes[self.y_ == 1][0])
+
+    @property
+    def whole_weight(self) -> Floats:
+        """Row weights of the whole table."""
+        return self.sample_weight_ if self.shared_draws_ is None else self.shared_draws_["weight"]
 
     @property
     def units(self) -> NDArray[np.bool_]:
@@ -337,17 +371,18 @@ class TwoClassState(State):
         row out.""")
     weights_: Floats = _array("R: a share", "Weight of each model of the grid in the ensemble.")
     bootstrap_intercept_: Floats = _array(
-        "BR", """Intercepts of all models, on ``(X - center_) / scale_``.""", stored="intercept_")
+        "BR", """Intercepts of all models, on ``(X - center_) / scale_``.""", stored="intercept_",
+        whose="machines")
     bootstrap_coef_: Floats | None = _array(
         "BRD", """Coefficients of linear models, on ``(X - center_) / scale_``, where D is p; with a
-        feature map on its D columns.""", absent="None", stored="coef_")
+        feature map on its D columns.""", absent="None", stored="coef_", whose="machines")
     bootstrap_dual_coef_: Floats | None = _array(
         "BRn", """Dual coefficients of RBF models and of linear models with more columns than
-        rows.""", absent="None", stored="dual_coef_")
+        rows.""", absent="None", stored="dual_coef_", whose="machines")
     certificates_: dict[str, NDArray[Any]] = _declare(
         """"primal" and "dual" objective, relative "gap", "n_iter" and "status"
         (`bootprob_gpu.Status`) of every model.""", parts=_CERTIFICATES,
-        shown="dict of ndarray, each of shape (B, R)")
+        shown="dict of ndarray, each of shape (B, R)", whose="machines")
     score_scale_: Floats = _array(
         "B: positive", """Replicate scores are ``score / score_scale_ + score_offset_``, which gives
         all replicates the same mean and mean absolute deviation out of bag, and probability one
@@ -402,7 +437,7 @@ class TwoClassState(State):
     control_gap_: Floats | None = _array(
         "BR: any", """With ``control="constrained"``: ``(objective − bound) / objective`` of each
         machine. No machine that keeps the constraints is better by more. The bound is the optimum
-        without constraints, or what the exact method proves.""", absent="None")
+        without constraints, or what the exact method proves.""", absent="None", whose="machines")
     sampled_rows_: NDArray[np.int64] = _array(
         "k: not negative", """Up to 20 training rows, evenly spaced over the out-of-bag scores.""",
         kinds="i")
@@ -413,7 +448,7 @@ class TwoClassState(State):
     @property
     def n_replicates(self) -> int:
         """Number of bootstrap samples trained, B."""
-        return len(self.bootstrap_intercept_)
+        return len(self.score_scale_)
 
     def calibration_rows(self) -> tuple[NDArray[np.bool_], Floats, NDArray[np.bool_], Floats]:
         """Which training rows the calibrator was fitted to; their scores, labels and weights."""
@@ -449,7 +484,13 @@ def two_class_state(model: Any, what: str) -> TwoClassState:
     return state
 
 
-def declared(state: type[State] = TwoClassState) -> dict[str, Attribute]:
-    """All attributes of models of two classes, or of several (`State`), by name."""
-    found = {} if state is State else declared(State)
-    return found | {name: each for name, each in vars(state).items() if isinstance(each, Attribute)}
+def declared(
+    state: type[State] = TwoClassState, of: Literal["machines", "classifiers"] | None = "machines"
+) -> dict[str, Attribute]:
+    """Attributes of models of two classes, or of several (`State`), by name.
+
+    Of ensembles of support vector machines, of other classifiers, or (None) of either.
+    """
+    found = {} if state is State else declared(State, of)
+    own = {name: each for name, each in vars(state).items() if isinstance(each, Attribute)}
+    return found | {name: a for name, a in own.items() if of is None or a.whose in ("all", of)}

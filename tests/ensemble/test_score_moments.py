@@ -59,17 +59,17 @@ def test_average_models_say_the_mean_of_each_model(rng, table, name):
     model = linear(**{"C": [0.1, 1.0], "n_bootstraps": 9, "random_state": 0} | options)
     model.fit(*table)
     scale = rng.uniform(0.5, 2, size=9)
-    averaged = average_models(ensemble_of(model).scores.models, scale)
-    rows = ensemble_of(model).scores.rows(table[0])
+    averaged = average_models(ensemble_of(model).scores.machines.models, scale)
+    rows = ensemble_of(model).scores.machines.rows(table[0])
     (found,) = model_scores(averaged, rows)
-    (each,) = model_scores(ensemble_of(model).scores.models, rows)
+    (each,) = model_scores(ensemble_of(model).scores.machines.models, rows)
     np.testing.assert_allclose(found[..., 0], (each / scale).mean(axis=2), atol=1e-9)
 
 
 def test_kernels_with_own_scales_have_no_average(table):
     model = BootstrapSVC(kernel="rbf", C=[1.0], gamma=0.3, n_bootstraps=9, random_state=0)
     model.fit(*table)
-    assert average_models(ensemble_of(model).scores.models, np.ones(9)) is None
+    assert average_models(ensemble_of(model).scores.machines.models, np.ones(9)) is None
 
 
 @pytest.mark.parametrize("n_bootstraps", [2, 3, 5, 6])  # fewer and more than p + 1

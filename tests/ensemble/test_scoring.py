@@ -63,7 +63,7 @@ def assert_same(found, expected):
 
 
 def test_votes_and_scores_by_definition(model, X):
-    said = ensemble_of(model).scores
+    said = ensemble_of(model).scores.machines
     rows, models = said.rows(X), said.models
     scores = np.concatenate(list(model_scores(models, rows)))
     weights = np.linspace(0, 1, scores.shape[1])
@@ -75,7 +75,7 @@ def test_votes_and_scores_by_definition(model, X):
 
 
 def test_blocks_do_not_matter(model, X, small_blocks, monkeypatch):
-    in_blocks, said = outputs(model, X), ensemble_of(model).scores
+    in_blocks, said = outputs(model, X), ensemble_of(model).scores.machines
     assert len(list(model_scores(said.models, said.rows(X)))) == 14
     monkeypatch.undo()
     assert_same(in_blocks, outputs(model, X))
@@ -104,7 +104,7 @@ def test_rows_are_left_alone(model, X):
 
 
 def test_standardised_rows_are_taken_as_they_are(model, X):
-    said = ensemble_of(model).scores
+    said = ensemble_of(model).scores.machines
     models = said.models
     if model.feature_map_ is not None:
         pytest.skip("its models know other columns")

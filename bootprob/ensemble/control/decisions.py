@@ -10,7 +10,7 @@ import numpy as np
 
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
-from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedMachines
+from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedReplicates
 from bootprob.ensemble.specs import ControlSpec
 from bootprob.exceptions import DataError
 from bootprob.metrics.rates import RateFloor, rate_floors
@@ -148,7 +148,7 @@ class Controlled:
 
 def control_ensemble(
     control: Control,
-    machines: WeighedMachines,
+    machines: WeighedReplicates,
     scores: OutOfBagScores,
     votes: Floats,
     rows: LeftOut,
@@ -164,7 +164,7 @@ def control_ensemble(
     Parameters
     ----------
     control : Control
-    machines : WeighedMachines
+    machines : WeighedReplicates
     scores : OutOfBagScores
     votes : ndarray, shape (n,)
         Share of out-of-bag votes about 0.

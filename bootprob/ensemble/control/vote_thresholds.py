@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bootprob.ensemble.control.thresholds import LeftOut, conflict, highest_threshold, needed_shares
-from bootprob.ensemble.scoring.out_of_bag import WeighedMachines
-from bootprob.ensemble.scoring.rows import NewRows, model_scores
+from bootprob.ensemble.scoring.out_of_bag import WeighedReplicates
 from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.row_blocks import row_blocks
@@ -22,7 +20,7 @@ _HELD_SCORES = 2**24  # rows × models up to which out-of-bag scores are held, n
 
 
 def vote_thresholds(
-    machines: WeighedMachines, rows: LeftOut, floors: Sequence[RateFloor]
+    machines: WeighedReplicates, rows: LeftOut, floors: Sequence[RateFloor]
 ) -> Floats:
     """Thresholds of the scores that vote, for each model of the grid, shape (R,).
 
@@ -32,7 +30,7 @@ def vote_thresholds(
 
     Parameters
     ----------
-    machines : WeighedMachines
+    machines : WeighedReplicates
     rows : LeftOut
     floors : sequence of RateFloor
         On "tpr", "tnr" or both.
@@ -54,12 +52,12 @@ def vote_thresholds(
     raise conflict(floors, reached["tpr"])
 
 
-def oob_votes(machines: WeighedMachines, thresholds: Floats) -> Floats:
+def oob_votes(machines: WeighedReplicates, thresholds: Floats) -> Floats:
     """Weighted share of out-of-bag votes, thesis (3.4), about thresholds; shape (n,), or NaN.
 
     Parameters
     ----------
-    machines : WeighedMachines
+    machines : WeighedReplicates
     thresholds : ndarray, shape (R,)
     """
     parts = [
@@ -72,17 +70,17 @@ def oob_votes(machines: WeighedMachines, thresholds: Floats) -> Floats:
 class _Watched:
     """Rows of the class of one rate; they are seen as positives, by scores that may be mirrored."""
 
-    def __init__(self, machines: WeighedMachines, rows: LeftOut, floor: RateFloor) -> None:
+    def __init__(self, machines: WeighedReplicates, rows: LeftOut, floor: RateFloor) -> None:
         self.rate = floor.rate
         self._sign = 1.0 if floor.rate == "tpr" else -1.0
         members = np.flatnonzero(floor.members(rows.positive) & (rows.weight > 0))
         self._weight, self._weights = rows.weight[members], machines.weights
-        own = replace(machines, rows=machines.rows[members], counts=machines.counts[:, members])
+        own = machines.taking(members)
 
         def scores() -> Iterator[tuple[Floats, Bools]]:
             yield from _scores_left_out(own)
 
-        size = len(members) * own.models.intercept.numel()
+        size = own.counts.size * len(own.weights)
         held = list(scores()) if size <= _HELD_SCORES else None
         self._scores: Callable[[], Any] = scores if held is None else lambda: held
         parts = [_majority(self._sign * part, outside) for part, outside in self._scores()]
@@ -118,10 +116,10 @@ class _Watched:
         return self._sign * np.minimum(highest, 0.0)
 
 
-def _scores_left_out(machines: WeighedMachines) -> Iterator[tuple[Floats, Bools]]:
+def _scores_left_out(machines: WeighedReplicates) -> Iterator[tuple[Floats, Bools]]:
     """Scores (rows, R, B) of rows in blocks, and which replicates left each out, (rows, B)."""
     start = 0
-    for scores in model_scores(machines.models, NewRows(machines.rows)):
+    for scores in machines.of_models():
         taken = slice(start, start + len(scores))
         start = taken.stop
         yield scores, machines.counts[:, taken].T == 0

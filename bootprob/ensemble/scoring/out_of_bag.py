@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bootprob.calibration import Sigmoid
-from bootprob.ensemble.scoring.rows import WeighedScores
+from bootprob.ensemble.scoring.rows import NewRows, WeighedScores, model_scores
 from bootprob.intervals import counts_gram, jackknife_variance
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, one_of_each
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
 
-__all__ = ["OutOfBagScores", "WeighedMachines", "quantiles", "score_out_of_bag"]
+__all__ = [
+    "OutOfBagScores",
+    "WeighedMachines",
+    "WeighedReplicates",
+    "quantiles",
+    "score_out_of_bag",
+]
 
 Chunks = Iterator[tuple[Floats, NDArray[np.bool_], slice]]
 
@@ -30,9 +36,38 @@ _ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can 
 _CONSTANT = 1e-3  # spread, relative to other replicates', below which it is that as well
 
 
+class WeighedReplicates(Protocol):
+    """What was trained on bootstrap samples, with weights of the models, and its training rows."""
+
+    @property
+    def weights(self) -> Floats:
+        """Of the models, shape (R,)."""
+
+    @property
+    def counts(self) -> NDArray[np.unsignedinteger[Any]]:
+        """How often each replicate saw each row, shape (B, n); 0 is out of bag."""
+
+    @property
+    def groups(self) -> Groups | None:
+        """Of rows that were drawn together, shape (n,)."""
+
+    @property
+    def can_be_held(self) -> bool:
+        """Whether weighted scores of all rows are few enough, or too dear to make again."""
+
+    def weighed(self) -> Iterator[Floats]:
+        """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory."""
+
+    def of_models(self) -> Iterator[Floats]:
+        """Scores under every model in chunks (m, R, B)."""
+
+    def taking(self, rows: NDArray[np.intp]) -> Self:
+        """The same of some of the rows."""
+
+
 @dataclass(frozen=True)
 class WeighedMachines:
-    """Trained machines with their weights, and the rows that they were trained on.
+    """Trained machines with their weights: `WeighedReplicates`.
 
     Attributes
     ----------
@@ -52,6 +87,36 @@ class WeighedMachines:
     rows: Floats
     counts: NDArray[np.unsignedinteger[Any]]
     groups: Groups | None = None
+
+    @property
+    def can_be_held(self) -> bool:
+        """Whether weighted scores of all rows are few enough, or too dear to make again."""
+        return self.counts.size <= _HELD_SCORES["dual_coef" if self.models.coef is None else "coef"]
+
+    def weighed(self) -> Iterator[Floats]:
+        """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory.
+
+        Rows that go through coefficients are scored in such chunks as well; those that go through
+        kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
+        """
+        n, B = len(self.rows), len(self.models.intercept)
+        weighed = WeighedScores(self.models, self.weights)
+        if self.models.coef is not None:
+            for block in row_blocks(n, B):
+                yield from weighed.of(self.rows[block])
+            return
+        for scores in weighed.of(self.rows):
+            for part in row_blocks(len(scores), B):
+                yield scores[part]
+
+    def of_models(self) -> Iterator[Floats]:
+        """Scores under every model in chunks (m, R, B)."""
+        yield from model_scores(self.models, NewRows(self.rows))
+
+    def taking(self, rows: NDArray[np.intp]) -> Self:
+        """The same of some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, rows=self.rows[rows], counts=self.counts[:, rows], groups=groups)
 
 
 @dataclass(frozen=True)
@@ -154,7 +219,7 @@ def quantiles(n: int) -> Floats:
 
 
 def score_out_of_bag(
-    machines: WeighedMachines, positive: NDArray[np.bool_], weight: Floats, *, align: bool
+    machines: WeighedReplicates, positive: NDArray[np.bool_], weight: Floats, *, align: bool
 ) -> OutOfBagScores:
     """Score the training rows once more, each by the replicates that did not see it.
 
@@ -162,21 +227,19 @@ def score_out_of_bag(
 
     Parameters
     ----------
-    machines : WeighedMachines
+    machines : WeighedReplicates
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
         Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
     align : bool
         Whether to bring the replicates to one location and scale.
     """
-    models, rows = machines.models, machines.rows
-    counts, weights, B = machines.counts, machines.weights, len(machines.counts)
-    limit = _HELD_SCORES["dual_coef" if models.coef is None else "coef"]
-    held = list(_scores(models, rows, weights)) if counts.size <= limit else None
+    counts, B = machines.counts, len(machines.counts)
+    held = list(machines.weighed()) if machines.can_be_held else None
 
     def chunks() -> Chunks:
         start = 0
-        for scores in _scores(models, rows, weights) if held is None else held:
+        for scores in machines.weighed() if held is None else held:
             taken = slice(start, start + len(scores))
             start = taken.stop
             yield scores, counts[:, taken].T == 0, taken
@@ -192,7 +255,7 @@ def score_out_of_bag(
     picked = np.linspace(0, len(order) - 1, min(_SAMPLED_ROWS, len(order))).round().astype(int)
     sampled = order[picked]
     if held is None:
-        scores = np.concatenate(list(WeighedScores(models, weights).of(rows[sampled])))
+        scores = np.concatenate(list(machines.taking(sampled).weighed()))
     else:
         scores = np.concatenate(held)[sampled]
     return OutOfBagScores(
@@ -220,23 +283,6 @@ def _sigmoid(
         return sigmoid, 0.0
     shift = sigmoid.intercept / sigmoid.slope
     return sigmoid.centered(mean + shift, weight), shift
-
-
-def _scores(models: FittedBatch, rows: Floats, weights: Floats) -> Iterator[Floats]:
-    """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory.
-
-    Rows that go through coefficients are scored in such chunks as well; those that go through
-    kernel matrices are not, as a chunk begins with a sum over all dual coefficients.
-    """
-    n, B = len(rows), len(models.intercept)
-    weighed = WeighedScores(models, weights)
-    if models.coef is not None:
-        for block in row_blocks(n, B):
-            yield from weighed.of(rows[block])
-        return
-    for scores in weighed.of(rows):
-        for part in row_blocks(len(scores), B):
-            yield scores[part]
 
 
 def _alignment(

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from bootprob.encoding.frames import as_frame, dense
+from bootprob.ensemble.scoring.table_rows import TableRows, new_rows
 from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 
-Rows = NDArray[np.floating[Any]] | DeviceRows
+Rows = NDArray[np.floating[Any]] | DeviceRows | TableRows
 """Rows that were checked."""
 
 _NUMBERS_AT_ONCE = {"cpu": 2**20, "cuda": 2**24}  # of rows, or scores, in a block
@@ -49,6 +50,8 @@ def checked_rows(model: Any, X: Any) -> Rows:
 
     Of a model with a `preprocessor_` those that it makes of a data frame.
     """
+    if getattr(model, "estimators_", None) is not None:
+        return new_rows(model, X)
     frame, preprocessor = as_frame(X), getattr(model, "preprocessor_", None)
     if preprocessor is not None:
         if frame is None:

@@ -39,7 +39,7 @@ from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.named import KERNELS, kernel_function
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "prepare", "versions"]
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,17 @@ class Prepared:
             "feature_map_": None if self.feature_map is None else dict(self.feature_map.arrays),
             "feature_map_error_": self.feature_map_error,
             "device_": str(self.device),
-            "versions_": {
-                "python": platform.python_version(),
-                "bootprob": __version__,
-                **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
-            },
+            "versions_": versions(),
         }
+
+
+def versions() -> dict[str, str]:
+    """What `versions_` says."""
+    return {
+        "python": platform.python_version(),
+        "bootprob": __version__,
+        **{name: version(name) for name in ("torch", "numpy", "scikit-learn")},
+    }
 
 
 def prepare(

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bootprob.ensemble.scoring.out_of_bag import WeighedMachines
+from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.training.shards import ShardResult
-from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch
@@ -83,18 +84,19 @@ class TrainedEnsemble:
             control_gap=torch.cat(gaps).cpu().numpy() if gaps else None,
         )
 
-    def taught(self, weight: Floats) -> NDArray[np.bool_]:
-        """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
-        found = (self.n_out_of_bag > 0) & (weight > 0)
-        if not found.any():
-            raise DataError(
-                f"No row was ever out of bag in {len(self.accuracy)} bootstrap samples; give more "
-                "rows or raise n_bootstraps."
-            )
-        return found
+    def weighed(self, weights: Floats, table: Prepared) -> WeighedMachines:
+        """The machines with weights of the models, shape (R,), and their training rows."""
+        return WeighedMachines(self.models, weights, table.rows, table.counts, table.groups)
 
-    def mean_scores(self, rows: NDArray[np.bool_]) -> Floats:
-        """Mean out-of-bag scores, shape (rows.sum(), R), of rows that were ever out of bag."""
-        scores = self.score_sums[rows]
-        scores /= self.n_out_of_bag[rows, None]
-        return scores
+    def attributes(self, table: Prepared) -> dict[str, Any]:
+        """Attributes of the fit that are the machines'."""
+        models, dual_coef = self.models, self.models.dual_coef
+        return {
+            "bootstrap_intercept_": models.intercept.cpu().numpy(),
+            "bootstrap_coef_": None if models.coef is None else models.coef.cpu().numpy(),
+            "bootstrap_dual_coef_": None if dual_coef is None else dual_coef.cpu().numpy(),
+            "X_fit_": None if dual_coef is None else table.rows,
+            "certificates_": {
+                name: values.cpu().numpy() for name, values in vars(models.certificate).items()
+            },
+        }

@@ -1,0 +1,1 @@
+"""Classifiers of others over bootstrap samples: training, scores, what they left out."""

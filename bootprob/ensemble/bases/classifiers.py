@@ -1,0 +1,80 @@
+"""What fitted classifiers of an ensemble of two classes say of rows: scores and votes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bootprob.ensemble.bases.class_scores import class_scores, least_probability, of_pair
+from bootprob.ensemble.scoring.moments import ScoreMoments
+from bootprob.ensemble.scoring.table_rows import TableRows
+from bootprob.ensemble.specs import PredictionSpec
+from bootprob.ensemble.state import TwoClassState
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu import resolve_device
+
+__all__ = ["Classifiers"]
+
+
+@dataclass(frozen=True)
+class Classifiers:
+    """Classifiers of bootstrap samples: `bootprob.ensemble.scores.Replicates`."""
+
+    state: TwoClassState
+    spec: PredictionSpec
+
+    def votes(self, X: TableRows) -> Floats:
+        """Weighted shares of votes for the second class, shape (m,)."""
+        thresholds = self.state.vote_thresholds_[:, None]
+        parts = [
+            np.einsum("mrb,r->m", scores > thresholds, self.state.weights_) / scores.shape[2]
+            for scores in self.of_models(X)
+        ]
+        return np.concatenate(parts)
+
+    def mean(self, X: TableRows) -> None:
+        """There is no shorter way than through all scores."""
+        return
+
+    def weighed(self, X: TableRows) -> Iterator[Floats]:
+        """Weighted scores of each replicate in chunks (m, B)."""
+        for scores in self.of_models(X):
+            yield np.einsum("mrb,r->mb", scores, self.state.weights_)
+
+    def of_models(self, X: TableRows, chunk_size: int | None = None) -> Iterator[Floats]:
+        """Raw scores under every model in chunks (m, R, B)."""
+        scores = self._of_classes(X)
+        numbers = 2**24 if chunk_size is None else chunk_size * scores[0].size
+        for rows in row_blocks(len(X), scores[0].size, numbers):
+            yield of_pair(scores[rows], *self.state.pair)
+
+    def moments(self, X: TableRows) -> Iterator[ScoreMoments] | None:
+        """There is no shorter way either."""
+        return None
+
+    def as_seen(self, X: TableRows, rows: slice) -> torch.Tensor:
+        """Some of the rows as the posterior knows them."""
+        seen = (X.matrix[rows] - self.state.center_) / self.state.scale_
+        return torch.from_numpy(seen).to(resolve_device(self.spec.device))
+
+    def _of_classes(self, X: TableRows) -> NDArray[Any]:
+        """Scores of all classes, shape (m, R, B, 1) or (m, R, B, K), made once for these rows."""
+        classifiers = self.state.estimators_
+        assert classifiers is not None
+        key = id(classifiers)
+        if key not in X.known:
+            K, least = self.state.n_classes, least_probability(self.state.whole_weight)
+            of_each = [
+                np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
+                for replicate in classifiers
+            ]
+            scores = np.stack(of_each, axis=2)
+            B = self.state.n_replicates
+            X.known[key] = np.broadcast_to(scores, (*scores.shape[:2], B, scores.shape[3]))
+        return X.known[key]

@@ -1,0 +1,134 @@
+"""Classifiers of bootstrap samples, and what they say of the rows that they left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bootprob.ensemble.bases.class_scores import of_pair
+from bootprob.ensemble.training.preparation import Prepared
+from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups
+from bootprob.runtime.row_blocks import row_blocks
+
+__all__ = ["StoredScores", "TrainedClassifiers"]
+
+
+@dataclass(frozen=True)
+class StoredScores:
+    """Scores of training rows that are there already: `WeighedReplicates`.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n, R, B)
+        Of rows out of bag; 0 in it.
+    weights : ndarray, shape (R,)
+    counts : ndarray of int, shape (B, n)
+    groups : ndarray of int, shape (n,), optional
+    """
+
+    scores: Floats
+    weights: Floats
+    counts: NDArray[np.unsignedinteger[Any]]
+    groups: Groups | None = None
+
+    @property
+    def can_be_held(self) -> bool:
+        """They are held already."""
+        return False
+
+    def weighed(self) -> Iterator[Floats]:
+        """Weighted scores of each replicate in chunks (m, B), small enough to reduce in memory."""
+        for rows in row_blocks(len(self.scores), self.scores[0].size):
+            yield np.einsum("mrb,r->mb", self.scores[rows], self.weights)
+
+    def of_models(self) -> Iterator[Floats]:
+        """Scores under every model in chunks (m, R, B)."""
+        for rows in row_blocks(len(self.scores), self.scores[0].size):
+            yield self.scores[rows]
+
+    def taking(self, rows: NDArray[np.intp]) -> Self:
+        """The same of some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        scores, counts = self.scores[rows], self.counts[:, rows]
+        return replace(self, scores=scores, counts=counts, groups=groups)
+
+
+@dataclass(frozen=True)
+class TrainedClassifiers:
+    """An ensemble of two classes, as `learn_out_of_bag` takes it.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n, R, B)
+        For the second class, of rows out of bag; 0 in it.
+    counts : ndarray of int, shape (B, n)
+        How often each replicate saw each row.
+    accuracy : ndarray, shape (B, R)
+        Weighted share of out-of-bag rows classified correctly; NaN where no row is out of bag.
+    control_gap : None
+        No constraint was put on them.
+    """
+
+    scores: Floats
+    counts: NDArray[np.unsignedinteger[Any]]
+    accuracy: Floats
+    control_gap: None = None
+
+    @classmethod
+    def of(
+        cls,
+        scores: Floats,
+        counts: NDArray[np.unsignedinteger[Any]],
+        positive: NDArray[np.bool_],
+        weight: Floats,
+        pair: tuple[int, int],
+    ) -> Self:
+        """Those of a pair of classes.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n, R, B, 1) or (n, R, B, K)
+            Of all classes.
+        counts : ndarray of int, shape (B, n)
+        positive : ndarray of bool, shape (n,)
+            Whether a row is of the second class.
+        weight : ndarray, shape (n,)
+            Row weights; 0 for rows of other classes.
+        pair : tuple of int
+            Numbers of the two classes.
+        """
+        own = of_pair(scores, *pair)
+        right = (own > 0) == positive[:, None, None]
+        told = np.where(counts.T == 0, weight[:, None], 0.0)
+        with np.errstate(invalid="ignore"):
+            accuracy = np.einsum("nrb,nb->br", right, told) / told.sum(axis=0)[:, None]
+        return cls(own, counts, accuracy)
+
+    @cached_property
+    def n_out_of_bag(self) -> NDArray[np.int64]:
+        """Replicates in which each row is out of bag, shape (n,)."""
+        return (self.counts == 0).sum(axis=0)
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """Out-of-bag scores above 0, counted over the replicates, shape (n, R)."""
+        return (self.scores > 0).sum(axis=2)
+
+    @cached_property
+    def score_sums(self) -> Floats:
+        """Out-of-bag scores, summed over the replicates, shape (n, R)."""
+        return self.scores.sum(axis=2)
+
+    def weighed(self, weights: Floats, table: Prepared) -> StoredScores:
+        """The scores with weights of the models, shape (R,)."""
+        return StoredScores(self.scores, weights, self.counts, table.groups)
+
+    def attributes(self, table: Prepared) -> dict[str, Any]:
+        """Attributes of the fit that are theirs alone: none, as pairs of classes share them."""
+        return {}

@@ -1,0 +1,122 @@
+"""Rows of a table as they were given, for classifiers, and as numbers, for the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_array, validate_data
+
+from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.exceptions import DataError
+from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
+
+__all__ = ["TableRows", "new_rows", "training_rows"]
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Some rows, twice; they keep what classifiers said of them while they are asked about.
+
+    Attributes
+    ----------
+    given : array-like, sparse matrix or data frame, shape (m, ...)
+        What classifiers are given.
+    matrix : ndarray, shape (m, p)
+        What the posterior is given.
+    known : dict
+        Scores of the rows, by what made them.
+    """
+
+    given: Any
+    matrix: Floats
+    known: dict[int, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, rows: slice) -> TableRows:
+        given = _safe_indexing(self.given, np.arange(len(self))[rows])
+        known = {key: scores[rows] for key, scores in self.known.items()}
+        return TableRows(given, self.matrix[rows], known)
+
+
+def training_rows(
+    model: Any, X: Any, y: ArrayLike
+) -> tuple[TableRows, NDArray[Any], TablePreprocessor | None]:
+    """Rows to train on, their labels, and what made numbers of a table with gaps or categories.
+
+    Parameters
+    ----------
+    model : BootstrapClassifier
+        Is told the number and the names of the columns.
+    X : array-like, sparse matrix or data frame, shape (n, p)
+    y : array-like, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        Of scikit-learn, for what is no table, or for labels that do not go with it.
+    DataError
+        A data frame cannot be encoded, or a sparse matrix is too large.
+    """
+    frame = as_frame(X)
+    plain = frame is None or not is_mixed(frame)
+    X, y = validate_data(
+        model,
+        X if frame is None else frame,
+        y,
+        skip_check_array=not plain,
+        dtype="numeric",
+        ensure_all_finite="allow-nan",
+        ensure_min_samples=2,
+        accept_sparse="csr",
+    )
+    if plain:
+        numbers = np.asarray(dense(X), dtype=np.float64)
+        if np.isfinite(numbers).all():
+            return TableRows(X if frame is None else frame, numbers), np.asarray(y), None
+    from bootprob.encoding.preprocessing import TablePreprocessor
+
+    preprocessor = TablePreprocessor()
+    named = _named(X, range(X.shape[1])) if frame is None else frame.rename(columns=str)
+    matrix = check_array(preprocessor.fit_transform(named), dtype=np.float64)
+    return TableRows(X if frame is None else frame, matrix), np.asarray(y), preprocessor
+
+
+def new_rows(model: Any, X: Any) -> TableRows:
+    """Rows for a fitted `BootstrapClassifier`; errors of scikit-learn."""
+    frame, preprocessor = as_frame(X), model.preprocessor_
+    mixed = frame is not None and preprocessor is not None
+    if frame is None and preprocessor is not None and hasattr(model, "feature_names_in_"):
+        raise DataError(
+            "The model was fitted on a data frame with columns of several kinds, or gaps, and is "
+            f"given {type(X).__name__}; give a data frame with the same columns."
+        )
+    X = validate_data(
+        model,
+        X if frame is None else frame,
+        reset=False,
+        skip_check_array=mixed,
+        dtype="numeric",
+        ensure_all_finite=True if preprocessor is None else "allow-nan",
+        accept_sparse="csr",
+    )
+    if preprocessor is None:
+        matrix = np.asarray(dense(X), dtype=np.float64)
+    else:
+        named = _named(X, preprocessor.feature_names_in_) if frame is None else frame
+        matrix = preprocessor.transform(named.rename(columns=str))
+    return TableRows(X if frame is None else frame, matrix)
+
+
+def _named(X: Any, names: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(dense(X), columns=list(map(str, names)))

@@ -1,0 +1,347 @@
+"""Ensembles around classifiers of others: what they learn, and what they say of rows."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from bootprob import BootstrapClassifier, DataError, FewRowsWarning, UnattainableRateError
+from bootprob.calibration import Sigmoid
+from bootprob.ensemble.bases.class_scores import class_scores, of_pair
+from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
+from bootprob.ensemble.fitted import two_classes_of
+from bootprob.ensemble.scoring.rows import checked_rows
+from configurations import parametrize_with_configurations
+
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{FewRowsWarning.__module__}.{FewRowsWarning.__name__}"
+)
+BAYES = GaussianNB()
+QUICK = {"n_bootstraps": 6, "calibration": None, "interval": "wald"}  # without a posterior
+
+
+@pytest.fixture(scope="module")
+def table():
+    """90 rows whose second column does not matter."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(90, 2))
+    y = np.where(rng.random(90) < expit(1.5 * X[:, 0] + 0.5), "yes", "no")
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    grid = {"var_smoothing": [1e-9, 1.0]}
+    return BootstrapClassifier(BAYES, grid, n_bootstraps=12, random_state=0).fit(*table)
+
+
+def test_scores_are_decision_functions_or_log_odds(table):
+    X, y = table
+    logistic, bayes = LogisticRegression().fit(X, y), GaussianNB().fit(X, y)
+    np.testing.assert_array_equal(
+        class_scores(logistic, X, 2, 0.01)[:, 0], logistic.decision_function(X)
+    )
+    p = bayes.predict_proba(X)[:, 1].clip(0.01, 0.99)
+    np.testing.assert_allclose(class_scores(bayes, X, 2, 0.01)[:, 0], logit(p))
+    X, y = load_iris(return_X_y=True)
+    bayes = GaussianNB().fit(X, y)
+    scores = class_scores(bayes, X, 3, 1e-4)
+    p = bayes.predict_proba(X).clip(1e-4, 1)
+    np.testing.assert_allclose(of_pair(scores, 0, 2), np.log(p[:, 2] / p[:, 0]))
+
+
+def test_replicates_are_what_anyone_would_fit(model, table):
+    X, y = table
+    counts = model.bootstrap_counts()
+    assert len(model.estimators_) == len(counts) == 12
+    sums, times = np.zeros((90, 2)), (counts == 0).sum(axis=0)
+    for count, fitted in zip(counts, model.estimators_, strict=True):
+        seen = count > 0
+        for r, smoothing in enumerate([1e-9, 1.0]):
+            by_hand = GaussianNB(var_smoothing=smoothing)
+            by_hand.fit(X[seen], y[seen], sample_weight=count[seen])
+            np.testing.assert_array_equal(fitted[r].theta_, by_hand.theta_)
+            p = by_hand.predict_proba(X[~seen])[:, 1].clip(1 / 92, 91 / 92)
+            sums[~seen, r] += logit(p)
+    np.testing.assert_allclose(model.oob_model_scores_, sums / times[:, None])
+
+
+def test_probabilities_follow_from_the_scores(model, table):
+    X, _ = table
+    raw = np.concatenate(list(model.bootstrap_scores(X)))
+    assert raw.shape == (90, 2, 12)
+    votes = ((raw > 0).mean(axis=2) * model.weights_).sum(axis=1)
+    np.testing.assert_allclose(model.vote_proba(X)[:, 1], votes)
+    of_replicates = np.einsum("mrb,r->mb", raw, model.weights_)
+    scores = (of_replicates / model.score_scale_ + model.score_offset_).mean(axis=1)
+    if model.posterior_share_ is None:
+        np.testing.assert_allclose(model.decision_function(X), scores)
+    slope, intercept = model.sigmoid_
+    found = model.predict_proba(X)[:, 1]
+    np.testing.assert_allclose(found, expit(slope * model.decision_function(X) + intercept))
+    said = np.where(model.decision_function(X) > 0, "yes", "no")
+    np.testing.assert_array_equal(model.predict(X), said)
+    lower, upper = model.proba_interval(X)[:, 1].T
+    assert ((lower < found) & (found < upper)).all()
+    every = model.summarize(X)
+    np.testing.assert_allclose(every["probability"], found)
+    np.testing.assert_allclose(every["probability_interval"], np.stack([lower, upper], axis=1))
+
+
+def test_a_posterior_has_a_share_where_it_earns_one(table):
+    X, y = table
+    useless = DecisionTreeClassifier(max_depth=1, max_features=1, random_state=0)
+    model = BootstrapClassifier(useless, n_bootstraps=10, random_state=0).fit(X[:, [1]], y)
+    assert model.posterior_share_ is None or 0 < model.posterior_share_ < 1
+    alone = BootstrapClassifier(BAYES, n_bootstraps=10, calibration=None, interval="wald")
+    assert alone.fit(X, y).posterior_share_ is None
+    np.testing.assert_array_equal(alone.predict_proba(X), alone.vote_proba(X))
+
+
+def test_rows_count_as_often_as_they_were_drawn(table):
+    """By weights, or given as often where weights are not taken."""
+
+    class Unweighted(LogisticRegression):
+        def fit(self, X, y):
+            return super().fit(X, y)
+
+    X, y = table
+    of_weights, of_rows = (
+        BootstrapClassifier(each, random_state=1, **QUICK).fit(X, y)
+        for each in (LogisticRegression(tol=1e-10), Unweighted(tol=1e-10))
+    )
+    for one, other in zip(of_weights.estimators_, of_rows.estimators_, strict=True):
+        np.testing.assert_allclose(one[0].coef_, other[0].coef_, rtol=1e-5)
+    neighbours = BootstrapClassifier(KNeighborsClassifier(5), **QUICK)
+    with pytest.raises(DataError, match="KNeighborsClassifier takes no sample_weight"):
+        neighbours.fit(X, y, sample_weight=np.arange(90) + 1.0)
+
+
+def test_no_more_samples_are_drawn_than_are_needed(table):
+    X, y = table
+    sizes = {
+        tolerance: BootstrapClassifier(
+            LogisticRegression(C=0.01), n_bootstraps=60, tolerance=tolerance, random_state=0
+        )
+        .fit(X, y)
+        .n_replicates_
+        for tolerance in (0, 0.5)
+    }
+    assert sizes == {0: 60, 0.5: 50}
+    hurried = BootstrapClassifier(LogisticRegression(), time_budget=1e-9, random_state=0)
+    with pytest.warns(UserWarning, match="2 bootstrap samples of LogisticRegression took"):
+        hurried.fit(X, y)
+    assert hurried.n_replicates_ == 2
+
+
+def test_the_monte_carlo_error_is_that_of_probabilities(rng):
+    n, B = 40, 30
+    counts = rng.poisson(1, size=(B, n)).astype(np.uint8)
+    outside = counts.T == 0
+    codes = rng.permutation(np.arange(n) % 2)
+    scores = (2.0 * codes[:, None] + rng.normal(size=(n, B))) * outside
+    squares = []
+    means = np.array([scores[i, outside[i]].mean() for i in range(n)])
+    sigmoid = Sigmoid.fit(means, codes == 1, np.ones(n))
+    for i in range(n):
+        p = sigmoid.predict(means[i : i + 1])[0]
+        deviation = scores[i, outside[i]].std(ddof=1)
+        squares.append((sigmoid.slope * p * (1 - p) * deviation) ** 2 / B)
+    found = monte_carlo_error(scores[:, None, :, None], counts, codes, np.ones(n))
+    assert found == pytest.approx(np.sqrt(np.mean(squares)))
+
+
+def test_several_classes_share_their_classifiers():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = BootstrapClassifier(BAYES, n_bootstraps=8, random_state=0).fit(X, names)
+    assert all(pair.estimators_ is model.estimators_ for pair in model.pair_ensembles_)
+    probability, interval = model.predict_proba(X[::30]), model.proba_interval(X[::30])
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    assert ((interval[..., 0] <= probability) & (probability <= interval[..., 1])).all()
+    assert (model.predict(X) == names).mean() > 0.9
+    fitted = model.estimators_[0][0].predict_proba(X[70:80]).clip(1 / 152, 1)
+    last = two_classes_of(model.pair_ensembles_[2], "scores")
+    [raw] = last.scores.of_models(checked_rows(model, X[70:80]))
+    np.testing.assert_allclose(raw[:, 0, 0], np.log(fitted[:, 2] / fitted[:, 1]))
+
+
+def test_a_pipeline_is_given_the_data_frame(table):
+    X, y = table
+    frame = pd.DataFrame(X, columns=["age", "size"])
+    frame["house"] = np.where(X[:, 0] > 0, "own", "rent")
+    encode = make_column_transformer((OneHotEncoder(), ["house"]), (StandardScaler(), ["age"]))
+    pipeline = make_pipeline(encode, LogisticRegression())
+    model = BootstrapClassifier(pipeline, n_bootstraps=6, random_state=0).fit(frame, y)
+    assert model.estimators_[0][0][-1].coef_.shape == (1, 3)
+    assert list(model.preprocessor_.get_feature_names_out())[:2] == ["age", "size"]
+    np.testing.assert_allclose(model.predict_proba(frame)[:7], model.predict_proba(frame[:7]))
+    with pytest.raises(DataError, match="give a data frame with the same columns"):
+        model.predict_proba(X)
+
+
+def test_gaps_are_left_to_the_classifier(table):
+    X, y = table[0].copy(), table[1]
+    X[::7, 1] = np.nan
+    boosting = HistGradientBoostingClassifier(max_iter=5)
+    model = BootstrapClassifier(boosting, n_bootstraps=4, random_state=0).fit(X, y)
+    assert np.isfinite(model.proba_interval(X)).all()
+    with pytest.raises(ValueError, match="NaN"):
+        BootstrapClassifier(LogisticRegression(), n_bootstraps=4).fit(X, y)
+
+
+def test_groups_stay_together_and_rates_hold(table):
+    X, y = table
+    groups = np.arange(90) // 3
+    model = BootstrapClassifier(
+        BAYES, n_bootstraps=20, random_state=0, control="threshold", rates={"tpr": 0.9}
+    ).fit(X, y, groups=groups)
+    counts = model.bootstrap_counts()
+    assert (counts[:, ::3] == counts[:, 1::3]).all()
+    positive = y == "yes"
+    told = model.oob_proba_[:, 1] > model.decision_threshold_
+    assert told[positive].mean() >= 0.9
+    with pytest.raises(UnattainableRateError):
+        clone(model).set_params(rates={"tpr": 0.999, "tnr": 0.999}).fit(X, y)
+
+
+def test_later_rows_are_measured(table):
+    X, y = np.tile(table[0], (3, 1)), np.tile(table[1], 3)
+    X = X + np.random.default_rng(0).normal(scale=0.1, size=X.shape)
+    model = BootstrapClassifier(BAYES, random_state=0, **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, time=np.arange(len(y)))
+    assert model.later_rows_["n_rows"] == 27
+    assert "log_loss" in model.later_rows_["metrics"]
+
+
+def test_sets_and_metrics_come_out_of_bag(model, table):
+    sets = model.prediction_sets(table[0], level=0.8)
+    right = sets[np.arange(90), (table[1] == "yes").astype(int)]
+    assert right.mean() >= 0.8
+    assert 0 < model.metric_intervals()["log_loss"].value < 1
+
+
+def test_the_seed_decides(table):
+    tree = DecisionTreeClassifier(max_features=1, max_depth=2)
+    one, same, other = (
+        BootstrapClassifier(tree, random_state=seed, **QUICK).fit(*table).oob_model_scores_
+        for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    workers = BootstrapClassifier(tree, random_state=0, n_jobs=2, **QUICK).fit(*table)
+    np.testing.assert_array_equal(one, workers.oob_model_scores_)
+
+
+def test_several_classifiers_share_samples_and_the_better_gets_the_weight(table):
+    X, y = table
+    blind = make_pipeline(make_column_transformer(("passthrough", [1])), GaussianNB())
+    both = BootstrapClassifier([blind, BAYES], random_state=0, **QUICK).fit(X, y)
+    assert both.weights_[1] > 0.9
+    alone = BootstrapClassifier(BAYES, random_state=0, **QUICK).fit(X, y)
+    np.testing.assert_array_equal(both.oob_model_scores_[:, 1], alone.oob_model_scores_[:, 0])
+    for wrong in ({"estimator": []}, {"param_grid": {"var_smoothing": [1.0]}}):
+        with pytest.raises(DataError, match="give one classifier with a param_grid, or a list"):
+            clone(both).set_params(**wrong).fit(X, y)
+
+
+def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(table):
+    X, y = table
+    fitted = LogisticRegression().fit(X[:40], y[:40])
+    frozen = FrozenEstimator(fitted)
+    model = BootstrapClassifier(frozen, random_state=0).fit(X[40:], y[40:])
+    scores = fitted.decision_function(X)
+    sigmoid = Sigmoid.fit(scores[40:], y[40:] == "yes", np.ones(50))
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], sigmoid.predict(scores))
+    design = np.column_stack([scores, np.ones(90)])
+    variance = np.einsum("ij,jk,ik->i", design, np.linalg.inv(sigmoid.information), design)
+    z = 1.959963984540054
+    around = sigmoid.logit(scores)[:, None] + z * np.sqrt(variance)[:, None] * [-1, 1]
+    found = model.proba_interval(X, method="jackknife")[:, 1]
+    np.testing.assert_allclose(found, expit(around), rtol=1e-6)
+    again = BootstrapClassifier(frozen, random_state=0, n_bootstraps=40).fit(X[40:], y[40:])
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(DataError, match="has to keep the labels"):
+        BootstrapClassifier(frozen).fit(X[40:], y[40:] == "yes")
+
+
+class Relabelled(ClassifierMixin, BaseEstimator):
+    """Forgets what the labels were called."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), 0.5)
+
+
+class Scoreless(ClassifierMixin, BaseEstimator):
+    """Says classes alone."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+class Unsure(Relabelled):
+    """Knows the labels, and has no idea."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "message"),
+    [
+        (Relabelled(), "a classifier has to keep the labels"),
+        (Scoreless(), "no predict_proba; give a classifier that has one of them"),
+        (Unsure(), "Unsure says .* which is no score"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(classifier, message, table):
+    with pytest.raises(DataError, match=message):
+        BootstrapClassifier(classifier, n_bootstraps=4).fit(*table)
+    with pytest.raises(ValueError, match="estimator"):
+        BootstrapClassifier("forest").fit(*table)
+
+
+EXPECTED = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "a row of weight 2 and a row that occurs twice lead to different bootstrap samples",
+)
+EXPECTED["check_classifiers_train"] = "without calibration votes decide, and not the mean score"
+
+
+@parametrize_with_configurations(
+    [BootstrapClassifier(LogisticRegression(), **QUICK)],
+    [],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
