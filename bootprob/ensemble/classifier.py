@@ -47,7 +47,9 @@ class BootstrapClassifier(BootstrapEnsemble):
     estimator : classifier or list of classifier
         With `fit` and `predict_proba` or `decision_function`: of scikit-learn, LightGBM, CatBoost,
         XGBoost, a Pipeline, … It is given X and y as they are given to `fit`. Several are fitted
-        to the same bootstrap samples and weighted like a grid. One that is fitted already comes as
+        to the same bootstrap samples and weighted like a grid. Of a random forest of scikit-learn,
+        without a grid or groups, the trees are the replicates, as they are of bootstrap samples: it
+        is fitted once, and has as many as it says. One that is fitted already comes as
         ``sklearn.frozen.FrozenEstimator(fitted)``: `fit` is then given rows that it has not seen,
         calibrates it on them, and intervals tell what is not known of its calibration, and no more:
         of the probability among rows with the same score.

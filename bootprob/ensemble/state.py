@@ -295,6 +295,10 @@ class State:
     candidates_: list[Any] | None = _declare(
         """What the R models of each replicate are, unfitted.""", kind=list, of_pair="same",
         whose="classifiers", shown="list of classifier")
+    drawn_counts_: NDArray[np.uint16] | None = _array(
+        "Bn: not negative", """How often each tree of a forest saw each row of the table; None where
+        samples are drawn again from `entropy_`.""", kinds="u", absent="None", of_pair="same",
+        whose="classifiers")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")
     versions_: dict[str, str] = _declare(
         """With what it was trained.""", kind=dict, of_pair="same", shown="dict of str")
@@ -352,6 +356,8 @@ class State:
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
         drawn, groups = self.shared_draws_, self.groups_
+        if self.drawn_counts_ is not None:
+            return self.drawn_counts_ if drawn is None else self.drawn_counts_[:, drawn["rows"]]
         codes, weight = self.y_, self.sample_weight_
         if drawn is not None:
             codes, weight, groups = drawn["classes"], drawn["weight"], drawn.get("groups")

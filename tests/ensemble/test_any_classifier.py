@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -24,6 +24,7 @@ from bootprob.ensemble.bases.class_scores import class_scores, of_pair
 from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
 from bootprob.ensemble.fitted import two_classes_of
 from bootprob.ensemble.scoring.rows import checked_rows
+from bootprob.intervals import jackknife_variance
 from configurations import parametrize_with_configurations
 
 pytestmark = pytest.mark.filterwarnings(
@@ -278,6 +279,55 @@ def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(t
     np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
     with pytest.raises(DataError, match="has to keep the labels"):
         BootstrapClassifier(frozen).fit(X[40:], y[40:] == "yes")
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_trees_of_a_forest_are_the_replicates(several):
+    """Their out-of-bag shares are the forest's own."""
+    X, y = load_iris(return_X_y=True)
+    X, y = (X, y) if several else (X[50:, :2], y[50:])
+    forest = RandomForestClassifier(40, min_samples_leaf=3)
+    model = BootstrapClassifier(forest, random_state=0, **QUICK).fit(X, y)
+    of_pair = model.pair_ensembles_[2] if several else model
+    trees = [tree for [tree] in model.estimators_]
+    assert len(trees) == 40
+    assert model.n_replicates_ == 40
+    counts = model.bootstrap_counts()
+    shares = np.stack([tree.predict_proba(X.astype(np.float32)) for tree in trees])
+    told = (counts == 0)[..., None]
+    out_of_bag = (shares * told).sum(axis=0) / told.sum(axis=0)
+    second, first = out_of_bag[:, -1], out_of_bag[:, -2]
+    expected = second - first if several else second - 0.5
+    own = np.isin(y, (1, 2))
+    np.testing.assert_allclose(of_pair.oob_model_scores_[:, 0], expected[own])
+    votes = shares[:, :5].argmax(axis=2) if several else shares[:, :5, 1] > 0.5
+    if several:
+        assert model.predict(X[:5]).tolist() == [0] * 5
+        assert (votes == 0).all()
+    else:
+        np.testing.assert_allclose(model.vote_proba(X[:5])[:, 1], votes.mean(axis=0))
+    grouped = BootstrapClassifier(forest, random_state=0, **QUICK)
+    grouped.fit(X, y, groups=np.arange(len(y)) // 2)
+    assert isinstance(grouped.estimators_[0][0], RandomForestClassifier)
+
+
+def test_a_forests_jackknife_is_wagers(table):
+    """The variance of S. Wager, T. Hastie, B. Efron (2014), with their correction, by its sums."""
+    X, y = table
+    forest = RandomForestClassifier(60, min_samples_leaf=3)
+    model = BootstrapClassifier(forest, random_state=0).fit(X, y)
+    counts = model.bootstrap_counts().astype(float)
+    shares = np.stack(
+        [t.predict_proba(X[:4].astype(np.float32))[:, 1] for [t] in model.estimators_]
+    )
+    aligned = (shares - 0.5) / model.score_scale_[:, None] + model.score_offset_[:, None]
+    centred = aligned - aligned.mean(axis=0)
+    covariance = (counts - counts.mean(axis=0)).T @ centred / 60
+    noise = np.square(counts - counts.mean(axis=0)).sum() / 60**2 * np.square(centred).mean(axis=0)
+    expected = np.maximum(np.square(covariance).sum(axis=0) - noise, 0)
+    scores = two_classes_of(model, "scores").scores
+    [own] = scores.of_machines(checked_rows(model, X[:4]))
+    np.testing.assert_allclose(jackknife_variance(own, model.counts_gram_), expected)
 
 
 class Relabelled(ClassifierMixin, BaseEstimator):

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability, of_pair
+from bootprob.ensemble.bases.forests import scores_of_trees
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
@@ -69,12 +70,18 @@ class Classifiers:
         assert classifiers is not None
         key = id(classifiers)
         if key not in X.known:
-            K, least = self.state.n_classes, least_probability(self.state.whole_weight)
-            of_each = [
-                np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
-                for replicate in classifiers
-            ]
-            scores = np.stack(of_each, axis=2)
             B = self.state.n_replicates
+            scores = self._made(classifiers, X)
             X.known[key] = np.broadcast_to(scores, (*scores.shape[:2], B, scores.shape[3]))
         return X.known[key]
+
+    def _made(self, classifiers: list[list[Any]], X: TableRows) -> Floats:
+        state = self.state
+        if state.drawn_counts_ is not None:
+            return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
+        K, least = state.n_classes, least_probability(state.whole_weight)
+        of_each = [
+            np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
+            for replicate in classifiers
+        ]
+        return np.stack(of_each, axis=2)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.bases.class_scores import class_scores
+from bootprob.ensemble.bases.forests import counts_of_trees, is_forest, scores_of_trees
 from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
 from bootprob.ensemble.bases.replicates import Task, unfitted
 from bootprob.ensemble.bases.trained_classifiers import TrainedClassifiers
@@ -136,15 +137,21 @@ def learn_classifiers(
         control = Control(asked.method, asked.floors, shares)
     table = _prepare(spec, rows.matrix, codes, weight, groups, names, levels)
     task = Task(spec.candidates, rows.given, y, classes, weight, table.entropy)
+    of_trees = groups is None and len(task.candidates) == 1 and is_forest(task.candidates[0])
     if spec.is_frozen:
         classifiers, scores, seen = *_frozen(spec, task, table.counts), np.zeros_like(table.counts)
     else:
-        classifiers, scores = _train(spec, task, table.counts, codes)
-        table = replace(table, counts=table.counts[: len(classifiers)])
-        seen = table.counts
+        if of_trees:
+            classifiers, scores, counts = _forest(spec, task)
+        else:
+            classifiers, scores = _train(spec, task, table.counts, codes)
+            counts = table.counts[: len(classifiers)]
+        table = replace(table, counts=counts)
+        seen = counts
     prepared = {
         "estimators_": classifiers,
         "candidates_": task.candidates,
+        "drawn_counts_": table.counts if of_trees else None,
         "center_": table.center,
         "scale_": table.scale,
         "views_": arrays_of(table.kernel),
@@ -256,6 +263,17 @@ def _train(
             stacklevel=6,
         )
     return classifiers, scores[:, :, :done]
+
+
+def _forest(
+    spec: ClassifierSpec, task: Task
+) -> tuple[list[list[Any]], Floats, NDArray[np.unsignedinteger[Any]]]:
+    """The trees of a forest, and what each says of the rows that it has not seen."""
+    forest = task.fitted_to_all(spec.n_jobs)
+    counts = counts_of_trees(forest, len(task.y))
+    scores = scores_of_trees(forest.estimators_, task.X)
+    scores[(counts > 0).T] = 0.0
+    return [[tree] for tree in forest.estimators_], scores[:, None], counts
 
 
 def _frozen(

@@ -107,6 +107,14 @@ class Task:
         calls = (delayed(_train)(self, number, count) for number, count in numbered)
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(calls)
 
+    def fitted_to_all(self, n_jobs: int | None) -> Any:
+        """The first candidate, fitted to all rows of weight once."""
+        forest = unfitted(self.candidates[0])
+        _seed(forest, np.random.default_rng(np.random.SeedSequence([*self.entropy])))
+        if n_jobs is not None:
+            forest.set_params(n_jobs=n_jobs)
+        return forest.fit(self.X, self.y, sample_weight=self.weight)
+
 
 def _train(task: Task, number: int, count: NDArray[np.unsignedinteger[Any]]) -> Replicate:
     inside, left_out = np.flatnonzero((count > 0) & (task.weight > 0)), np.flatnonzero(count == 0)
