@@ -16,8 +16,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from bootprob.calibration.coupling import Coupling
 from bootprob.calibration.names import CALIBRATIONS, HOMES
-from bootprob.ensemble.bases.fitting import ClassifierSpec, learn_classifiers
+from bootprob.ensemble.bases.training import ClassifierSpec
 from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
+from bootprob.ensemble.classifier_fitting import learn_classifiers
 from bootprob.ensemble.documentation import attributes, filled, listed
 from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.scoring.table_rows import training_rows
@@ -46,13 +47,14 @@ class BootstrapClassifier(BootstrapEnsemble):
     ----------
     estimator : classifier or list of classifier
         With `fit` and `predict_proba` or `decision_function`: of scikit-learn, LightGBM, CatBoost,
-        XGBoost, a Pipeline, … It is given X and y as they are given to `fit`. Several are fitted
-        to the same bootstrap samples and weighted like a grid. Of a random forest of scikit-learn,
-        without a grid or groups, the trees are the replicates, as they are of bootstrap samples: it
-        is fitted once, and has as many as it says. One that is fitted already comes as
-        ``sklearn.frozen.FrozenEstimator(fitted)``: `fit` is then given rows that it has not seen,
-        calibrates it on them, and intervals tell what is not known of its calibration, and no more:
-        of the probability among rows with the same score.
+        XGBoost, a Pipeline, … It is given X and y as they are given to `fit`. Several are fitted to
+        the same bootstrap samples, brought to one scale by a sigmoid each, and weighted like a
+        grid; a `BootstrapSVC` among them trains its machines on these samples too. Of a random
+        forest of scikit-learn, without a grid or groups, the trees are the replicates, as they are
+        of bootstrap samples: it is fitted once, and has as many as it says. One that is fitted
+        already comes as ``sklearn.frozen.FrozenEstimator(fitted)``: `fit` is then given rows that
+        it has not seen, calibrates it on them, and intervals tell what is not known of its
+        calibration, and no more: of the probability among rows with the same score.
     param_grid : dict, list of dict or None, default None
         Parameters of the estimator to try, as of scikit-learn's `ParameterGrid`: each is fitted to
         every bootstrap sample, and they are weighted by ``exp(−n (loss − min loss) / 4)`` with the

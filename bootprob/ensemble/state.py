@@ -292,6 +292,10 @@ class State:
     estimators_: list[list[Any]] | None = _declare(
         """Fitted classifiers, B lists of R; of one that was fitted before, itself.""", kind=list,
         of_pair="same", whose="classifiers", shown="list of list of classifier")
+    machines_: list[Any] | None = _declare(
+        """Each `BootstrapSVC` among several candidates, fitted to the same samples; they are the
+        last of `candidates_`.""", kind=list, of_pair="same", whose="classifiers",
+        shown="list of BootstrapSVC")
     candidates_: list[Any] | None = _declare(
         """What the R models of each replicate are, unfitted.""", kind=list, of_pair="same",
         whose="classifiers", shown="list of classifier")
@@ -389,6 +393,9 @@ class TwoClassState(State):
         """"primal" and "dual" objective, relative "gap", "n_iter" and "status"
         (`bootprob_gpu.Status`) of every model.""", parts=_CERTIFICATES,
         shown="dict of ndarray, each of shape (B, R)", whose="machines")
+    candidate_units_: Floats | None = _array(
+        "R2", """Slope and intercept that make log-odds of the scores of several candidates; None
+        of one.""", absent="None", whose="classifiers")
     score_scale_: Floats = _array(
         "B: positive", """Replicate scores are ``score / score_scale_ + score_offset_``, which gives
         all replicates the same mean and mean absolute deviation out of bag, and probability one

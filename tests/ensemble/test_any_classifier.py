@@ -18,7 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from bootprob import BootstrapClassifier, DataError, FewRowsWarning, UnattainableRateError
+from bootprob import (
+    BootstrapClassifier,
+    BootstrapSVC,
+    DataError,
+    FewRowsWarning,
+    UnattainableRateError,
+)
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.bases.class_scores import class_scores, of_pair
 from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
@@ -46,7 +52,7 @@ def table():
 @pytest.fixture(scope="module")
 def model(table):
     grid = {"var_smoothing": [1e-9, 1.0]}
-    return BootstrapClassifier(BAYES, grid, n_bootstraps=12, random_state=0).fit(*table)
+    return BootstrapClassifier(BAYES, grid, n_bootstraps=24, random_state=0).fit(*table)
 
 
 def test_scores_are_decision_functions_or_log_odds(table):
@@ -67,8 +73,8 @@ def test_scores_are_decision_functions_or_log_odds(table):
 def test_replicates_are_what_anyone_would_fit(model, table):
     X, y = table
     counts = model.bootstrap_counts()
-    assert len(model.estimators_) == len(counts) == 12
-    sums, times = np.zeros((90, 2)), (counts == 0).sum(axis=0)
+    assert len(model.estimators_) == len(counts) == 24
+    sums, times = np.zeros((90, 2)), (counts == 0).sum(axis=0)[:, None]
     for count, fitted in zip(counts, model.estimators_, strict=True):
         seen = count > 0
         for r, smoothing in enumerate([1e-9, 1.0]):
@@ -77,13 +83,17 @@ def test_replicates_are_what_anyone_would_fit(model, table):
             np.testing.assert_array_equal(fitted[r].theta_, by_hand.theta_)
             p = by_hand.predict_proba(X[~seen])[:, 1].clip(1 / 92, 91 / 92)
             sums[~seen, r] += logit(p)
-    np.testing.assert_allclose(model.oob_model_scores_, sums / times[:, None])
+    slope, intercept = model.candidate_units_.T
+    np.testing.assert_allclose(model.oob_model_scores_, slope * sums / times + intercept)
+    for r, (slope, intercept) in enumerate(model.candidate_units_):
+        sigmoid = Sigmoid.fit((sums / times)[:, r], y == "yes", np.ones(90))
+        assert (sigmoid.slope, sigmoid.intercept) == pytest.approx((slope, intercept))
 
 
 def test_probabilities_follow_from_the_scores(model, table):
     X, _ = table
     raw = np.concatenate(list(model.bootstrap_scores(X)))
-    assert raw.shape == (90, 2, 12)
+    assert raw.shape == (90, 2, 24)
     votes = ((raw > 0).mean(axis=2) * model.weights_).sum(axis=1)
     np.testing.assert_allclose(model.vote_proba(X)[:, 1], votes)
     of_replicates = np.einsum("mrb,r->mb", raw, model.weights_)
@@ -255,10 +265,33 @@ def test_several_classifiers_share_samples_and_the_better_gets_the_weight(table)
     both = BootstrapClassifier([blind, BAYES], random_state=0, **QUICK).fit(X, y)
     assert both.weights_[1] > 0.9
     alone = BootstrapClassifier(BAYES, random_state=0, **QUICK).fit(X, y)
-    np.testing.assert_array_equal(both.oob_model_scores_[:, 1], alone.oob_model_scores_[:, 0])
+    slope, intercept = both.candidate_units_[1]
+    left_out = alone.oob_counts_ > 0
+    expected = np.where(left_out, slope * alone.oob_model_scores_[:, 0] + intercept, 0)
+    np.testing.assert_allclose(both.oob_model_scores_[:, 1], expected)
     for wrong in ({"estimator": []}, {"param_grid": {"var_smoothing": [1.0]}}):
         with pytest.raises(DataError, match="give one classifier with a param_grid, or a list"):
             clone(both).set_params(**wrong).fit(X, y)
+
+
+def test_machines_stand_beside_classifiers_on_the_same_samples(table):
+    X, y = table
+    svc = BootstrapSVC(kernel="rbf", C=[0.1, 1.0])
+    model = BootstrapClassifier([svc, BAYES], n_bootstraps=24, random_state=0).fit(X, y)
+    [machines], counts = model.machines_, model.bootstrap_counts()
+    np.testing.assert_array_equal(machines.bootstrap_counts(), counts)
+    assert [type(each) for each in model.candidates_] == [GaussianNB, BootstrapSVC]
+    outside = counts.T == 0
+    raw = np.concatenate(list(machines.bootstrap_scores(X))).transpose(0, 2, 1) @ machines.weights_
+    mean = (raw * outside).sum(axis=1) / outside.sum(axis=1)
+    slope, intercept = model.candidate_units_[1]
+    np.testing.assert_allclose(model.oob_model_scores_[:, 1], slope * mean + intercept)
+    [scores] = model.bootstrap_scores(X[:5])
+    np.testing.assert_allclose(scores[:, 1], slope * raw[:5] + intercept, rtol=1e-6)
+    with pytest.raises(DataError, match="needs no BootstrapClassifier around it"):
+        BootstrapClassifier([svc]).fit(X, y)
+    with pytest.raises(DataError, match="a BootstrapSVC among others is of two"):
+        BootstrapClassifier([svc, BAYES]).fit(*load_iris(return_X_y=True))
 
 
 def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(table):

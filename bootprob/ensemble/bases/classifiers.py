@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability, of_pair
 from bootprob.ensemble.bases.forests import scores_of_trees
+from bootprob.ensemble.machines import Machines
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
@@ -53,7 +55,8 @@ class Classifiers:
         scores = self._of_classes(X)
         numbers = 2**24 if chunk_size is None else chunk_size * scores[0].size
         for rows in row_blocks(len(X), scores[0].size, numbers):
-            yield of_pair(scores[rows], *self.state.pair)
+            own, units = of_pair(scores[rows], *self.state.pair), self.state.candidate_units_
+            yield own if units is None else own * units[:, :1] + units[:, 1:]
 
     def moments(self, X: TableRows) -> Iterator[ScoreMoments] | None:
         """There is no shorter way either."""
@@ -84,4 +87,14 @@ class Classifiers:
             np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
             for replicate in classifiers
         ]
-        return np.stack(of_each, axis=2)
+        scores = np.stack(of_each, axis=2)
+        beside = [np.concatenate(list(each.weighed(X.matrix))) for each in self._machines]
+        return np.concatenate([scores, *(each[:, None, :, None] for each in beside)], axis=1)
+
+    @cached_property
+    def _machines(self) -> list[Machines]:
+        """Of each `BootstrapSVC` beside the classifiers."""
+        return [
+            Machines(TwoClassState(vars(each)), PredictionSpec.of(vars(each)))
+            for each in self.state.machines_ or []
+        ]

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
+from bootprob.calibration import Sigmoid
 from bootprob.ensemble.bases.class_scores import of_pair
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.runtime.arrays import Floats
@@ -71,6 +73,8 @@ class TrainedClassifiers:
         How often each replicate saw each row.
     accuracy : ndarray, shape (B, R)
         Weighted share of out-of-bag rows classified correctly; NaN where no row is out of bag.
+    units : ndarray, shape (R, 2), or None
+        Slope and intercept that made log-odds of the scores of several candidates.
     control_gap : None
         No constraint was put on them.
     """
@@ -78,6 +82,7 @@ class TrainedClassifiers:
     scores: Floats
     counts: NDArray[np.unsignedinteger[Any]]
     accuracy: Floats
+    units: Floats | None = None
     control_gap: None = None
 
     @classmethod
@@ -103,12 +108,15 @@ class TrainedClassifiers:
         pair : tuple of int
             Numbers of the two classes.
         """
-        own = of_pair(scores, *pair)
+        own, units, outside = of_pair(scores, *pair), None, counts.T == 0
+        if own.shape[1] > 1:
+            units = _log_odds(own, outside, positive, weight)
+            own = (own * units[:, :1] + units[:, 1:]) * outside[:, None]
         right = (own > 0) == positive[:, None, None]
-        told = np.where(counts.T == 0, weight[:, None], 0.0)
+        told = np.where(outside, weight[:, None], 0.0)
         with np.errstate(invalid="ignore"):
             accuracy = np.einsum("nrb,nb->br", right, told) / told.sum(axis=0)[:, None]
-        return cls(own, counts, accuracy)
+        return cls(own, counts, accuracy, units)
 
     @cached_property
     def n_out_of_bag(self) -> NDArray[np.int64]:
@@ -130,5 +138,26 @@ class TrainedClassifiers:
         return StoredScores(self.scores, weights, self.counts, table.groups)
 
     def attributes(self, table: Prepared) -> dict[str, Any]:
-        """Attributes of the fit that are theirs alone: none, as pairs of classes share them."""
-        return {}
+        """Attributes of the fit that pairs of classes do not share."""
+        return {"candidate_units_": self.units}
+
+
+def _log_odds(
+    scores: Floats, outside: NDArray[np.bool_], positive: NDArray[np.bool_], weight: Floats
+) -> Floats:
+    """Slope and intercept for each candidate, (R, 2), which bring their scores to one scale.
+
+    Of a sigmoid of its mean out-of-bag scores; a candidate that orders rows the wrong way says no
+    more than the base rate.
+    """
+    times = outside.sum(axis=1)
+    known = (times > 0) & (weight > 0)
+    found = []
+    for own in scores.transpose(1, 0, 2):
+        mean = (own * outside).sum(axis=1)[known] / times[known]
+        sigmoid = Sigmoid.fit(mean, positive[known], weight[known])
+        if sigmoid.slope > 0:
+            found.append((sigmoid.slope, sigmoid.intercept))
+        else:
+            found.append((0.0, logit(np.average(positive[known], weights=weight[known]))))
+    return np.array(found)
