@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, overload
@@ -443,8 +443,12 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         groups: ArrayLike | None,
         time: ArrayLike | None,
         preprocessor: TablePreprocessor | None,
+        called: Sequence[Any] | None = None,
     ) -> Self:
-        """The same, with a preprocessor that is to be fitted even to plain numbers."""
+        """The same, with a preprocessor that is to be fitted even to plain numbers.
+
+        Errors call the classes, sorted, as `called` says.
+        """
         started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         if groups is not None and time is not None:
@@ -469,7 +473,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks
-        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates)
+        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates, called)
         learnt["preprocessor_"], learnt["later_rows_"] = preprocessor, None
         if instants is not None:
             timed = TimedRows(
@@ -480,6 +484,7 @@ class BootstrapSVC(ClassifierMixin, BaseEstimator):
                 learnt["sample_weight_"],
                 instants,
                 learnt["groups_"],
+                called,
             )
             unfitted = None if preprocessor is None else clone(preprocessor)
             learnt["later_rows_"] = measured_later(self, timed, unfitted)

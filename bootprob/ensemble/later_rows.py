@@ -7,6 +7,7 @@ columns say may have changed by then.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ class TimedRows:
     instants : Instants
     blocks : ndarray of int, shape (n,), or None
         Of neighbours in time.
+    called : sequence, optional
+        What errors call the classes; by default as they are in `y`.
     """
 
     X: Any
@@ -66,6 +69,7 @@ class TimedRows:
     counted: Floats
     instants: Instants
     blocks: Groups | None
+    called: Sequence[Any] | None = None
 
     @property
     def block_length(self) -> float:
@@ -184,7 +188,7 @@ def _asked(
     blocks = None if rows.blocks is None else rows.blocks[before]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model of all rows says it of all
-        trained._fit(X, y, rows.weight[before], blocks, None, preprocessor)
+        trained._fit(X, y, rows.weight[before], blocks, None, preprocessor, rows.called)
         ensemble, of_later = ensemble_of(trained), checked_rows(trained, asked)
         probability = ensemble.predict_proba(of_later)
         if trained.pair_ensembles_:

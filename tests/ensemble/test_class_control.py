@@ -15,6 +15,7 @@ from bootprob.persistence.save_load import load, save
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
 from bootprob.tables.model import TableModel
+from bootprob.tables.roles import ColumnRoles
 from linear_models import linear
 
 QUICK = {"C": [0.1, 1.0], "n_bootstraps": 15, "random_state": 0}
@@ -196,6 +197,22 @@ def test_tables_the_command_line_and_the_report(rng, tmp_path):
         result = CliRunner().invoke(app, [*given, *more])
         assert result.exit_code in (1, 2)
         assert said in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_errors_of_tables_call_classes_as_the_table_does(rng):
+    X, y = table(rng, 100)
+    frame = pd.DataFrame(X, columns=["height", "girth"]).assign(tree=y, w=(y != "birch") * 1.0)
+    sure = linear(**QUICK, control="threshold", rates={"birch": 0.999}, confidence=0.95)
+    with pytest.raises(UnattainableRateError, match=r"the rate of class 'birch' ≥ 0.999"):
+        TableModel.fit(frame, "tree", all_classes=True, estimator=sure)
+    both = linear(**QUICK, control="threshold", rates=dict.fromkeys(np.unique(y).tolist(), 0.999))
+    with pytest.raises(UnattainableRateError, match=r"Of class '[a-z]+' a share") as found:
+        TableModel.fit(frame, "tree", all_classes=True, estimator=both)
+    assert found.value.rate in y
+    with pytest.raises(DataError, match="Class birch has no row with a positive sample_weight"):
+        TableModel.fit(
+            frame, "tree", "birch", roles=ColumnRoles(weight="w"), estimator=linear(**QUICK)
+        )
 
 
 def test_accuracy_is_that_of_the_decisions(rng):
