@@ -12,6 +12,7 @@ from bootprob.cli.console import LEVEL, later_table, metrics_table, note, rates_
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
+from bootprob.runtime.counted import counted
 from bootprob.tables.suffixes import is_table_name
 
 if TYPE_CHECKING:
@@ -128,8 +129,9 @@ def fit_table(
     if groups is not None and model.svc.later_rows_ is not None:
         of_groups = f" in {groups.max() + 1} blocks of time"
     typer.echo(
-        f"Fitted {len(frame)} rows{of_groups}, {len(model.preprocessor.kinds_)} columns "
-        f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
+        f"Fitted {counted(len(frame), 'row')}{of_groups}, "
+        f"{counted(len(model.preprocessor.kinds_), 'column')} "
+        f"({counted(model.svc.n_features_in_, 'feature')}) in {model.svc.fit_seconds_:.1f} s.\n"
         f"Target {model.target}."
     )
     if model.svc.kernel == "auto":

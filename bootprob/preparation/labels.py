@@ -91,8 +91,9 @@ def encode_classes(
         )
     if len(classes) > 2 and sizes.min() == 1:
         raise DataError(
-            f"Class {names[int(sizes.argmin())]} has a single row; of several classes each needs two, "
-            "one to train on and one to leave out. Put rare classes together, or leave them out."
+            f"Class {names[int(sizes.argmin())]} has a single row; of several classes each needs "
+            "two, one to train on and one to leave out. Put rare classes together, or leave them "
+            "out."
         )
     return classes, codes
 

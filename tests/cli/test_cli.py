@@ -249,7 +249,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     assert f"Error: {worse}" in said.stderr
     assert "The file is written all the same" in said.stderr
     assert "Fitted 240 rows in " in said.stdout
-    assert " blocks of time, 1 columns" in said.stdout
+    assert " blocks of time, 1 column (" in said.stdout
     assert "Later rows: the 24 from 2025-10-03 on, by a model of the 216 before" in said.stdout
     later = load(tmp_path / "t.model").svc.later_rows_
     for which in ("metrics", "out_of_bag"):

@@ -80,7 +80,7 @@ def test_a_deadline_and_others_who_wait(table_model, monkeypatch):
         assert begun.wait(20)
         second = asked(client, 1, explain=True)
         assert second.status_code == 429
-        assert second.json()["error"] == "1 records wait to be explained; try again later."
+        assert second.json()["error"] == "1 record waits to be explained; try again later."
         assert asked(client, 1).status_code == 200  # others are served meanwhile
         first.join()
         go_on.set()
