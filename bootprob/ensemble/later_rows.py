@@ -18,7 +18,10 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 
 from bootprob.ensemble.fitted import ensemble_of
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.out_of_bag_metrics import (
+    out_of_bag_class_intervals,
+    out_of_bag_intervals,
+)
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.exceptions import DataError
@@ -199,16 +202,7 @@ def _asked(
 def _out_of_bag(trained: Any) -> dict[str, list[float]]:
     """Out-of-bag metrics of the model of the earlier rows."""
     if trained.pair_ensembles_:
-        return _limits(
-            class_metric_intervals(
-                trained.y_,
-                trained.oob_proba_,
-                trained.sample_weight_,
-                _LEVEL,
-                decided=trained.oob_decision_function_.argmax(axis=1),
-                groups=trained.groups_,
-            )
-        )
+        return _limits(out_of_bag_class_intervals(trained, _LEVEL))
     return _limits(out_of_bag_intervals(trained, _LEVEL))
 
 

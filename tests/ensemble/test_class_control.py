@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from bootprob import DataError, UnattainableRateError
 from bootprob.cli.__main__ import app
 from bootprob.ensemble.control.class_rates import ClassFloor, class_offsets, class_shares
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.persistence.save_load import load, save
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
@@ -221,7 +221,7 @@ def test_accuracy_is_that_of_the_decisions(rng):
     decided = model.oob_decision_function_.argmax(axis=1)
     known = np.isfinite(model.oob_proba_).all(axis=1)
     assert (decided != model.oob_proba_.argmax(axis=1))[known].any()
-    accuracy, _ = out_of_bag_of_classes(model)["accuracy"]
+    accuracy = out_of_bag_class_intervals(model)["accuracy"].value
     assert accuracy == pytest.approx((decided == model.y_)[known].mean())
 
 
