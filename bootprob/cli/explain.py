@@ -56,7 +56,7 @@ def explain(
         typer.Option(
             metavar="TABLE",
             help="Rows to compare with, of which 16 are drawn. Default: training rows that the "
-            "model keeps.",
+            "model keeps, or the mean of them where machines are linear.",
         ),
     ] = None,
     importance: Annotated[

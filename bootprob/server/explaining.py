@@ -21,7 +21,7 @@ from bootprob.server.served_model import ServedModel
 
 __all__ = ["Explainer", "as_json"]
 
-_BACKGROUND = 16  # training rows that a record is compared with
+_BACKGROUND = 16  # training rows at most that a record is compared with
 _REQUESTS = 4  # whose records may wait
 
 
@@ -62,7 +62,7 @@ class Explainer:
             explained = Explained.of(served.model)
             # Its own answers: what one thread has made ready is not shared with another.
             explained = replace(explained, svc=copy(explained.svc))
-            self._ready = _Ready(explained, explained.background(None, _BACKGROUND, 0))
+            self._ready = _Ready(explained, explained.compared_with(None, _BACKGROUND, 0))
             divided(explained, self._ready.background[:1], self._ready.background, 0.95, n_orders=4)
         except DataError as error:
             self.refusal = f"This model's probabilities cannot be explained: {error}"
