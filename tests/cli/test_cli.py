@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner, Result
 
 from bootprob import BootstrapSVC
@@ -29,7 +30,7 @@ from mixed_tables import credit_table
 
 PROGRAM = "from bootprob.cli.__main__ import main; main()"
 _TARGET = ["--target", "risk"]
-QUICK = ["--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
+QUICK = ["--kernel", "linear", "--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
 
 
 def _run(*arguments: object) -> Result:
@@ -105,13 +106,14 @@ def test_fit_is_the_library_s_fit(folder: Path) -> None:
     model = load(folder / "loans.model")
     assert isinstance(model, TableModel)
     table = read_table(folder / "loans.csv")
-    same = TableModel.fit(table, "risk", "bad", n_bootstraps=10, random_state=0)
+    same = TableModel.fit(table, "risk", "bad", kernel="linear", n_bootstraps=10, random_state=0)
     pd.testing.assert_frame_equal(model.predict(table), same.predict(table))
     assert model.svc.verbose == 0
 
 
 def test_effort_is_the_library_s(folder: Path, tmp_path: Path) -> None:
-    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "--effort", "low"]
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK]
+    given += ["--kernel", "auto", "--effort", "low", "--n-bootstraps", "4"]
     assert _run(*given, "-o", tmp_path / "m").exit_code == 0
     model = load(tmp_path / "m")
     assert isinstance(model, TableModel)
@@ -141,7 +143,8 @@ def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
 def test_predict_neutralises_on_request(folder: Path, tmp_path: Path) -> None:
     table = credit_table(60)
     table["risk"] = table["risk"].map({"bad": "=bad", "good": "good"})
-    save(TableModel.fit(table, "risk", "=bad", n_bootstraps=10, random_state=0), tmp_path / "m")
+    model = TableModel.fit(table, "risk", "=bad", kernel="linear", n_bootstraps=10, random_state=0)
+    save(model, tmp_path / "m")
     given = ["predict", tmp_path / "m", folder / "new.parquet", "-o", tmp_path / "out.csv"]
     assert _run(*given).exit_code == 0
     plain = read_table(tmp_path / "out.csv")
@@ -211,7 +214,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     write_table(table, tmp_path / "loans.csv")
     columns = ["--groups", "customer", "--weight", "importance"]
     columns += ["--drop", "branch", "--drop", "purpose"]
-    fit = ["fit", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear"]
+    fit = ["fit", tmp_path / "loans.csv", *_TARGET, *QUICK]
     said = _run(*fit, *columns, "-o", tmp_path / "loans.model")
     assert said.exit_code == 0, said.output
     assert "Fitted 80 rows of 40 groups, 5 columns" in said.output
@@ -219,7 +222,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     assert not {"customer", "importance", "branch", "purpose"} & {*model.preprocessor.kinds_}
     assert model.svc.groups_.tolist() == (np.arange(80) // 2).tolist()
     assert model.svc.sample_weight_.tolist() == table["importance"].tolist()
-    report = ["report", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear", *columns]
+    report = ["report", tmp_path / "loans.csv", *_TARGET, *QUICK, *columns]
     written = _run(*report, "-o", tmp_path / "loans.html")
     assert written.exit_code == 0, written.output
     assert "80 rows of 40 groups, " in (tmp_path / "loans.html").read_text()
@@ -241,7 +244,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     table["risk"] = np.where(bad, "bad", "good")
     source, page, card = tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.md"
     write_table(table.sample(frac=1, random_state=0), source)
-    fit = ["fit", source, *_TARGET, *QUICK, "--kernel", "linear", "--drop", "soon"]
+    fit = ["fit", source, *_TARGET, *QUICK, "--drop", "soon"]
     fit += ["--time", "day", "-o", tmp_path / "t.model"]
     said = _run(*fit, "--strict")
     assert said.exit_code == 1
@@ -268,8 +271,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     assert f"{later['metrics']['auc'][0]:.4f}" in card.read_text(encoding="utf-8")
     few = table.iloc[100:190].drop(columns="soon")
     write_table(few, source)
-    linear = [*QUICK, "--kernel", "linear"]
-    reported = _run("report", source, *_TARGET, *linear, "--time", "day", "-o", page)
+    reported = _run("report", source, *_TARGET, *QUICK, "--time", "day", "-o", page)
     assert reported.exit_code == 0, reported.output
     assert "Nothing was measured:" in page.read_text(encoding="utf-8")
     both = _run("fit", source, *_TARGET, "--time", "day", "--groups", "x", "-o", tmp_path / "n")
@@ -289,7 +291,7 @@ def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> No
     write_table(table, tmp_path / "leak.csv")
     model, page = tmp_path / "leak.model", tmp_path / "leak.html"
     leak = "Column 'paid' alone gives the target: it puts 0 of 80 rows on the wrong side."
-    fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "--kernel", "linear", "-o", model]
+    fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "-o", model]
     refused = _run(*fit, "--strict")
     _refused(refused, f"Error: {leak}")
     assert "Nothing was trained, as --strict asks." in refused.stderr
@@ -443,7 +445,7 @@ def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
     table = credit_table(80).replace({"purpose": {"car": "Kölner Straße"}})
     table.to_excel(tmp_path / "loans.xlsx", index=False)
     table.to_csv(tmp_path / "loans.tsv.gz", sep="\t", index=False, encoding="cp1252")
-    options = ["--target", "risk", *QUICK, "--kernel", "linear"]
+    options = ["--target", "risk", *QUICK]
     models = []
     for name, more in (("loans.xlsx", []), ("loans.tsv.gz", ["--encoding", "cp1252"])):
         fitted = _run("fit", tmp_path / name, *options, *more, "-o", tmp_path / "m")
@@ -502,8 +504,14 @@ def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     )
 
 
-def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(150, 5), pytest.param(569, 30, marks=pytest.mark.endurance)]
+)
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, columns: int) -> None:
     monkeypatch.chdir(tmp_path)
+    data = load_breast_cancer()
+    data.update(data=data.data[:rows, :columns], target=data.target[:rows])
+    monkeypatch.setattr("sklearn.datasets.load_breast_cancer", lambda: data)
     result = _run("demo", "--n-bootstraps", 8)
     assert result.exit_code == 0, result.output
     assert "Brier score" in result.stdout

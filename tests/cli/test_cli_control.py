@@ -47,7 +47,7 @@ def test_a_rate_alone_means_the_threshold(folder: Path) -> None:
 def test_what_was_wanted_and_reached_is_shown(folder: Path) -> None:
     said = " ".join((folder / "said.txt").read_text().split())
     [rate] = loaded(folder / "loans.model").svc.controlled_rates_
-    assert "Rates of auto under control (threshold, wanted with confidence 0.9)" in said
+    assert "Rates of linear under control (threshold, wanted with confidence 0.9)" in said
     shown = said.partition("without control")[2]
     assert f"Sensitivity │ ≥ 0.8 │ {rate['required_share']:.3f} │ {rate['out_of_bag']:.3f}" in shown
     assert "│ Specificity │ – │ – │ " in shown
