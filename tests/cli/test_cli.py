@@ -169,6 +169,7 @@ def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*arguments, "--sets", "80"), "80.0 does not lie between 0 and 1", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_all_classes(folder: Path, tmp_path: Path) -> None:
     model, output = tmp_path / "m.model", tmp_path / "out.csv"
     given = ["fit", folder / "loans.csv", "--target", "purpose", "--all-classes", *QUICK]
@@ -207,6 +208,7 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*given, "--tpr", "0.9", "-o", model), "say --rate CLASS=RATE", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     table = read_table(folder / "loans.csv")
     table["customer"] = np.arange(80) // 2
@@ -233,6 +235,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default::bootprob.LaterRowsWarning")
+@pytest.mark.usefixtures("undrawn")
 def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     """Told by fit, kept in the file, shown by report and card; an error on request."""
     rng = np.random.default_rng(0)
@@ -284,6 +287,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default::bootprob.DoubtfulTableWarning")
+@pytest.mark.usefixtures("undrawn")
 def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> None:
     """Told, shown and kept; an error on request, before anything is trained."""
     table = read_table(folder / "loans.csv")
@@ -400,13 +404,16 @@ def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path
 
 
 def test_explain(folder: Path, tmp_path: Path) -> None:
-    explain = ["explain", folder / "loans.model", folder / "new.parquet", "-o"]
+    curved = tmp_path / "curved.model"  # which keeps its training rows
+    fit = ["fit", folder / "loans.csv", *_TARGET, *QUICK, "--kernel", "rbf", "--C", "1"]
+    assert _run(*fit, "-o", curved).exit_code == 0
+    explain = ["explain", curved, folder / "new.parquet", "-o"]
     said = _run(*explain, tmp_path / "why.csv")
     assert said.exit_code == 0, said.output
     assert "30 rows are explained in " in said.stdout
     assert "rows whose interval leaves 0 out" in " ".join(said.stdout.split())
     why = pd.read_csv(tmp_path / "why.csv", dtype={"value": str})
-    model, new = load(folder / "loans.model"), read_table(folder / "new.parquet")
+    model, new = load(curved), read_table(folder / "new.parquet")
     assert isinstance(model, TableModel)
     expected = contributions(model, new).to_frame()
     assert why["row"].tolist() == (expected["row"] + 1).tolist()
@@ -440,6 +447,7 @@ def test_importance(folder: Path, tmp_path: Path) -> None:
     _refused(metric, "--metric is of --importance", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
     """An Excel sheet, and text that was saved on Windows; the report reads them too."""
     table = credit_table(80).replace({"purpose": {"car": "Kölner Straße"}})
@@ -459,6 +467,7 @@ def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*report), "is not UTF-8 text. If ")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
     result = _run("report", folder / "loans.model", "-o", tmp_path / "loans.html")
     assert result.exit_code == 0, result.output
@@ -471,6 +480,7 @@ def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
     assert f"The report is in {tmp_path / 'loans.html'}, its numbers" in result.stdout
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
     result = _run(
         "report",
@@ -488,6 +498,7 @@ def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
     assert numbers["data"]["positive_class"] == "good"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
@@ -558,6 +569,7 @@ def test_fit_with_unusable_tables(
     assert not (tmp_path / "new.model").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> None:
     # None of the inputs exists, so another message would come if work had begun.
     absent = tmp_path / "absent"
@@ -578,6 +590,7 @@ def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> No
     assert table.read_bytes() == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     new, output = folder / "new.parquet", tmp_path / "out.csv"
     _refused(_run("predict", "no.model", new, "-o", output), "There is no file no.model.")
@@ -656,6 +669,7 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         (["reprot"], "No such command 'reprot'"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_wrong_command_lines(
     folder: Path,
     tmp_path: Path,
@@ -677,6 +691,7 @@ def test_help_has_examples(command: str) -> None:
     assert f"bootprob {command}" in result.stdout.split("Example")[1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_help_and_version_load_nothing_heavy() -> None:
     program = (
         "import sys; from bootprob.cli.__main__ import app; "
@@ -760,7 +775,7 @@ def test_warnings_are_one_line() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "m.model").write_text("old")
-    arguments = ["fit", folder / "loans.csv", "--target", "risk", "--n-bootstraps", "5000"]
+    arguments = ["fit", folder / "loans.csv", *_TARGET, "--kernel", "rbf", "--n-bootstraps", "5000"]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *map(str, arguments), "-o", "m.model"],
         cwd=tmp_path,

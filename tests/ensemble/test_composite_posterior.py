@@ -16,7 +16,6 @@ from bootprob.ensemble.uncertainty import (
     composite_columns,
     composite_model,
     composite_posterior_fit,
-    composite_search,
     composite_stage,
 )
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
@@ -28,12 +27,6 @@ from bootprob.intervals import of_mixture
 from bootprob.preparation.views import learn_views, view_kernels
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def one_link(monkeypatch):
-    """Besides the logit, of what is not about links."""
-    monkeypatch.setattr(composite_search, "TAILS", composite_model.TAILS[:1])
 
 
 def table(rng, n, p, logit):
@@ -261,9 +254,12 @@ def test_factors_that_do_not_settle_win_nothing(monkeypatch):
 def test_many_rows_in_stages_and_blocks(one_link, monkeypatch):
     rng = np.random.default_rng(4)
     rows, positive, weight, kernels = table(rng, 150, 2, wavy)
-    plain, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
-    monkeypatch.setattr(composite_columns, "_HELD", 0)
-    _, again = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    plain, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    few = rows[:50], positive[:50], weight[:50], kernels, CPU
+    with monkeypatch.context() as held:
+        _, left_out = fit_composite_posterior(*few)
+        held.setattr(composite_columns, "_HELD", 0)
+        _, again = fit_composite_posterior(*few)
     np.testing.assert_allclose(again, left_out, atol=1e-6)
     monkeypatch.setattr(composite_posterior_fit, "EXAMINED_ROWS", (70, 110))
     narrowed, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)

@@ -208,7 +208,7 @@ def test_partial_dependence_is_the_mean_over_rows(straight):
 @pytest.fixture(scope="module")
 def loans():
     return TableModel.fit(
-        credit_table(80), "risk", "bad", kernel="linear", n_bootstraps=20, random_state=0
+        credit_table(80), "risk", "bad", kernel="rbf", C=1.0, n_bootstraps=20, random_state=0
     )
 
 
@@ -225,7 +225,7 @@ def test_columns_of_a_table_are_explained_as_such(loans, tmp_path):
     save(loans, tmp_path / "m")
     again = contributions(load(tmp_path / "m"), table)
     np.testing.assert_array_equal(again.interval, found.interval)
-    frame = BootstrapSVC(kernel="linear", n_bootstraps=5, random_state=0)
+    frame = BootstrapSVC(kernel="rbf", C=1.0, n_bootstraps=5, random_state=0)
     svc = frame.fit(credit_table(80).drop(columns="risk"), credit_table(80)["risk"])
     assert contributions(svc, table[:1]).columns == found.columns
 
