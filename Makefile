@@ -16,13 +16,13 @@ demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kerne
 	$(BIN)/bootprob demo
 
 test: lint  ## lint, types and all quick tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -q
 
 test-fresh: $(TESTABLE)  ## the quick tests on other random input, which a test must pass all but once in a million
-	OMP_NUM_THREADS=1 BOOTPROB_TEST_SEED=$${SEED:-$$(date +%s)} $(BIN)/pytest -n 2 -q
+	OMP_NUM_THREADS=1 BOOTPROB_TEST_SEED=$${SEED:-$$(date +%s)} $(BIN)/pytest -n 2 --dist worksteal -q
 
 endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 -q -m endurance
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -q -m endurance
 
 lint: $(TESTABLE)  ## ruff, types, and which folder imports which
 	$(BIN)/ruff check .

@@ -32,23 +32,43 @@ OF_PARAMETERS = {
 }
 
 
+# Of these, those that fit no more than two tables of two classes.
+OF_FEW_FITS = {
+    "check_classifiers_one_label",
+    "check_classifiers_one_label_sample_weights",
+    "check_decision_proba_consistency",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_fit2d_1sample",
+}
+
+
 def parametrize_with_configurations(
-    whole: list[BaseEstimator], others: list[BaseEstimator], expected_failed_checks=None
+    whole: list[BaseEstimator],
+    others: list[BaseEstimator],
+    slow: Sequence[BaseEstimator] = (),
+    expected_failed_checks=None,
 ) -> pytest.MarkDecorator:
     """All of scikit-learn's checks of ``whole``; of ``others``, those alone that parameters change.
 
-    ``others`` are further configurations of a class that is checked as a whole, here or elsewhere.
-    The rest of their checks is left to ``make endurance``.
+    ``others`` are further configurations of a class that is checked as a whole, here or elsewhere;
+    of ``slow`` ones, seconds a fit, those checks alone that fit little. The rest of their checks is
+    left to ``make endurance``.
     """
     every = parametrize_with_checks(
-        [*whole, *others], expected_failed_checks=expected_failed_checks
+        [*whole, *others, *slow], expected_failed_checks=expected_failed_checks
     )
     names, cases = every.args
     chosen = []
     for case in cases:
         case = case if hasattr(case, "marks") else pytest.param(*case)
         estimator, check = case.values
-        if not any(estimator is one for one in whole) and not _of_parameters(check):
+        is_quick = (
+            any(estimator is one for one in whole)
+            or (any(estimator is one for one in others) and _of_parameters(check))
+            or (check.func.__name__ in OF_FEW_FITS and not check.keywords)
+        )
+        if not is_quick:
             case = pytest.param(*case.values, marks=[*case.marks, pytest.mark.endurance])
         chosen.append(case)
     return pytest.mark.parametrize(names, chosen, **every.kwargs)

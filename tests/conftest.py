@@ -31,6 +31,18 @@ def _said() -> str:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of reports are made and not rendered, which is most of what a report takes."""
+    from bootprob.report import svg
+
+    class Undrawn(svg.Figure):
+        def savefig(self, file, **options) -> None:
+            file.write('<svg viewBox="0 0 1 1"></svg>')
+
+    monkeypatch.setattr(svg, "Figure", Undrawn)
+
+
+@pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers; the run tells their seed."""
     return np.random.default_rng(_SEED)

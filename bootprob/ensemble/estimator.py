@@ -214,7 +214,8 @@ class BootstrapSVC(BootstrapEnsemble):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from bootprob import BootstrapSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = BootstrapSVC(n_bootstraps=50, random_state=0).fit(X[-200:], y[-200:])
+    >>> X = X[:, :3]
+    >>> model = BootstrapSVC(n_bootstraps=20, random_state=0).fit(X[-100:], y[-100:])
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     >>> lower, upper = model.proba_interval(X[:1])[0, 1]

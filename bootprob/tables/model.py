@@ -49,7 +49,7 @@ class TableModel:
     --------
     >>> from sklearn.datasets import load_iris
     >>> table = load_iris(as_frame=True).frame
-    >>> model = TableModel.fit(table, "target", n_bootstraps=20, random_state=0)
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
     >>> print(model.target)
     target: positive = not 0 (100 rows), negative = 0 (50 rows)
     >>> model.predict(table.iloc[[0, 60]])["label"].tolist()

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from sklearn.datasets import load_breast_cancer
 from typer.testing import CliRunner, Result
 
 from bootprob import BootstrapSVC
@@ -31,7 +32,7 @@ from mixed_tables import credit_table
 
 PROGRAM = "from bootprob.cli.__main__ import main; main()"
 _TARGET = ["--target", "risk"]
-QUICK = ["--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
+QUICK = ["--kernel", "linear", "--n-bootstraps", "10", "--seed", "0", "--device", "cpu"]
 
 
 def _run(*arguments: object) -> Result:
@@ -107,13 +108,14 @@ def test_fit_is_the_library_s_fit(folder: Path) -> None:
     model = load(folder / "loans.model")
     assert isinstance(model, TableModel)
     table = read_table(folder / "loans.csv")
-    same = TableModel.fit(table, "risk", "bad", n_bootstraps=10, random_state=0)
+    same = TableModel.fit(table, "risk", "bad", kernel="linear", n_bootstraps=10, random_state=0)
     pd.testing.assert_frame_equal(model.predict(table), same.predict(table))
     assert model.svc.verbose == 0
 
 
 def test_effort_is_the_library_s(folder: Path, tmp_path: Path) -> None:
-    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK, "--effort", "low"]
+    given = ["fit", folder / "loans.csv", "--target", "risk", *QUICK]
+    given += ["--kernel", "auto", "--effort", "low", "--n-bootstraps", "4"]
     assert _run(*given, "-o", tmp_path / "m").exit_code == 0
     model = load(tmp_path / "m")
     assert isinstance(model, TableModel)
@@ -143,7 +145,8 @@ def test_predict(folder: Path, tmp_path: Path, suffix: str) -> None:
 def test_predict_neutralises_on_request(folder: Path, tmp_path: Path) -> None:
     table = credit_table(60)
     table["risk"] = table["risk"].map({"bad": "=bad", "good": "good"})
-    save(TableModel.fit(table, "risk", "=bad", n_bootstraps=10, random_state=0), tmp_path / "m")
+    model = TableModel.fit(table, "risk", "=bad", kernel="linear", n_bootstraps=10, random_state=0)
+    save(model, tmp_path / "m")
     given = ["predict", tmp_path / "m", folder / "new.parquet", "-o", tmp_path / "out.csv"]
     assert _run(*given).exit_code == 0
     plain = read_table(tmp_path / "out.csv")
@@ -168,6 +171,7 @@ def test_predict_writes_sets(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*arguments, "--sets", "80"), "80.0 does not lie between 0 and 1", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_all_classes(folder: Path, tmp_path: Path) -> None:
     model, output = tmp_path / "m.model", tmp_path / "out.csv"
     given = ["fit", folder / "loans.csv", "--target", "purpose", "--all-classes", *QUICK]
@@ -212,6 +216,7 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*given, "--tpr", "0.9", "-o", model), "say --rate CLASS=RATE", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     table = read_table(folder / "loans.csv")
     table["customer"] = np.arange(80) // 2
@@ -219,7 +224,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     write_table(table, tmp_path / "loans.csv")
     columns = ["--groups", "customer", "--weight", "importance"]
     columns += ["--drop", "branch", "--drop", "purpose"]
-    fit = ["fit", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear"]
+    fit = ["fit", tmp_path / "loans.csv", *_TARGET, *QUICK]
     said = _run(*fit, *columns, "-o", tmp_path / "loans.model")
     assert said.exit_code == 0, said.output
     assert "Fitted 80 rows of 40 groups, 5 columns" in said.output
@@ -227,7 +232,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     assert not {"customer", "importance", "branch", "purpose"} & {*model.preprocessor.kinds_}
     assert model.svc.groups_.tolist() == (np.arange(80) // 2).tolist()
     assert model.svc.sample_weight_.tolist() == table["importance"].tolist()
-    report = ["report", tmp_path / "loans.csv", *_TARGET, *QUICK, "--kernel", "linear", *columns]
+    report = ["report", tmp_path / "loans.csv", *_TARGET, *QUICK, *columns]
     written = _run(*report, "-o", tmp_path / "loans.html")
     assert written.exit_code == 0, written.output
     assert "80 rows of 40 groups, " in (tmp_path / "loans.html").read_text()
@@ -238,6 +243,7 @@ def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default::bootprob.LaterRowsWarning")
+@pytest.mark.usefixtures("undrawn")
 def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     """Told by fit, kept in the file, shown by report and card; an error on request."""
     rng = np.random.default_rng(0)
@@ -249,7 +255,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     table["risk"] = np.where(bad, "bad", "good")
     source, page, card = tmp_path / "t.csv", tmp_path / "t.html", tmp_path / "t.md"
     write_table(table.sample(frac=1, random_state=0), source)
-    fit = ["fit", source, *_TARGET, *QUICK, "--kernel", "linear", "--drop", "soon"]
+    fit = ["fit", source, *_TARGET, *QUICK, "--drop", "soon"]
     fit += ["--time", "day", "-o", tmp_path / "t.model"]
     said = _run(*fit, "--strict")
     assert said.exit_code == 1
@@ -276,8 +282,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     assert f"{later['metrics']['auc'][0]:.4f}" in card.read_text(encoding="utf-8")
     few = table.iloc[100:190].drop(columns="soon")
     write_table(few, source)
-    linear = [*QUICK, "--kernel", "linear"]
-    reported = _run("report", source, *_TARGET, *linear, "--time", "day", "-o", page)
+    reported = _run("report", source, *_TARGET, *QUICK, "--time", "day", "-o", page)
     assert reported.exit_code == 0, reported.output
     assert "Nothing was measured:" in page.read_text(encoding="utf-8")
     both = _run("fit", source, *_TARGET, "--time", "day", "--groups", "x", "-o", tmp_path / "n")
@@ -290,6 +295,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("default::bootprob.DoubtfulTableWarning")
+@pytest.mark.usefixtures("undrawn")
 def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> None:
     """Told, shown and kept; an error on request, before anything is trained."""
     table = read_table(folder / "loans.csv")
@@ -297,7 +303,7 @@ def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> No
     write_table(table, tmp_path / "leak.csv")
     model, page = tmp_path / "leak.model", tmp_path / "leak.html"
     leak = "Column 'paid' alone gives the target: it puts 0 of 80 rows on the wrong side."
-    fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "--kernel", "linear", "-o", model]
+    fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "-o", model]
     refused = _run(*fit, "--strict")
     _refused(refused, f"Error: {leak}")
     assert "Nothing was trained, as --strict asks." in refused.stderr
@@ -406,13 +412,16 @@ def test_a_table_with_semicolons_and_decimal_commas(folder: Path, tmp_path: Path
 
 
 def test_explain(folder: Path, tmp_path: Path) -> None:
-    explain = ["explain", folder / "loans.model", folder / "new.parquet", "-o"]
+    curved = tmp_path / "curved.model"  # which keeps its training rows
+    fit = ["fit", folder / "loans.csv", *_TARGET, *QUICK, "--kernel", "rbf", "--C", "1"]
+    assert _run(*fit, "-o", curved).exit_code == 0
+    explain = ["explain", curved, folder / "new.parquet", "-o"]
     said = _run(*explain, tmp_path / "why.csv")
     assert said.exit_code == 0, said.output
     assert "30 rows are explained in " in said.stdout
     assert "rows whose interval leaves 0 out" in " ".join(said.stdout.split())
     why = pd.read_csv(tmp_path / "why.csv", dtype={"value": str})
-    model, new = load(folder / "loans.model"), read_table(folder / "new.parquet")
+    model, new = load(curved), read_table(folder / "new.parquet")
     assert isinstance(model, TableModel)
     expected = contributions(model, new).to_frame()
     assert why["row"].tolist() == (expected["row"] + 1).tolist()
@@ -446,12 +455,13 @@ def test_importance(folder: Path, tmp_path: Path) -> None:
     _refused(metric, "--metric is of --importance", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
     """An Excel sheet, and text that was saved on Windows; the report reads them too."""
     table = credit_table(80).replace({"purpose": {"car": "Kölner Straße"}})
     table.to_excel(tmp_path / "loans.xlsx", index=False)
     table.to_csv(tmp_path / "loans.tsv.gz", sep="\t", index=False, encoding="cp1252")
-    options = ["--target", "risk", *QUICK, "--kernel", "linear"]
+    options = ["--target", "risk", *QUICK]
     models = []
     for name, more in (("loans.xlsx", []), ("loans.tsv.gz", ["--encoding", "cp1252"])):
         fitted = _run("fit", tmp_path / name, *options, *more, "-o", tmp_path / "m")
@@ -465,6 +475,7 @@ def test_files_of_other_programs(folder: Path, tmp_path: Path) -> None:
     _refused(_run(*report), "is not UTF-8 text. If ")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
     result = _run("report", folder / "loans.model", "-o", tmp_path / "loans.html")
     assert result.exit_code == 0, result.output
@@ -477,6 +488,7 @@ def test_report_of_a_model(folder: Path, tmp_path: Path) -> None:
     assert f"The report is in {tmp_path / 'loans.html'}, its numbers" in result.stdout
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
     result = _run(
         "report",
@@ -494,6 +506,7 @@ def test_report_of_a_table(folder: Path, tmp_path: Path) -> None:
     assert numbers["data"]["positive_class"] == "good"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
@@ -510,8 +523,14 @@ def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     )
 
 
-def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(150, 5), pytest.param(569, 30, marks=pytest.mark.endurance)]
+)
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, columns: int) -> None:
     monkeypatch.chdir(tmp_path)
+    data = load_breast_cancer()
+    data.update(data=data.data[:rows, :columns], target=data.target[:rows])
+    monkeypatch.setattr("sklearn.datasets.load_breast_cancer", lambda: data)
     result = _run("demo", "--n-bootstraps", 8)
     assert result.exit_code == 0, result.output
     assert "Brier score" in result.stdout
@@ -558,6 +577,7 @@ def test_fit_with_unusable_tables(
     assert not (tmp_path / "new.model").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> None:
     # None of the inputs exists, so another message would come if work had begun.
     absent = tmp_path / "absent"
@@ -578,6 +598,7 @@ def test_outputs_are_checked_before_any_work(folder: Path, tmp_path: Path) -> No
     assert table.read_bytes() == before
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
     new, output = folder / "new.parquet", tmp_path / "out.csv"
     _refused(_run("predict", "no.model", new, "-o", output), "There is no file no.model.")
@@ -656,6 +677,7 @@ def test_models_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
         (["reprot"], "No such command 'reprot'"),
     ],
 )
+@pytest.mark.usefixtures("undrawn")
 def test_wrong_command_lines(
     folder: Path,
     tmp_path: Path,
@@ -677,6 +699,7 @@ def test_help_has_examples(command: str) -> None:
     assert f"bootprob {command}" in result.stdout.split("Example")[1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_help_and_version_load_nothing_heavy() -> None:
     program = (
         "import sys; from bootprob.cli.__main__ import app; "
@@ -760,7 +783,7 @@ def test_warnings_are_one_line() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal")
 def test_ctrl_c_in_the_middle_of_a_fit(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "m.model").write_text("old")
-    arguments = ["fit", folder / "loans.csv", "--target", "risk", "--n-bootstraps", "5000"]
+    arguments = ["fit", folder / "loans.csv", *_TARGET, "--kernel", "rbf", "--n-bootstraps", "5000"]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *map(str, arguments), "-o", "m.model"],
         cwd=tmp_path,

@@ -47,7 +47,7 @@ def test_a_rate_alone_means_the_threshold(folder: Path) -> None:
 def test_what_was_wanted_and_reached_is_shown(folder: Path) -> None:
     said = " ".join((folder / "said.txt").read_text().split())
     [rate] = loaded(folder / "loans.model").svc.controlled_rates_
-    assert "Rates of auto under control (threshold, wanted with confidence 0.9)" in said
+    assert "Rates of linear under control (threshold, wanted with confidence 0.9)" in said
     shown = said.partition("without control")[2]
     assert f"Sensitivity │ ≥ 0.8 │ {rate['required_share']:.3f} │ {rate['out_of_bag']:.3f}" in shown
     assert "│ Specificity │ – │ – │ " in shown
@@ -84,7 +84,7 @@ def test_constrained_machines_of_a_polynomial_kernel(folder: Path, tmp_path: Pat
 
 def test_constrained_machines_and_both_rates(folder: Path, tmp_path: Path) -> None:
     given = ["--control", "constrained", "--tpr", "0.6", "--tnr", "0.5", "-o", tmp_path / "m.model"]
-    result = _run("fit", folder / "loans.csv", *BAD, "--kernel", "rbf", *given)
+    result = _run("fit", folder / "loans.csv", *BAD, "--kernel", "rbf", "--C", "1", *given)
     assert result.exit_code == 0, result.output
     svc = loaded(tmp_path / "m.model").svc
     assert (svc.control, svc.rates) == ("constrained", {"tpr": 0.6, "tnr": 0.5})
@@ -93,6 +93,7 @@ def test_constrained_machines_and_both_rates(folder: Path, tmp_path: Path) -> No
     assert "without control" not in said
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_with_rows_set_aside(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "loans.html"
     result = _run(
@@ -110,6 +111,7 @@ def test_report_with_rows_set_aside(folder: Path, tmp_path: Path) -> None:
     assert "Rates under control" in output.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report_of_a_table_under_control(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "r.html"
     given = ["--tnr", "0.7", "--held-out", folder / "april.csv", "-o", output]
@@ -154,11 +156,13 @@ def test_wrong_command_lines(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_control_does_not_apply_to_a_model(folder: Path, tmp_path: Path) -> None:
     given = ["--tpr", "0.9", "-o", tmp_path / "r.html"]
     _refused(_run("report", folder / "loans.model", *given), "fitted already", code=2)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_that_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
     report = ["report", folder / "loans.model", "-o", tmp_path / "r.html", "--held-out"]
     _refused(_run(*report, tmp_path / "no.csv"), "There is no file")
@@ -177,6 +181,7 @@ def test_tables_that_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "r.html").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_of_arrays_takes_no_table(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     model = BootstrapSVC(kernel="linear", n_bootstraps=4, C=1.0).fit(

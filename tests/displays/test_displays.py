@@ -30,7 +30,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return BootstrapSVC(n_bootstraps=10, effort="low", random_state=0).fit(*table)
+    return BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(*table)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_importance_largest_on_top(model, table, ax):
 
 def test_partial_dependence_of_numbers_and_levels(ax):
     loans = TableModel.fit(
-        credit_table(80), "risk", "bad", n_bootstraps=5, effort="low", random_state=0
+        credit_table(80), "risk", "bad", kernel="rbf", C=1.0, n_bootstraps=20, random_state=0
     )
     of_number = PartialDependenceDisplay.from_estimator(loans, "amount", ax=ax)
     line = ax.get_lines()[0]

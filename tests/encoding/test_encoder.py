@@ -31,7 +31,9 @@ PLAIN = [1, 0, 2.0, 2.5, True, False]  # of categories, beside text
 
 @pytest.fixture(scope="module")
 def model() -> TableModel:
-    return TableModel.fit(credit_table(120), "risk", "bad", n_bootstraps=10, random_state=0)
+    return TableModel.fit(
+        credit_table(120), "risk", "bad", kernel="linear", n_bootstraps=10, random_state=0
+    )
 
 
 def _records(rng: np.random.Generator, model: TableModel, n: int) -> list[dict[str, Any]]:

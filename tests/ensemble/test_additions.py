@@ -134,7 +134,7 @@ def test_the_curves_of_all_columns_share_their_odds(stage):
         assert own == pytest.approx(together)
 
 
-def test_terms_in_different_columns_are_a_sum():
+def test_terms_in_different_columns_are_a_sum(one_link):
     rng, n, p = np.random.default_rng(4), 700, 8
     rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
 

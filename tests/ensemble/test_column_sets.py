@@ -106,7 +106,7 @@ def test_sets_that_are_nearly_as_good_are_kept_and_two_columns_have_single_ones(
     assert likely_sets(torch.zeros(2, 2), lambda columns: 0.0) == []
 
 
-def test_an_interaction_among_many_columns_is_found_and_narrow():
+def test_an_interaction_among_many_columns_is_found_and_narrow(one_link):
     n, p, rng = 400, 12, np.random.default_rng(3)
     rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
 

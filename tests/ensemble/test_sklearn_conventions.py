@@ -42,7 +42,6 @@ NOISE = dict.fromkeys(
 @parametrize_with_configurations(
     [BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0)],
     [
-        BootstrapSVC(n_bootstraps=3, C=1.0),
         BootstrapSVC(kernel="rbf", n_bootstraps=5, C=1.0),
         BootstrapSVC(
             kernel="linear",
@@ -53,6 +52,7 @@ NOISE = dict.fromkeys(
             random_state=0,
         ),
     ],
+    slow=[BootstrapSVC(n_bootstraps=3, C=1.0)],
     expected_failed_checks=lambda estimator: EXPECTED | (NOISE if estimator.control else {}),
 )
 def test_scikit_learn_checks(estimator, check):

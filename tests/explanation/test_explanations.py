@@ -13,11 +13,11 @@ from sklearn.base import clone
 
 from bootprob import BootstrapSVC, DataError
 from bootprob.ensemble.fitted import two_classes_of
-from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
 from bootprob.explanation import contributions, partial_dependence
 from bootprob.explanation.coalitions import Coalitions
 from bootprob.persistence.save_load import load, save
+from bootprob.preparation.views import learn_views
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
@@ -155,10 +155,8 @@ def test_curves_of_all_families_between_rows():
     """Kernels between rows are those with landmarks, where the rows are the landmarks."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    y = X[:, 0] > rng.normal(size=60)
-    model = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0).fit(X, y)
-    rows = torch.from_numpy((X - model.center_) / model.scale_)
-    landmarks = Landmarks(rows, state_of(model).kernel.of_columns)
+    rows = torch.from_numpy((X - X.mean(axis=0)) / X.std(axis=0))
+    landmarks = Landmarks(rows, learn_views(rows.numpy(), np.ones(60)))
     seen = landmarks.seen(rows)
     for family in ("rbf", "laplacian", "additive", "quadratic", "both"):
         for view, columns in (("columns", ()), ("scores", (0, 2))):
@@ -222,7 +220,7 @@ def test_partial_dependence_is_the_mean_over_rows(straight):
 @pytest.fixture(scope="module")
 def loans():
     return TableModel.fit(
-        credit_table(80), "risk", "bad", n_bootstraps=5, effort="low", random_state=0
+        credit_table(80), "risk", "bad", kernel="rbf", C=1.0, n_bootstraps=20, random_state=0
     )
 
 
@@ -239,7 +237,7 @@ def test_columns_of_a_table_are_explained_as_such(loans, tmp_path):
     save(loans, tmp_path / "m")
     again = contributions(load(tmp_path / "m"), table)
     np.testing.assert_array_equal(again.interval, found.interval)
-    frame = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0)
+    frame = BootstrapSVC(kernel="rbf", C=1.0, n_bootstraps=5, random_state=0)
     svc = frame.fit(credit_table(80).drop(columns="risk"), credit_table(80)["risk"])
     assert contributions(svc, table[:1]).columns == found.columns
 
@@ -295,6 +293,6 @@ def test_names_of_data_frames(straight):
     X, _ = straight
     frame = pd.DataFrame(X, columns=["age", "dose", "noise"])
     y = X[:, 0] + np.random.default_rng(3).normal(size=150) > 0
-    model = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0).fit(frame, y)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=5, random_state=0).fit(frame, y)
     assert contributions(model, frame[:2], frame).columns == ["age", "dose", "noise"]
     assert partial_dependence(model, "dose", frame).column == "dose"

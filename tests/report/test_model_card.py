@@ -41,6 +41,7 @@ def sections(card):
     return {parts[k + 1]: parts[k + 2] for k in range(1, len(parts), 3)}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_numbers_of_a_report_make_the_same_card(model, tmp_path):
     svc = model.svc_with_class_names()
     content = write_report({svc.kernel: svc}, tmp_path / "loans.html", title="Loans")
@@ -94,6 +95,7 @@ def test_held_out_rows_and_intended_use(model):
     assert "For *tests* only." in found["Intended use"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_limits_say_what_was_found(rng):
     X = rng.uniform(-3, 3, size=(300, 1))
     y = (np.abs(X[:, 0]) > 1.5) ^ (rng.random(300) < 0.05)
@@ -130,6 +132,7 @@ def test_hostile_names_stay_text(rng):
     assert list(sections(card))[1:3] == ["Intended use", "Training data"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_writes_the_numbers_of_the_report(model, tmp_path):
     save(model, tmp_path / "m.model")
     arguments = ["report", tmp_path / "m.model", "-o", tmp_path / "r.html"]

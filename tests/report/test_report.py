@@ -305,6 +305,7 @@ class TestContents:
         # Measured coverage belongs to docs/coverage.md, which is written from measurements.
         assert not re.search(r"%.{0,20} cases", meaning)
 
+    @pytest.mark.usefixtures("undrawn")
     def test_what_metrics_are_made_of_is_said(self, written, table, tmp_path):
         said = "each row was calibrated without its own label"
         quality = written[2].words().partition("How good are the probabilities?")[2]
@@ -313,6 +314,7 @@ class TestContents:
         alone, _ = report({"votes": votes}, tmp_path)
         assert said not in alone.words()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_lack_of_fit_is_said_first(self, written, rng, tmp_path):
         assert "test of lack of fit, p =" not in written[2].words()
         X = rng.uniform(-3, 3, size=(300, 1))
@@ -345,6 +347,7 @@ class TestUnusualModels:
         assert numbers["title"] == numbers["models"][0]["label"] == HOSTILE
         assert numbers["data"]["feature_names"] == [HOSTILE, "$x_1$", "a & b"]
 
+    @pytest.mark.usefixtures("undrawn")
     def test_unsolved_models_are_announced_with_advice(self, table, tmp_path):
         model = BootstrapSVC(
             kernel="linear", C=[0.1, 1.0], n_bootstraps=10, tol=1e-16, random_state=0
@@ -362,6 +365,7 @@ class TestUnusualModels:
     def test_solved_models_are_not_announced(self, written):
         assert "were not solved" not in written[2].words()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_rows_never_out_of_bag_are_left_out_and_counted(self, table, tmp_path):
         X, y = table
         model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
@@ -375,6 +379,7 @@ class TestUnusualModels:
         assert f"{missing} rows were never out of bag" in page.words()
         assert "too few bootstrap samples for this figure" in page.words()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_other_configurations(self, table, tmp_path):
         options = {"C": [0.1, 1.0], "n_bootstraps": 20, "random_state": 0}
         expected = {
@@ -397,6 +402,7 @@ class TestUnusualModels:
         assert "wald, corrected: weights by squared accuracy, formula (3.3)." in page.words()
         assert "wilson: weights by out-of-bag log-loss." in page.words()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_grid_of_gamma_and_weights_and_a_seed_that_is_an_object(self, table, tmp_path):
         X, y = table
         weight = np.tile([0.0, 1.0, 2.5], 30)
@@ -415,6 +421,7 @@ class TestUnusualModels:
         assert entry["provenance"]["parameters"]["random_state"] == "RandomState"
         assert "2 values of γ" in page.words()
 
+    @pytest.mark.usefixtures("undrawn")
     def test_long_lists_of_features_are_cut(self, models, tmp_path):
         model = copy.copy(models["linear"])
         model.feature_names_in_ = np.array([f"gene {k}" for k in range(7000)], dtype=object)

@@ -139,6 +139,7 @@ def test_labels_that_the_model_does_not_know_are_refused(model, tmp_path):
         write_report({"l": svc}, tmp_path / "r.html", title="", held_out=HeldOut(X, new["tree"]))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_fits_reports_and_writes_a_card(model, tmp_path):
     pytest.importorskip("skops.card")
     table(0).to_csv(tmp_path / "trees.csv", index=False)

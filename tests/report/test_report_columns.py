@@ -24,6 +24,7 @@ def table():
     )
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_used_and_left_out(table, tmp_path):
     roles = ColumnRoles(groups="who", weight="count", drop=("branch",))
     model = TableModel.fit(table, "risk", "bad", roles=roles, **SETTINGS)
@@ -59,6 +60,7 @@ def test_used_and_left_out(table, tmp_path):
     assert json.loads((tmp_path / "page.json").read_text())["models"][0]["columns"] == found
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_of_a_data_frame_has_its_own(table, tmp_path):
     X, y = table[["months", "foreign"]], table["risk"]
     model = BootstrapSVC(**SETTINGS).fit(X, y)
@@ -69,6 +71,7 @@ def test_a_model_of_a_data_frame_has_its_own(table, tmp_path):
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_of_a_matrix_nothing_is_said(tmp_path):
     rng = np.random.default_rng(0)
     model = BootstrapSVC(**SETTINGS).fit(rng.normal(size=(60, 2)), np.arange(60) % 2)
@@ -77,6 +80,7 @@ def test_of_a_matrix_nothing_is_said(tmp_path):
     assert "h-columns" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_table_of_many_columns_is_cut(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(40, 103))).add_prefix("gene").assign(kind=["a", "b"] * 20)

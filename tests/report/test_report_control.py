@@ -87,6 +87,7 @@ class TestNumbers:
                 assert (rate[key]["n_right"], rate[key]["n_rows"]) == (right.sum(), len(right))
                 assert (rate[key]["lower"], rate[key]["upper"]) == pytest.approx(exact(right))
 
+    @pytest.mark.usefixtures("undrawn")
     def test_the_curve_is_that_of_the_scores_that_decide(self, written, models, table, tmp_path):
         _, votes = report({"votes": models["votes"]}, tmp_path)
         for numbers, scores in (
@@ -154,6 +155,7 @@ class TestNumbers:
         known = set(numbers_in(numbers))
         assert {value for value, _ in page.shown} <= known
 
+    @pytest.mark.usefixtures("undrawn")
     def test_without_control_there_is_nothing_of_it(self, models, tmp_path):
         page, numbers = report({"plain": models["plain"]}, tmp_path)
         assert rates_under_control(models["plain"]) == []
@@ -161,6 +163,7 @@ class TestNumbers:
         assert "control" not in page.words().partition("Parameters and versions")[0]
 
 
+@pytest.mark.usefixtures("undrawn")
 class TestWords:
     def test_what_is_promised_and_what_is_not(self, written, models, tmp_path):
         text = written[2].words()
@@ -233,6 +236,7 @@ class TestWords:
         assert "sensitivity of at least 60 % and a specificity of at least" in page.words()
 
 
+@pytest.mark.usefixtures("undrawn")
 class TestRowsSetAside:
     def test_any_model_can_be_measured_on_them(self, models, held_out, tmp_path):
         page, numbers = report({"plain": models["plain"]}, tmp_path, held_out=held_out)

@@ -63,6 +63,7 @@ def test_importance_curves_and_contributions(loans, tmp_path):
     assert all(f"{value:.2f}" not in page for value in TABLE["amount"].dropna())
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_held_out_rows_do_where_no_others_are_at_hand(loans, tmp_path):
     page, said = report(loans, tmp_path, table=loans)
     assert said is None
@@ -84,6 +85,7 @@ def test_held_out_rows_do_where_no_others_are_at_hand(loans, tmp_path):
     assert {each["column"] for each in said["importance"]["columns"]} == {"x0", "x1"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_models_and_tables_without_a_section(loans, tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X[:, 0] > np.random.default_rng(1).normal(size=60)

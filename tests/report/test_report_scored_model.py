@@ -172,6 +172,7 @@ class TestReport:
         assert found["input"] is None
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    @pytest.mark.usefixtures("undrawn")
     def test_with_the_input(self, model, new, tmp_path, suffix):
         new["months"] += 60
         path = tmp_path / f"new{suffix}"
@@ -186,6 +187,7 @@ class TestReport:
         check_accessible(page)
 
     @pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
+    @pytest.mark.usefixtures("undrawn")
     def test_files_that_do_not_belong_together(self, model, new, tmp_path):
         write_table(new, tmp_path / "new.csv")
         write_table(new.iloc[::-1], tmp_path / "turned.csv")
@@ -215,6 +217,7 @@ class TestReport:
         with pytest.raises(DataError, match="needs the model of a table"):
             write_scored_report(tmp_path / "scored.csv", tmp_path / "q.html", **aside)
 
+    @pytest.mark.usefixtures("undrawn")
     def test_shares_of_votes_are_no_frequencies(self, model, new, tmp_path):
         svc, said = copy.copy(model.svc), "share of votes"
         svc.calibration = None
@@ -228,6 +231,7 @@ class TestReport:
         with pytest.raises(DataError, match=said):
             numbers_of(other, new, tmp_path, scored=scored, costs=CostMatrix(1.0, 2.0))
 
+    @pytest.mark.usefixtures("undrawn")
     def test_lack_of_fit_is_said_first(self, model, new, tmp_path):
         svc = copy.copy(model.svc)
         svc.lack_of_fit_ = {"p_value": 0.001, "statistic": 9.0, "n_rows": 150.0}
@@ -238,6 +242,7 @@ class TestReport:
             "What this report cannot tell"
         )
 
+    @pytest.mark.usefixtures("undrawn")
     def test_models_of_arrays(self, rng, tmp_path):
         X = rng.normal(size=(80, 2))
         svc = BootstrapSVC(kernel="linear", n_bootstraps=20, C=1.0, random_state=0)
@@ -263,6 +268,7 @@ class TestCommand:
         names = [f"{folder / a}" if "." in a and a[0].isalpha() else a for a in arguments]
         return CliRunner().invoke(app, ["report", *names])
 
+    @pytest.mark.usefixtures("undrawn")
     def test_everything_at_once(self, folder):
         options = [
             "--model",

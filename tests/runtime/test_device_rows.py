@@ -220,7 +220,8 @@ def test_scikit_learns_dispatch_sees_arrays_of_one_kind():
         y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
         rows, labels = torch.from_numpy(X), torch.from_numpy(y)
         with sklearn.config_context(array_api_dispatch=True):
-            model = BootstrapSVC(n_bootstraps=5, C=1.0, random_state=0).fit(rows, labels)
+            model = BootstrapSVC(kernel="linear", n_bootstraps=5, C=1.0, random_state=0)
+            model.fit(rows, labels)
             found = model.predict(rows)
             assert isinstance(found, torch.Tensor), type(found)
             of_torch = accuracy_score(labels, found)  # in float32

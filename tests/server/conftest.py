@@ -18,7 +18,9 @@ from mixed_tables import credit_table
 @pytest.fixture(scope="session")
 def table_model() -> TableModel:
     """Numbers, text, yes/no and a code; two classes that are called good and bad."""
-    return TableModel.fit(credit_table(120), "risk", "bad", n_bootstraps=15, random_state=0)
+    return TableModel.fit(
+        credit_table(120), "risk", "bad", kernel="linear", n_bootstraps=15, random_state=0
+    )
 
 
 @pytest.fixture(scope="session")

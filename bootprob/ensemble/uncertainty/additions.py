@@ -44,10 +44,14 @@ class Additions:
     model : Model
     base : Found
         The posterior.
+    found : dict of Curve to Added
+        What `best` has said of it before; more is added.
     """
 
-    def __init__(self, data: LabelledRows, model: Model, base: Found) -> None:
-        self._model, self._kernel = model, base.setting.kernel
+    def __init__(
+        self, data: LabelledRows, model: Model, base: Found, found: dict[Curve, Added]
+    ) -> None:
+        self._model, self._kernel, self._found = model, base.setting.kernel, found
         self._seen = model.landmarks.seen(data.rows, OF_ALL_COLUMNS)
         which, precision = base.columns.of(base.setting)
         known = torch.cat([part for _, part in base.columns.blocks(which)])
@@ -82,9 +86,11 @@ class Additions:
 
     def best(self, curve: Curve) -> Added:
         """With the σ that has most of the odds; prior odds of the columns are not in it."""
-        odds = self.gains(curve) + self._model.log_shares
-        k = int(odds.argmax())
-        return Added(float(odds[k]), curve, float(CURVED[k]))
+        if curve not in self._found:
+            odds = self.gains(curve) + self._model.log_shares
+            k = int(odds.argmax())
+            self._found[curve] = Added(float(odds[k]), curve, float(CURVED[k]))
+        return self._found[curve]
 
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""

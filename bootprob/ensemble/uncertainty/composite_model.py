@@ -181,11 +181,19 @@ class Model:
 
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
+        return self._beside_curves if kernel else self._alone
+
+    @cached_property
+    def _alone(self) -> list[tuple[float, float]]:
+        if not self.straight.n_others:
+            return self._beside_curves
+        return [(a, b) for a, b in product((*_LINEAR, 0.0), repeat=2) if a or b]
+
+    @cached_property
+    def _beside_curves(self) -> list[tuple[float, float]]:
         if not self.straight.n_others:
             return [(s, 0.0) for s in _LINEAR]
-        less = () if kernel else (0.0,)
-        every = product((*_LINEAR, *less), repeat=2)
-        return [each for each in every if any(each)]
+        return [(a, b) for a, b in product(_LINEAR, repeat=2)]
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from bootprob.ensemble.uncertainty.additions import Additions
+from bootprob.ensemble.uncertainty.additions import Added, Additions
 from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
@@ -19,6 +19,7 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Rest,
     Setting,
 )
+from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.expectation_propagation import (
     Sites,
     attempt,
@@ -47,6 +48,7 @@ class Stage:
         self.data, self.model = data, model
         self._columns: dict[Kernel, Columns] = {}
         self._done: dict[Setting, Found] = {}
+        self._added: dict[Setting, dict[Curve, Added]] = {}
 
     def add(self, setting: Setting, start: Sites) -> Found:
         """Condition on the labels."""
@@ -133,7 +135,8 @@ class Stage:
 
     def additions(self, base: Found) -> Additions:
         """What may be added to one."""
-        return Additions(self.data, self.model, base)
+        known = self._added.setdefault(base.setting, {})
+        return Additions(self.data, self.model, base, known)
 
     def ranked(self, base: Found, kernels: Iterable[Kernel]) -> list[tuple[float, Setting]]:
         """Settings with the logarithms of their evidence if factors are those of another.

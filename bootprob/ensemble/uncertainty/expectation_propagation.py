@@ -30,6 +30,7 @@ Blocks = Iterable[tuple[slice, Tensor]]
 Link = Callable[[Tensor], Tensor]
 
 _NODES, _WEIGHTS = (torch.from_numpy(each) for each in np.polynomial.hermite.hermgauss(32))
+_SQUARES = _NODES.square()
 _ITERATIONS = 200
 _TOLERANCE = 1e-3  # of a logit's standard deviation
 _LEAST_PRECISION = 1e-12
@@ -355,28 +356,30 @@ def _match(
     left = (1 - tau * variance).clamp_min(_LEAST_LEFT)
     left_variance = variance / left
     left_mean = (mean - variance * nu) / left
-    nodes, weights = _NODES.to(mean.device), _WEIGHTS.to(mean.device)
+    nodes, squares, weights = (each.to(mean.device) for each in (_NODES, _SQUARES, _WEIGHTS))
+    left_precision = left_variance.reciprocal()
     deviation = variance.sqrt()
-    logit = mean.unsqueeze(1) + (2**0.5 * deviation).unsqueeze(1) * nodes
+    unit = 2**0.5 * deviation
+    logit = mean.unsqueeze(1) + unit.unsqueeze(1) * nodes
     exponent = (
         -weight.unsqueeze(1) * softplus(-sign.unsqueeze(1) * link(logit))
         - (logit - left_mean.unsqueeze(1)).square() / (2 * left_variance).unsqueeze(1)
-        + nodes.square()
+        + squares
     )
     largest = exponent.amax(1)
     mass = (exponent - largest.unsqueeze(1)).exp() * weights
     total = mass.sum(1)
     first = mass @ nodes / total
-    second = mass @ nodes.square() / total
+    second = mass @ squares / total
     matched = (2 * variance * (second - first.square())).clamp_min(1e-12 * variance)
-    matched_mean = mean + 2**0.5 * deviation * first
+    matched_mean = mean + unit * first
     log_mass = largest + total.log() + 0.5 * (variance / left_variance / torch.pi).log()
     log_factor = (
         log_mass
         + 0.5 * torch.log1p(tau * left_variance)
         - 0.5 * (mean.square() / variance - left_mean.square() / left_variance)
     )
-    precision = (1 / matched - 1 / left_variance).clamp_min(_LEAST_PRECISION)
-    shift = matched_mean * (precision + 1 / left_variance) - left_mean / left_variance
+    precision = (matched.reciprocal() - left_precision).clamp_min(_LEAST_PRECISION)
+    shift = matched_mean * (precision + left_precision) - left_mean / left_variance
     rows = mean, deviation, left_mean, left_variance, precision, shift, log_factor
     return torch.stack(rows)

@@ -20,6 +20,8 @@ def bent(logit: Tensor, tails: Sequence[float]) -> Tensor:
     α (T. Stukel, J. Am. Stat. Assoc. 83 (1988) 426–431).
     """
     above, below = tails
+    if not above and not below:
+        return logit
     if above == below:
         return logit.sign() * _tail(logit.abs(), above)
     return torch.where(logit > 0, _tail(logit.abs(), above), -_tail(logit.abs(), below))

@@ -122,6 +122,7 @@ def test_the_contract_suite_passes(pretended_gpu, check, monkeypatch):
     passes(check, contract_suite(check))
 
 
+@pytest.mark.endurance
 def test_tests_are_run_on_the_device(pretended_gpu, check, monkeypatch):
     """A few of the contract suite and of the kernel tests, by one pytest."""
     monkeypatch.setenv("PYTHONPATH", AT_START)
