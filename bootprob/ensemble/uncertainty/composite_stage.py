@@ -49,6 +49,7 @@ class Stage:
         self._columns: dict[Kernel, Columns] = {}
         self._done: dict[Setting, Found] = {}
         self._added: dict[Setting, dict[Curve, Added]] = {}
+        self._valued_beside: dict[Setting, dict[Setting, float]] = {}
 
     def add(self, setting: Setting, start: Sites) -> Found:
         """Condition on the labels."""
@@ -176,7 +177,7 @@ class Stage:
         values = np.empty((len(every), len(_REST_SCALES)))
         for k, of_curve in enumerate(rests):
             settings = [replace(base.setting, rest=rest) for rest in of_curve]
-            of_settings = self._values(settings, base.found.sites)
+            of_settings = self._values(settings, base)
             values[k] = [of_settings[setting] for setting in settings]
         best = int(np.logaddexp.reduce(values, axis=1).argmax())
         for k, curve in enumerate(every):
@@ -189,14 +190,14 @@ class Stage:
 
     def _offset(self, base: Found) -> float:
         """What `_values` leaves out, for the factors of one."""
-        return base.evidence - self._values([base.setting], base.found.sites)[base.setting]
+        return base.evidence - self._values([base.setting], base)[base.setting]
 
     def _valued(
         self, base: Found, offset: float, settings: Sequence[Setting], known: dict[Setting, float]
     ) -> Setting:
         """The best of some, whose values are known then."""
         fresh = [each for each in settings if each not in known]
-        for each, value in self._values(fresh, base.found.sites).items():
+        for each, value in self._values(fresh, base).items():
             known[each] = offset + value
         return max(settings, key=lambda each: known[each])
 
@@ -227,8 +228,16 @@ class Stage:
             self._columns[kernel] = Columns(self.data, self.model, kernel)
         return self._columns[kernel]
 
-    def _values(self, settings: Iterable[Setting], sites: Sites) -> dict[Setting, float]:
-        """Logarithms of the integral of factors, but for what depends on them alone, and prior."""
+    def _values(self, settings: Sequence[Setting], base: Found) -> dict[Setting, float]:
+        """Logarithms of the integral of factors, but for what depends on them alone, and prior.
+
+        Factors are those of another; what was valued by them once is remembered.
+        """
+        known = self._valued_beside.setdefault(base.setting, {})
+        known |= self._new_values([e for e in settings if e not in known], base.found.sites)
+        return {each: known[each] for each in settings}
+
+    def _new_values(self, settings: Iterable[Setting], sites: Sites) -> dict[Setting, float]:
         groups: dict[tuple[Kernel, tuple[float, ...]], list[Setting]] = {}
         for each in settings:
             columns = self._of(each.curves)
