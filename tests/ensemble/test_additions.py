@@ -96,9 +96,9 @@ def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
     known = {each: Columns(data, stage.model, each.kernel) for each in settings}
     assert all(columns.are_many for columns in known.values())
     assert known[settings[-1]].missing(settings[-1]) is not None
-    found = stage._values(settings, start)
+    found = stage._new_values(settings, start)
     monkeypatch.setattr(Columns, "are_many", False)
-    expected = stage._values(settings, start)
+    expected = stage._new_values(settings, start)
     assert found.keys() == expected.keys()
     for setting, value in expected.items():
         assert found[setting] == pytest.approx(value, abs=1e-6)
@@ -128,8 +128,8 @@ def test_the_curves_of_all_columns_share_their_odds(stage):
             replace(base.setting, rest=Rest((each,), rest.scales, 0.0))
             for each in stage.model.of_all
         ]
-        values = list(stage._values(settings, base.found.sites).values())
-        [own] = stage._values([replace(base.setting, rest=rest)], base.found.sites).values()
+        values = list(stage._new_values(settings, base.found.sites).values())
+        [own] = stage._new_values([replace(base.setting, rest=rest)], base.found.sites).values()
         together = np.logaddexp.reduce(values) - np.log(len(values)) + np.log(0.1 / 3)
         assert own == pytest.approx(together)
 
