@@ -153,8 +153,9 @@ def test_no_more_samples_are_drawn_than_are_needed(table):
     }
     assert sizes == {0: 60, 0.5: 50}
     hurried = BootstrapClassifier(LogisticRegression(), time_budget=1e-9, random_state=0)
-    with pytest.warns(UserWarning, match="2 bootstrap samples of LogisticRegression took"):
+    with pytest.warns(UserWarning, match="2 bootstrap samples of LogisticRegression took") as told:
         hurried.fit(X, y)
+    assert {each.filename for each in told if "took" in str(each.message)} == {__file__}
     assert hurried.n_replicates_ == 2
 
 

@@ -117,7 +117,9 @@ def _resampled(
     """Classifiers of the first bootstrap samples, as many as are needed."""
     K, started = len(task.classes), perf_counter()
     most, classifiers = len(counts), list[list[Any]]()
-    scores = np.zeros((counts.shape[1], len(task.candidates), most, 1 if K == 2 else K))
+    # Of samples that are not needed no memory is touched.
+    held = np.zeros((most, len(task.candidates), counts.shape[1], 1 if K == 2 else K))
+    scores = held.transpose(2, 1, 0, 3)
     spent, enough = False, min(_FIRST, most)
     with progress_bar(spec.name, most, shown=spec.verbose > 0) as advance:
         while len(classifiers) < enough and not spent:
@@ -141,7 +143,7 @@ def _resampled(
             f"{done} bootstrap samples of {spec.name} took {elapsed:.3g} s, and time_budget is "
             f"{spec.time_budget:.3g}: so few say little of what is not known. Some {most} would "
             f"take {elapsed / done * most:.3g} s.",
-            stacklevel=6,
+            stacklevel=7,
         )
     return Trained(classifiers, scores[:, :, :done], counts[:done])
 
