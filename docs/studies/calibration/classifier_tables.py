@@ -24,6 +24,7 @@ __all__ = [
     "geometric_mean",
     "incomplete",
     "losses",
+    "ours_of",
     "out_of_bag",
     "ratios",
     "read",
@@ -134,6 +135,11 @@ def losses(tables: Sequence[Beside], loss: str) -> str:
     return markdown(["", *(each.name for each in tables)], lines)
 
 
+def ours_of(tables: Sequence[Beside]) -> list[str]:
+    """Those of ours that were asked about a table."""
+    return [name for name in OURS if any(name in each.methods for each in tables)]
+
+
 def ratios(tables: Sequence[Beside], loss: str, ours: str) -> str:
     """The loss of one of ours divided by each peer's, over tables, and by the best peer's."""
     lines = []
@@ -173,7 +179,7 @@ def beside(tables: Sequence[Beside], loss: str) -> str:
     for each in tables:
         peer = each.best_peer(loss)
         line = [each.name, f"{each.rows:,} × {each.columns:,}", peer]
-        for ours in OURS:
+        for ours in ours_of(tables):
             if ours not in each.methods:
                 line.append(NOT_MEASURED)
                 continue
@@ -181,13 +187,14 @@ def beside(tables: Sequence[Beside], loss: str) -> str:
             text = f"{gap.difference:+.4f} ± {gap.of_rows:.4f} ({gap.of_folds:.4f})"
             line.append(f"**{text}**" if gap.verdict else text)
         lines.append(line)
-    return markdown(["", "rows × columns", "best peer", *(f"`{name}`" for name in OURS)], lines)
+    return markdown(
+        ["", "rows × columns", "best peer", *(f"`{name}`" for name in ours_of(tables))], lines
+    )
 
 
 def out_of_bag(tables: Sequence[Beside]) -> str:
     """Log-loss of rows held out less that of training rows left out, with its standard error."""
-    names = list(OURS)
-    lines = []
+    names, lines = ours_of(tables), []
     for each in tables:
         line = [each.name]
         for name in names:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from docs.studies.calibration import classifier_tables, tabarena_table
-from docs.studies.calibration.classifiers import OURS as OUR_CLASSIFIERS
 from docs.studies.calibration.classifiers import SCORED, WIDEST
 from docs.studies.calibration.losses import LOSSES, Comparison, compare
 from docs.studies.calibration.methods import OURS, PEERS
@@ -67,7 +66,7 @@ def _classifiers(folder: Path) -> str:
         "docs/studies/calibration/classifiers.md.jinja",
         tables=tables,
         incomplete=classifier_tables.incomplete(folder, tuple(LOADERS)),
-        ours=tuple(OUR_CLASSIFIERS),
+        ours=classifier_tables.ours_of(tables),
         widest=WIDEST,
         scored=SCORED,
         seed=0,
