@@ -43,6 +43,14 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def one_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Composite posteriors try one link besides the logit, of what is not about links."""
+    from bootprob.ensemble.uncertainty import composite_search
+
+    monkeypatch.setattr(composite_search, "TAILS", composite_search.TAILS[:1])
+
+
+@pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers; the run tells their seed."""
     return np.random.default_rng(_SEED)

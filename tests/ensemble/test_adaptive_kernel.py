@@ -118,6 +118,7 @@ def test_the_same_by_workers_and_from_a_checkpoint(interactions, tmp_path):
     ],
     ids=lambda options: next(iter(options)),
 )
+@pytest.mark.usefixtures("one_link")
 def test_with_other_parameters(interactions, options):
     X, y = interactions
     model = BootstrapSVC(kernel="auto", n_bootstraps=4, random_state=0, C=[0.1, 1.0], **options)
@@ -126,6 +127,7 @@ def test_with_other_parameters(interactions, options):
     assert np.mean((p > 0.5) == y) > 0.65
 
 
+@pytest.mark.usefixtures("one_link")
 def test_of_several_classes(interactions):
     X, y = interactions
     three = y + (X[:, 0] > 0.8)
@@ -185,6 +187,7 @@ def test_sensitivities_of_a_posterior_are_not_made_up(interactions, model):
     ids=["one", "collinear", "ties", "scales", "separable", "wide", "dummies", "two of a class"],
 )
 @pytest.mark.filterwarnings("ignore:.*copies:UserWarning")
+@pytest.mark.usefixtures("one_link")
 def test_ugly_tables(interactions, ugly):
     X, y = ugly(*interactions)
     model = BootstrapSVC(n_bootstraps=4, C=[1.0], effort="low", random_state=0).fit(X, y)
@@ -208,6 +211,7 @@ def test_what_does_not_go_with_it_is_refused(interactions, options, told):
         BootstrapSVC(kernel="auto", n_bootstraps=2, **options).fit(*interactions)
 
 
+@pytest.mark.usefixtures("one_link")
 def test_what_is_prepared_for_rows_is_kept_until_an_attribute_is_replaced():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 1))
@@ -251,6 +255,7 @@ def test_effort_says_how_much_is_trained(interactions, model):
     )
 
 
+@pytest.mark.usefixtures("one_link")
 def test_each_kernel_has_the_values_of_c_that_suit_it(interactions, model):
     X, y = interactions
     values = model.C_.reshape(state_of(model).kernel.n_values, 3)

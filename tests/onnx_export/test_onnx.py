@@ -215,6 +215,7 @@ def _columns(table: pd.DataFrame, model: TableModel, dtype: str) -> dict[str, np
 
 
 @pytest.mark.parametrize("kernel", ["auto", "linear", "rbf"])
+@pytest.mark.usefixtures("one_link")
 def test_tables(kernel: Any, tmp_path: Path, rng: np.random.Generator) -> None:
     model = TableModel.fit(credit_table(90), "risk", "bad", kernel=kernel, **QUICK)
     for dtype, tolerance in (("float64", 1e-9), ("float32", 1e-5)):

@@ -72,6 +72,7 @@ def _data(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     ],
     ids=str,
 )
+@pytest.mark.usefixtures("one_link")
 def test_models_say_the_same(params: dict[str, Any], tmp_path: Path, rng: np.random.Generator):
     X, y = _data(rng)
     names = np.array(["ä", "b", "c"])
