@@ -343,6 +343,7 @@ def test_25_000_rows_take_seconds_and_little_memory(rng):
     assert accuracy > 0.75  # a linear model finds nothing: 0.5
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_line_and_the_report_say_what_the_map_is(rng, tmp_path):
     table = tmp_path / "loans.csv"
     credit_table(80).to_csv(table, index=False)

@@ -277,6 +277,7 @@ def test_a_calibration_is_chosen_on_groups_left_out():
     assert chosen.count("sigmoid") >= 4
 
 
+@pytest.mark.usefixtures("one_link")
 def test_few_groups_of_many_rows_end_in_a_word():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(4), 1000)

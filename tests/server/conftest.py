@@ -19,7 +19,7 @@ from mixed_tables import credit_table
 def table_model() -> TableModel:
     """Numbers, text, yes/no and a code; two classes that are called good and bad."""
     return TableModel.fit(
-        credit_table(120), "risk", "bad", kernel="linear", n_bootstraps=15, random_state=0
+        credit_table(120), "risk", "bad", kernel="rbf", C=1.0, n_bootstraps=15, random_state=0
     )
 
 

@@ -27,7 +27,7 @@ def new():
 def controlled():
     return TableModel.fit(
         credit_table(120), "risk", "bad", control="threshold", rates={"tpr": 0.9},
-        kernel="linear", n_bootstraps=15, random_state=0,
+        kernel="rbf", C=1.0, n_bootstraps=15, random_state=0,
     )  # fmt: skip
 
 
