@@ -72,7 +72,7 @@ def of_matrix(model: Any) -> Any:
         return model
     bare = copy(model)
     bare.preprocessor_, bare.n_features_in_ = None, len(model.center_)
-    del bare.feature_names_in_  # those of the data frame
+    vars(bare).pop("feature_names_in_", None)  # those of the data frame
     return bare
 
 

@@ -11,26 +11,28 @@ import pandas as pd
 from bootprob.encoding.columns import Kind, as_levels, level_text
 from bootprob.encoding.dates import DateParts
 from bootprob.encoding.preprocessing import TablePreprocessor
-from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.persistence.state import Ensemble
 from bootprob.tables.model import TableModel
 from bootprob.tables.target import Target
 
 __all__ = ["model_of", "table_to_dict"]
 
 
-def table_to_dict(model: BootstrapSVC | TableModel) -> dict[str, Any] | None:
+def table_to_dict(model: Ensemble | TableModel) -> dict[str, Any] | None:
     """Preprocessing and target of a model, as values that JSON can hold; None of one of a matrix.
 
-    A `BootstrapSVC` has no target.
+    An ensemble has no target. Of one of classifiers that was fitted on a matrix with gaps, columns
+    are not "named".
     """
     if isinstance(model, TableModel):
         return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
     if model.preprocessor_ is None:
         return None
-    return {"preprocessor": model.preprocessor_.to_dict(), "target": None}
+    found = {"preprocessor": model.preprocessor_.to_dict(), "target": None}
+    return found if hasattr(model, "feature_names_in_") else found | {"named": False}
 
 
-def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
+def model_of(stored: Any, svc: Ensemble) -> Ensemble | TableModel:
     """Make a model of what `table_to_dict` returned and its ensemble, which knows the matrix.
 
     Raises
@@ -40,14 +42,15 @@ def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
     """
     if stored is None:
         return svc
-    if not isinstance(stored, dict) or stored.keys() != {"preprocessor", "target"}:
+    if not isinstance(stored, dict) or stored.keys() - {"named"} != {"preprocessor", "target"}:
         raise TypeError("the table has other entries than preprocessor and target")
     _check_columns(stored["preprocessor"], svc.n_features_in_)
     preprocessor = TablePreprocessor.from_dict(stored["preprocessor"])
     if stored["target"] is None:
         svc.preprocessor_ = preprocessor
         svc.n_features_in_ = preprocessor.n_features_in_
-        svc.feature_names_in_ = preprocessor.feature_names_in_
+        if stored.get("named") is not False:
+            svc.feature_names_in_ = preprocessor.feature_names_in_
         return svc
     target = Target.from_dict(stored["target"])
     texts = {level_text(label) for label in target.labels}
