@@ -16,6 +16,7 @@ from bootprob.cli.options import (
     Encoding,
     Positive,
     Report,
+    Trust,
     given_options,
     takes_options,
 )
@@ -62,6 +63,7 @@ def report(
     encoding: Encoding = None,
     columns: RoleOptions,
     options: FittingOptions,
+    trust: Trust = None,
 ) -> None:
     """Write a report on a model, or on a scored table, readable by a person.
 
@@ -99,7 +101,7 @@ def report(
         }
         fitting = [name for name, value in others.items() if value is not None]
         given = [*given_options(columns), *given_options(options)]
-        report_scored(source, output, scored, [*given, *fitting])
+        report_scored(source, output, scored, [*given, *fitting], trust or ())
         return
     fitted_by = [
         target,
@@ -132,7 +134,7 @@ def report(
     else:
         from bootprob.persistence.save_load import load
 
-        reported = load(source)
+        reported = load(source, trust or ())
 
     from bootprob.tables.model import TableModel
 

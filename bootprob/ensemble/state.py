@@ -299,6 +299,11 @@ class State:
         """Each `BootstrapSVC` among several candidates, fitted to the same samples; they are the
         last of `candidates_`.""", kind=list, of_pair="same", whose="classifiers", apart=True,
         shown="list of BootstrapSVC")
+    frame_columns_: list[dict[str, Any]] | None = _declare(
+        """Of a data frame what its columns were like, so that rows of files and requests can be
+        given to the classifiers as that was: `bootprob.encoding.given_columns.GivenColumns`; None
+        of a matrix.""", kind=list, absent="None", of_pair="same", whose="classifiers",
+        shown="list of dict or None")
     candidates_: list[Any] | None = _declare(
         """What the R models of each replicate are, unfitted.""", kind=list, of_pair="same",
         whose="classifiers", apart=True, shown="list of classifier")

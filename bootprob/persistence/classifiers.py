@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
+from bootprob.encoding.given_columns import GivenColumns
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.exceptions import ModelFileError
 from bootprob.persistence.values import decode, encode
@@ -120,6 +121,8 @@ def check_classifiers(model: BootstrapClassifier) -> None:
         trees = all(isinstance(each, DecisionTreeClassifier) for each in every)
         if not trees or len(every) != B or R != 1:
             raise TypeError("drawn_counts_ are of trees, and estimators_ are none")
+    if model.frame_columns_ is not None:
+        GivenColumns.checked(model.frame_columns_)
     for svc in machines:
         same = len(svc.score_scale_) == B and len(svc.center_) == len(model.center_)
         if not same or svc.pair_ensembles_ or not np.array_equal(svc.classes_, model.classes_):

@@ -35,7 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.ensemble.fitted import of_matrix
+from bootprob.ensemble.fitted import without_frame
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence.classifiers import PARAMETERS, classifiers_of, to_bytes
 from bootprob.persistence.file import PROTOCOL, describe_error, read_model_file, write_model_file
@@ -86,7 +86,7 @@ def save(model: Ensemble | TableModel, path: str | os.PathLike[str]) -> None:
     ensemble = model.svc if isinstance(model, TableModel) else model
     check_is_fitted(ensemble)
     params = plain_parameters(ensemble)
-    arrays, values = split_state(of_matrix(ensemble))
+    arrays, values = split_state(without_frame(ensemble))
     if isinstance(ensemble, BootstrapClassifier):
         params = {name: each for name, each in params.items() if name not in PARAMETERS}
         arrays[_CLASSIFIERS] = to_bytes(ensemble)

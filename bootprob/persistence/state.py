@@ -17,6 +17,7 @@ import numpy as np
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitted import without_frame
 from bootprob.ensemble.pairs import shared_draws
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import State, declared
@@ -71,7 +72,7 @@ def split_state(model: Ensemble) -> tuple[dict[str, np.ndarray], dict[str, Any]]
     if model.pair_ensembles_:
         values[_PAIRS] = []
     for number, pair in enumerate(model.pair_ensembles_):
-        of_pair, others = _split(pair, layout_of(False, of))
+        of_pair, others = _split(without_frame(pair), layout_of(False, of))
         own = {name: array for name, array in of_pair.items() if _of_pair(name) == "own"}
         arrays |= _within(_PAIRS, number, own)
         names = [name for name in sorted(others) if _of_pair(name) == "own"]

@@ -81,7 +81,7 @@ class Explainer:
                 422, f"Up to {self._limits.max_explained} records are explained in a request."
             )
 
-    async def explain(self, X: Floats, level: float, until: float) -> list[Contributions]:
+    async def explain(self, X: Any, level: float, until: float) -> list[Contributions]:
         """Contributions to each of some rows (m, p), which were checked.
 
         Raises
