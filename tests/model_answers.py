@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import conformal_p_values
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import BootprobError
 from bootprob.intervals import OF_SCORES, OF_VOTES
+from bootprob.metrics.intervals import MetricInterval
 from bootprob.tables.model import TableModel
 from bootprob_gpu import InputError
 from mixed_tables import credit_table
@@ -86,17 +87,20 @@ def _of_rows(svc: BootstrapSVC, X: NDArray[np.float64], level: float) -> dict[st
     return questions
 
 
+def _limits(found: dict[str, MetricInterval]) -> np.ndarray:
+    return np.array([(each.value, each.lower, each.upper) for each in found.values()])
+
+
 def _of_fit(svc: BootstrapSVC, level: float, *, metrics: bool) -> dict[str, Question]:
     """What a model says of its own rows, where NaN is for rows that were never out of bag."""
     if len(svc.classes_) > 2:
-        return {"metrics": lambda: _finite(np.array(list(out_of_bag_of_classes(svc).values())))}
+        found = partial(out_of_bag_class_intervals, svc, level)
+        return {"metrics": lambda: _finite(_limits(found()))} if metrics else {}
     known = np.isfinite(svc.oob_decision_function_) & np.isfinite(svc.oob_score_variance_)
     known &= np.isfinite(svc.oob_jackknife_variance_) & np.isfinite(svc.oob_proba_).all(axis=1)
     questions: dict[str, Question] = {}
     if metrics:
-        questions["metrics"] = lambda: _finite(
-            np.array([(m.value, m.lower, m.upper) for m in svc.metric_intervals(level).values()])
-        )
+        questions["metrics"] = lambda: _finite(_limits(svc.metric_intervals(level)))
     if svc.calibration is not None:
         for name in ("corrected", "normal", "jackknife", "venn-abers"):
             found = partial(svc.oob_proba_interval, level, name)

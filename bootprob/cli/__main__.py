@@ -42,6 +42,7 @@ from bootprob.cli.report import check_report, report, write_html_report
 from bootprob.cli.roles import RoleOptions
 from bootprob.cli.score import score
 from bootprob.cli.serve import serve
+from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.runtime.version import __version__
 
@@ -241,15 +242,13 @@ def predict(
     )
     write_table(predicted, output, csv_safe=csv_safe)
     note_unknown(unknown)
+    written = counted(len(predicted), "row is", "rows are")
     if len(target.labels) > 2:
-        typer.echo(f"{len(predicted)} rows are in {output}, with {len(target.labels)} classes.")
+        typer.echo(f"{written} in {output}, with {len(target.labels)} classes.")
         return
     positive = target.positive
     n_positive = int((predicted["label"] == positive).sum())
-    typer.echo(
-        f"{len(predicted)} rows are in {output}, {n_positive} of them labelled "
-        f"{target.name} = {positive}."
-    )
+    typer.echo(f"{written} in {output}, {n_positive} of them labelled {target.name} = {positive}.")
 
 
 app.command()(report)

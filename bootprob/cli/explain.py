@@ -10,6 +10,7 @@ import typer
 
 from bootprob.cli.models import load_table_model
 from bootprob.cli.options import CsvSafe, Encoding, Level, Trust
+from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import table_suffix
 
@@ -55,7 +56,7 @@ def explain(
         typer.Option(
             metavar="TABLE",
             help="Rows to compare with, of which 16 are drawn. Default: training rows that the "
-            "model keeps.",
+            "model keeps, or the mean of them where machines are linear.",
         ),
     ] = None,
     importance: Annotated[
@@ -107,10 +108,11 @@ def explain(
     assert frame is not None
     if importance is None:
         lines = _contributions(fitted, frame, others, level)
-        said = f"{len(frame)} rows are explained in {output}, a line for each of their columns."
+        explained = counted(len(frame), "row is", "rows are")
+        said = f"{explained} explained in {output}, a line for each column."
     else:
         lines = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
-        said = f"The importance of {len(lines)} columns is in {output}."
+        said = f"The importance of {counted(len(lines), 'column')} is in {output}."
     write_table(lines, output, csv_safe=csv_safe)
     typer.echo(said)
 

@@ -13,6 +13,7 @@ from bootprob.cli.console import LEVEL, later_table, metrics_table, note, rates_
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
+from bootprob.runtime.counted import counted
 from bootprob.tables.suffixes import is_table_name
 
 if TYPE_CHECKING:
@@ -129,8 +130,9 @@ def fit_table(
     if groups is not None and model.svc.later_rows_ is not None:
         of_groups = f" in {groups.max() + 1} blocks of time"
     typer.echo(
-        f"Fitted {len(frame)} rows{of_groups}, {len(model.preprocessor.kinds_)} columns "
-        f"({model.svc.n_features_in_} features) in {model.svc.fit_seconds_:.1f} s.\n"
+        f"Fitted {counted(len(frame), 'row')}{of_groups}, "
+        f"{counted(len(model.preprocessor.kinds_), 'column')} "
+        f"({counted(model.svc.n_features_in_, 'feature')}) in {model.svc.fit_seconds_:.1f} s.\n"
         f"Target {model.target}."
     )
     if model.svc.kernel == "auto":
@@ -156,23 +158,17 @@ def check_strict(model: TableModel, options: FittingOptions) -> None:
 def print_fit(model: TableModel) -> None:
     """Tell how good a model of a table is, out of bag."""
     svc = model.svc
-    if len(model.target.labels) == 2:
-        accuracy = print_metrics({svc.kernel: svc})[svc.kernel]["accuracy"]
-        within = f" ({_of_100(accuracy.lower)} to {_of_100(accuracy.upper)})"
-        typer.echo(_in_words(model, accuracy.value, within))
-        _print_later(svc)
-        return
-    from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+    typer.echo(_in_words(model, print_metrics({svc.kernel: svc})[svc.kernel]["accuracy"]))
+    if len(model.target.labels) > 2:
+        _print_class_rates(model)
+    _print_later(svc)
 
-    found = out_of_bag_of_classes(svc)
-    shown = ", ".join(f"{name} {value:.3f} ± {error:.3f}" for name, (value, error) in found.items())
-    over = "rows" if svc.groups_ is None else "groups"
-    if svc.later_rows_ is not None:
-        over = "blocks of time"
-    typer.echo(f"Out of bag, ± standard error over {over}: {shown}.")
-    typer.echo(_in_words(model, found["accuracy"][0]))
+
+def _print_class_rates(model: TableModel) -> None:
+    """Tell which rates of several classes were wanted, and are reached."""
     from bootprob.ensemble.controlled_rates import class_rates_under_control
 
+    svc = model.svc
     for label, rate in zip(model.target.labels, class_rates_under_control(svc), strict=False):
         wanted = ""
         if rate.asked is not None:
@@ -184,7 +180,6 @@ def print_fit(model: TableModel) -> None:
                 f"Of class {label}{wanted} {rate.out_of_bag.value:.3f} are given it out of bag, "
                 f"{rate.without_control.value:.3f} without control."
             )
-    _print_later(svc)
 
 
 def _print_later(svc: BootstrapSVC) -> None:
@@ -200,15 +195,16 @@ def _print_later(svc: BootstrapSVC) -> None:
     Console().print(later_table(later))
 
 
-def _in_words(model: TableModel, accuracy: float, within: str = "") -> str:
+def _in_words(model: TableModel, accuracy: MetricInterval) -> str:
     """What an accuracy means, beside that of who always names the most frequent class."""
     import numpy as np
 
     sizes = np.bincount(model.svc.y_, weights=model.svc.sample_weight_)
     most = int(sizes.argmax())
+    value, lower, upper = map(_of_100, (accuracy.value, accuracy.lower, accuracy.upper))
     return (
-        f"In words: of 100 rows kept out of training, about {_of_100(accuracy)} get the right "
-        f"label{within}; to say {model.target.labels[most]} each time would get "
+        f"In words: of 100 rows kept out of training, about {value} get the right label ({lower} "
+        f"to {upper}); to say {model.target.labels[most]} each time would get "
         f"{_of_100(sizes[most] / sizes.sum())} right."
     )
 
@@ -219,15 +215,23 @@ def _of_100(share: float) -> str:
 
 
 def print_metrics(models: dict[str, BootstrapSVC]) -> dict[str, dict[str, MetricInterval]]:
-    """Show the out-of-bag metrics of models of two classes, and the rates under control."""
+    """Show the out-of-bag metrics of models, and the rates of two classes under control."""
     from rich.console import Console
 
-    from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+    from bootprob.ensemble.out_of_bag_metrics import (
+        out_of_bag_class_intervals,
+        out_of_bag_intervals,
+    )
 
     console = Console()
-    found = {name: out_of_bag_intervals(model, LEVEL) for name, model in models.items()}
+    found = {
+        name: (out_of_bag_intervals if len(model.classes_) == 2 else out_of_bag_class_intervals)(
+            model, LEVEL
+        )
+        for name, model in models.items()
+    }
     console.print(metrics_table(found))
     for name, model in models.items():
-        if model.control is not None:
+        if model.control is not None and len(model.classes_) == 2:
             console.print(rates_table(name, model))
     return found

@@ -12,6 +12,7 @@ import typer
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.options import check_level, given_options
 from bootprob.exceptions import DataError
+from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import is_table_name
 
@@ -206,7 +207,8 @@ def report_scored(
         )
     decisions = content["decisions"]
     typer.echo(
-        f"{content['table']['n_scored']} scored rows, {decisions['n_undecided']} of them undecided "
+        f"{counted(content['table']['n_scored'], 'scored row')}, "
+        f"{decisions['n_undecided']} of them undecided "
         f"({decisions['share_undecided']:.1%})."
     )
     print_report(output)

@@ -13,6 +13,7 @@ from bootprob.cli.costs import CostOptions
 from bootprob.cli.models import load_table_model
 from bootprob.cli.options import CsvSafe, Device, Level, Trust, takes_options
 from bootprob.exceptions import DataError
+from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
     from bootprob.batch_scoring import ScoringSummary
@@ -117,9 +118,14 @@ def _tell(summary: ScoringSummary, output: Path) -> None:
     if summary.n_bad:
         shown = "; ".join(map(str, summary.bad[:5]))
         more = f"; and {summary.n_bad - 5} more" if summary.n_bad > 5 else ""
-        note(f"{summary.n_bad} rows have no results, as they cannot be used: {shown}{more}.")
+        bad = counted(
+            summary.n_bad,
+            "row has no results, as it cannot",
+            "rows have no results, as they cannot",
+        )
+        note(f"{bad} be used: {shown}{more}.")
     resumed = f", {summary.n_resumed} of them by an earlier run" if summary.n_resumed else ""
     typer.echo(
-        f"{summary.n_rows} rows are in {output}{resumed}: {summary.seconds:.1f} s, "
-        f"{summary.rate:,.0f} rows a second."
+        f"{counted(summary.n_rows, 'row is', 'rows are')} in {output}{resumed}: "
+        f"{summary.seconds:.1f} s, {summary.rate:,.0f} rows a second."
     )

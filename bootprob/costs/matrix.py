@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,7 +223,8 @@ class CostMatrix:
 
     def _check_length(self, n: int) -> None:
         if self.n_rows not in (None, n):
-            raise DataError(f"There are costs of {self.n_rows} rows, and {n} rows; give one each.")
+            given, rows = counted(self.n_rows or 0, "row"), counted(n, "row")
+            raise DataError(f"There are costs of {given}, and {rows}; give one each.")
 
     def _check_excess(self, wrong: str, right: str, decision: str) -> None:
         costs, instead = np.broadcast_arrays(getattr(self, wrong), getattr(self, right))
@@ -233,7 +235,9 @@ class CostMatrix:
         bad = np.flatnonzero(excess <= 0)
         if bad.size:
             first = bad[0]
-            where = "" if costs.ndim == 0 else f" in row {first} ({bad.size} rows in all)"
+            where = (
+                "" if costs.ndim == 0 else f" in row {first} ({counted(bad.size, 'row')} in all)"
+            )
             raise DataError(
                 f"{wrong} is {costs.flat[first]:g} and {right} is {instead.flat[first]:g}{where}: "
                 f'"{decision}" would cost no more than the other decision whatever the class, and '
@@ -302,7 +306,7 @@ def _as_cost(name: str, value: Any) -> Cost:
         raise DataError(f"{name} has the shape {cost.shape}; give a number, or one number a row.")
     if not np.isfinite(cost).all():
         bad = np.flatnonzero(~np.isfinite(cost))
-        where = "" if cost.ndim == 0 else f" in row {bad[0]} ({bad.size} rows in all)"
+        where = "" if cost.ndim == 0 else f" in row {bad[0]} ({counted(bad.size, 'row')} in all)"
         raise DataError(f"{name} is {cost.flat[bad[0]]}{where}; costs must be finite.")
     if cost.ndim == 0:
         return float(cost)
@@ -315,7 +319,7 @@ def _checked_interval(interval: ArrayLike, n: int) -> Floats:
     if bounds.shape != (n, 2):
         raise DataError(
             f"interval has the shape {bounds.shape}; give a lower and an upper bound "
-            f"for each of {n} rows, ({n}, 2)."
+            f"for each of {counted(n, 'row')}, ({n}, 2)."
         )
     if not (bounds[:, 0] <= bounds[:, 1]).all():
         raise DataError("interval has lower bounds above the upper ones, or NaN.")

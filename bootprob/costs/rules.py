@@ -16,6 +16,7 @@ from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.metrics.reliability import check_rows, resampling_parts
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.counted import counted
 
 __all__ = ["RuleCost", "cost_of_rules"]
 
@@ -115,9 +116,8 @@ def cost_of_rules(
     level = check_level(level)
     labels, stated, weight, n_left_out = check_rows(y, p, weights)
     if cost_matrix.n_rows not in (None, np.size(p)):
-        raise DataError(
-            f"There are costs of {cost_matrix.n_rows} rows, and {np.size(p)} rows; give one each."
-        )
+        given, rows = counted(cost_matrix.n_rows, "row"), counted(np.size(p), "row")
+        raise DataError(f"There are costs of {given}, and {rows}; give one each.")
     kept = ~np.isnan(np.asarray(p, dtype=np.float64))
     if weights is not None:
         kept &= np.asarray(weights) > 0

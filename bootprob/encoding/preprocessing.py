@@ -26,6 +26,7 @@ from bootprob.encoding.encoder import EncodedRows, TableEncoder
 from bootprob.encoding.names import check_columns
 from bootprob.exceptions import DataError
 from bootprob.preparation.standardization import LARGEST, MANY_LEVELS
+from bootprob.runtime.counted import counted
 
 __all__ = ["TablePreprocessor"]
 
@@ -348,7 +349,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             words = (parsed.isna() & texts.notna()).to_numpy()
             if are_dates(levels):
                 self.notes_.append(
-                    f"Column {name!r} holds dates and is taken as {len(levels)} categories; name "
+                    f"Column {name!r} holds dates and is taken as "
+                    f"{counted(len(levels), 'category', 'categories')}; name "
                     "it as dates (--dates) to learn from its days, months and weekdays."
                 )
             elif 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
@@ -368,7 +370,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         filled = [f"{name} ({count})" for name, count in (self.missing_ or {}).items() if count]
         if filled:
             cells = ", ".join(filled[:8])
-            more = f" and {len(filled) - 8} more columns" if len(filled) > 8 else ""
+            more = f" and {counted(len(filled) - 8, 'more column')}" if len(filled) > 8 else ""
             self.notes_.append(f"Missing values were filled in: {cells}{more}.")
 
 

@@ -223,6 +223,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         groups: ArrayLike | None,
         time: ArrayLike | None,
         preprocessor: None = None,  # made anew, as gaps may come and go
+        called: Sequence[Any] | None = None,
     ) -> Self:
         started = perf_counter()
         if groups is not None and time is not None:
@@ -258,7 +259,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         instants = None if time is None else checked_instants(np.asarray(time), len(rows))
         ranks = None if instants is None else instants.ranks
         learnt, of_pairs = learn_classifiers(
-            spec, rows, labels, weight, together, names, columns, ranks, dates
+            spec, rows, labels, weight, together, names, columns, ranks, dates, called
         )
         learnt["preprocessor_"], learnt["later_rows_"] = encoding, None
         if instants is not None:
@@ -270,6 +271,7 @@ class BootstrapClassifier(BootstrapEnsemble):
                 learnt["sample_weight_"],
                 instants,
                 learnt["groups_"],
+                called,
             )
             self._measure_later(learnt, timed, None)
         self._take(learnt, of_pairs, perf_counter() - started)

@@ -51,23 +51,24 @@ def learn_classifiers(
     columns: Mapping[str, slice] | None = None,
     ranks: NDArray[np.int64] | None = None,
     dates: Collection[str] = (),
+    called: Sequence[Any] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the classifiers, weight the grid and calibrate it; of several classes, every pair.
 
     Parameters and result are those of `bootprob.ensemble.fitting.learn`.
     """
-    classes, codes = encode_classes(y, weight)
+    classes, codes = encode_classes(y, weight, called)
     spoken = spec.calibration.calibration
     asked, floors = Control(), tuple[ClassFloor, ...]()
     if len(classes) > 2:
-        floors = class_rates_asked(spec.control, spoken, classes)
+        floors = class_rates_asked(spec.control, spoken, classes, called)
     else:
         asked = rates_asked(spec.control, spoken)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(rows))
-    called = called_columns(rows.matrix.shape[1], names, columns)
+    told_as = called_columns(rows.matrix.shape[1], names, columns)
     remarks = remarks_before(
-        ViewKernels.name, rows.matrix, codes, weight, groups, called, ranks, set(map(repr, dates))
+        ViewKernels.name, rows.matrix, codes, weight, groups, told_as, ranks, set(map(repr, dates))
     )
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     positive = codes == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -432,8 +432,12 @@ class BootstrapSVC(BootstrapEnsemble):
         groups: ArrayLike | None,
         time: ArrayLike | None,
         preprocessor: TablePreprocessor | None,
+        called: Sequence[Any] | None = None,
     ) -> Self:
-        """The same, with a preprocessor that is to be fitted even to plain numbers."""
+        """The same, with a preprocessor that is to be fitted even to plain numbers.
+
+        Errors call the classes, sorted, as `called` says.
+        """
         started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
         if groups is not None and time is not None:
@@ -458,7 +462,7 @@ class BootstrapSVC(BootstrapEnsemble):
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks
-        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates)
+        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates, called)
         learnt["preprocessor_"], learnt["later_rows_"] = preprocessor, None
         if instants is not None:
             timed = TimedRows(
@@ -469,6 +473,7 @@ class BootstrapSVC(BootstrapEnsemble):
                 learnt["sample_weight_"],
                 instants,
                 learnt["groups_"],
+                called,
             )
             self._measure_later(learnt, timed, preprocessor and clone(preprocessor))
         self._take(learnt, of_pairs, perf_counter() - started)

@@ -49,6 +49,7 @@ def learn(
     columns: Mapping[str, slice] | None = None,
     ranks: NDArray[np.int64] | None = None,
     dates: Collection[str] = (),
+    called: Sequence[Any] | None = None,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
 
@@ -72,6 +73,8 @@ def learn(
         Which instant each row is from: blocks of neighbours in time are then the groups.
     dates : collection of str, optional
         Columns of the table that hold days.
+    called : sequence, optional
+        What errors call the classes, sorted; by default as they are in `y`.
 
     Returns
     -------
@@ -85,18 +88,20 @@ def learn(
     ValueError
         As `BootstrapSVC.fit` says.
     """
-    classes, codes = encode_classes(y, weight)
+    classes, codes = encode_classes(y, weight, called)
     asked = Control()
     floors: tuple[ClassFloor, ...] = ()
     if len(classes) > 2:
-        floors = class_rates_asked(spec.control, spec.calibration.calibration, classes)
+        floors = class_rates_asked(spec.control, spec.calibration.calibration, classes, called)
     else:
         asked = rates_asked(spec.control, spec.calibration.calibration)
     if ranks is not None:
         groups = checked_groups(time_blocks(ranks, block_length(ranks, codes)), len(X))
-    called = called_columns(X.shape[1], names, columns)
+    told_as = called_columns(X.shape[1], names, columns)
     kernel = spec.preparation.kernel
-    remarks = remarks_before(kernel, X, codes, weight, groups, called, ranks, set(map(repr, dates)))
+    remarks = remarks_before(
+        kernel, X, codes, weight, groups, told_as, ranks, set(map(repr, dates))
+    )
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     if spec.calibration.calibration is None:  # the papers scale every dummy

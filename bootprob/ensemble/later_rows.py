@@ -7,6 +7,7 @@ columns say may have changed by then.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 
 from bootprob.ensemble.fitted import ensemble_of
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.out_of_bag_metrics import (
+    out_of_bag_class_intervals,
+    out_of_bag_intervals,
+)
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.exceptions import DataError
@@ -57,6 +61,8 @@ class TimedRows:
     instants : Instants
     blocks : ndarray of int, shape (n,), or None
         Of neighbours in time.
+    called : sequence, optional
+        What errors call the classes; by default as they are in `y`.
     """
 
     X: Any
@@ -66,6 +72,7 @@ class TimedRows:
     counted: Floats
     instants: Instants
     blocks: Groups | None
+    called: Sequence[Any] | None = None
 
     @property
     def block_length(self) -> float:
@@ -184,7 +191,7 @@ def _asked(
     blocks = None if rows.blocks is None else rows.blocks[before]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the model of all rows says it of all
-        trained._fit(X, y, rows.weight[before], blocks, None, preprocessor)
+        trained._fit(X, y, rows.weight[before], blocks, None, preprocessor, rows.called)
         ensemble, of_later = ensemble_of(trained), checked_rows(trained, asked)
         probability = ensemble.predict_proba(of_later)
         if trained.pair_ensembles_:
@@ -195,16 +202,7 @@ def _asked(
 def _out_of_bag(trained: Any) -> dict[str, list[float]]:
     """Out-of-bag metrics of the model of the earlier rows."""
     if trained.pair_ensembles_:
-        return _limits(
-            class_metric_intervals(
-                trained.y_,
-                trained.oob_proba_,
-                trained.sample_weight_,
-                _LEVEL,
-                decided=trained.oob_decision_function_.argmax(axis=1),
-                groups=trained.groups_,
-            )
-        )
+        return _limits(out_of_bag_class_intervals(trained, _LEVEL))
     return _limits(out_of_bag_intervals(trained, _LEVEL))
 
 

@@ -45,7 +45,7 @@ from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
-from bootprob.runtime.groups import Groups, one_of_each
+from bootprob.runtime.groups import Groups
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
 
 __all__ = ["Ensemble", "learn_out_of_bag"]
@@ -120,7 +120,8 @@ def learn_out_of_bag(
     machines = ensemble.weighed(weights, table)
     calibrated = spec.calibration is not None
     scores = score_out_of_bag(machines, positive, teaching, align=calibrated)
-    independent = _as_independent(scores, positive, teaching, table.groups)
+    effects = _design_effects(scores, positive, teaching, table.groups)
+    independent = teaching / effects  # with it rows tell no more than independent ones
     kernel_posterior: dict[str, Any] = {}
     oob_kernel_logits = posterior_slope = None
     if calibrated and not table.kernel.is_linear:
@@ -164,7 +165,9 @@ def learn_out_of_bag(
         "oob_kernel_logits_": oob_kernel_logits,
         "posterior_slope_": posterior_slope,
         "posterior_share_": share or None,
-        "lack_of_fit_": _lack_of_fit(ruled, table, positive, weight, of_intervals["true_logit_"])
+        "lack_of_fit_": _lack_of_fit(
+            ruled, table, positive, weight, effects, of_intervals["true_logit_"]
+        )
         if kind
         else None,
         "calibration_": kind,
@@ -197,16 +200,16 @@ def _mean_scores(ensemble: Ensemble, rows: NDArray[np.bool_]) -> Floats:
     return scores
 
 
-def _as_independent(
+def _design_effects(
     scores: OutOfBagScores, positive: NDArray[np.bool_], weight: Floats, groups: Groups | None
 ) -> Floats:
-    """Weights with which rows tell no more than independent ones would, by their design effect."""
+    """By how much rows tell less than independent ones, shape (n,)."""
     if groups is None:
-        return weight
+        return np.ones_like(weight)
     known = np.isfinite(scores.mean) & (weight > 0)
     probability = scores.sigmoid.predict(scores.mean[known])
     correlation = intraclass_correlation(positive[known], probability, weight[known], groups[known])
-    return weight / design_effects(weight, groups, correlation)
+    return design_effects(weight, groups, correlation)
 
 
 def _worth(weight: Floats, independent: Floats) -> float:
@@ -281,18 +284,24 @@ def _lack_of_fit(
     table: Prepared,
     positive: NDArray[np.bool_],
     weight: Floats,
+    effects: Floats,
     true_logit: Floats,
 ) -> dict[str, float]:
     sigmoid, kernel = ruled.scores.sigmoid, table.kernel
-    # Its tests are of independent rows.
-    weight = np.where(one_of_each(weight > 0, table.groups), weight, 0.0)
     probability = sigmoid.predict(ruled.scores.mean + ruled.moved)
     noise = None
     if kernel.is_linear:
         noise = ScoreNoise(float(true_logit[0]), sigmoid.slope_in_errors())
     rows = table.unmapped if isinstance(kernel, ViewSum) else table.rows
     return lack_of_fit(
-        rows, positive, probability, weight, precomputed=not kernel.has_features, noise=noise
+        rows,
+        positive,
+        probability,
+        weight,
+        precomputed=not kernel.has_features,
+        noise=noise,
+        groups=table.groups,
+        effects=effects,
     )
 
 

@@ -13,10 +13,10 @@ from bootprob.ensemble.out_of_bag_proba import (
 )
 from bootprob.ensemble.state import state_of, two_class_state
 from bootprob.exceptions import DataError
-from bootprob.metrics.classes import class_metrics
+from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import Method, MetricInterval, metric_intervals
 
-__all__ = ["out_of_bag_intervals", "out_of_bag_of_classes"]
+__all__ = ["out_of_bag_class_intervals", "out_of_bag_intervals"]
 
 
 def out_of_bag_intervals(
@@ -71,28 +71,29 @@ def out_of_bag_intervals(
     )
 
 
-def out_of_bag_of_classes(model: Any) -> dict[str, tuple[float, float]]:
-    """`class_metrics` of the training rows, by the replicates that did not see them.
+def out_of_bag_class_intervals(model: Any, level: float = 0.95) -> dict[str, MetricInterval]:
+    """The same of a model of several classes, by `class_metric_intervals`, of its decisions.
 
     Parameters
     ----------
     model : BootstrapSVC
-        Fitted, of any number of classes.
+        Fitted.
+    level : float, default 0.95
 
     Raises
     ------
     DataError
-        If no row was ever out of bag.
+        If no row was ever out of bag, or only rows of one class were.
     """
     state = state_of(model)
     known = np.isfinite(state.oob_proba_).all(axis=1) & (state.sample_weight_ > 0)
     if not known.any():
         raise DataError("No row was ever out of bag; raise n_bootstraps.")
-    groups = None if state.groups_ is None else state.groups_[known]
-    return class_metrics(
-        state.y_[known],
-        state.oob_proba_[known],
-        state.sample_weight_[known],
-        groups,
-        state.oob_decision_function_[known].argmax(axis=1),
+    return class_metric_intervals(
+        state.y_,
+        state.oob_proba_,
+        state.sample_weight_,
+        level,
+        decided=state.oob_decision_function_.argmax(axis=1),
+        groups=state.groups_,
     )

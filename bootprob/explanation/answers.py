@@ -112,6 +112,17 @@ class Explained:
         chosen = np.random.default_rng(seed).choice(len(rows), most, replace=False)
         return rows[np.sort(chosen)]
 
+    def compared_with(self, X: Any, most: int, seed: int) -> Floats:
+        """Rows that contributions are beside: those of `background`, or their mean where it does.
+
+        Log-odds that are straight in the columns, as of linear machines with a sigmoid, have the
+        same contributions beside the mean of the training rows as beside all of them, exactly.
+        """
+        state = self.ensemble.state
+        if X is None and state.kernel.is_linear and state.calibration_ == "sigmoid":
+            return state.center_[None].astype(np.float64)
+        return self.background(X, most, seed)
+
     def kept_rows(self) -> Floats | None:
         """All training rows (n, p), where the model keeps them, as machines of curved kernels do.
 

@@ -14,6 +14,7 @@ from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.permuted_rows import HeldOutRows, Permuted, permutations
 from bootprob.runtime.arrays import Bools, Floats, Indices
+from bootprob.runtime.counted import counted
 from bootprob.runtime.groups import Groups, checked_groups
 from bootprob.tables.held_out import known_codes
 from bootprob.tables.model import TableModel
@@ -53,9 +54,9 @@ def training_rows(
         )
     if len(rows) != len(state.y_):
         raise DataError(
-            f"{len(rows):,} rows are given, and the model was fitted to {len(state.y_):,}; give "
-            "these, in their order, or say that the rows took no part in training "
-            "(held_out=True, or --importance held-out)."
+            f"{counted(len(rows), 'row is', 'rows are')} given, and the model was fitted to "
+            f"{len(state.y_):,}; give these, in their order, or say that the rows took no part in "
+            "training (held_out=True, or --importance held-out)."
         )
     positive = state.y_ == 1
     if y is not None and not np.array_equal(_labels(model, y), positive):
@@ -109,7 +110,7 @@ def held_out_rows(
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
     if positive.shape != (len(rows),) or weight.shape != (len(rows),):
         raise DataError(
-            f"X has {len(rows):,} rows, y the shape {positive.shape} and sample_weight "
+            f"X has {counted(len(rows), 'row')}, y the shape {positive.shape} and sample_weight "
             f"{weight.shape}; give one class and one weight a row."
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
@@ -146,7 +147,7 @@ def _drawn(
     n_positive = int(positive[usable].sum())
     if len(usable) < LEAST_ROWS or n_positive in (0, len(usable)):
         raise DataError(
-            f"{len(usable)} rows can be asked, {n_positive} of them positive; "
+            f"{counted(len(usable), 'row')} can be asked, {n_positive} of them positive; "
             f"{LEAST_ROWS} or more of both classes are needed."
         )
     return usable

@@ -109,7 +109,7 @@ def contributions(
         As for `predict_proba`.
     background : array_like or data frame, optional
         Rows to compare with, of which up to 16 are drawn; default training rows that the model
-        keeps.
+        keeps, or of linear machines with a sigmoid the mean of all of them, which is exact.
     level : float, default 0.95
         Of each interval by itself.
     n_orders : int, optional
@@ -128,14 +128,15 @@ def contributions(
     Raises
     ------
     DataError
-        The model is of several classes, has no calibration or a precomputed kernel; keeps no
-        training rows, and none are given; has more than 999 columns; or `n_orders` is below 4.
+        The model is of several classes, has no calibration or a precomputed kernel; has no
+        rows to compare with, and none are given; has more than 999 columns; or `n_orders` is
+        below 4.
     """
     level = check_level(level)
     if n_orders is not None and n_orders < 4:
         raise DataError(f"n_orders is {n_orders}; give 4 or more, or None.")
     explained = Explained.of(model)
-    rows, others = explained.matrix(X), explained.background(background, _BACKGROUND, seed)
+    rows, others = explained.matrix(X), explained.compared_with(background, _BACKGROUND, seed)
     return divided(explained, rows, others, level, n_orders=n_orders, seed=seed, progress=progress)
 
 

@@ -22,6 +22,7 @@ __all__ = [
 Bounds = tuple[float, float]
 
 _DRAWS = 10_000
+_ROUNDING = 1e-9
 _CLOSEST_TO_ONE = 1 - 1e-12
 
 
@@ -42,7 +43,8 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     level : float
     """
     b = len(replicates)
-    below = (np.sum(replicates < estimate) + np.sum(replicates == estimate) / 2) / b
+    same = np.abs(replicates - estimate) <= _ROUNDING * np.ptp(replicates)  # often, of few groups
+    below = (np.sum((replicates < estimate) & ~same) + np.sum(same) / 2) / b
     z0 = norm.ppf(np.clip(below, 1 / (2 * b), 1 - 1 / (2 * b)))
     largest = np.abs(influence).max()
     u = influence / largest if largest > 0 else influence  # whatever the unit, cubes are finite

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from bootprob.calibration.calibrated import CLOSEST
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.intervals.shares import effective_rows, exact_interval
+from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.bounds import bca, unseen_share
 from bootprob.metrics.intervals import MetricInterval
+from bootprob.metrics.measured_rows import ROUNDING, MeasuredRows
 from bootprob.metrics.metrics import resampled_weights
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
@@ -66,17 +67,19 @@ def class_metric_intervals(
     decided : ndarray of int, shape (n,), optional
         The class that each row is given; by default the most probable one.
     groups : ndarray of int, shape (n,), optional
-        Of rows that belong together; whole groups are drawn, and count as one row.
+        Of rows that belong together; whole groups are drawn, and what takes their place where few
+        differ counts groups instead of rows.
     seed : int, default 0
         Of the resampling.
 
     Returns
     -------
     dict of str to MetricInterval
-        Keys of `METRICS_OF_CLASSES`. Accuracy has Clopper and Pearson's interval (with the
-        effective number of rows), losses have BCa's of 1,000 resamples. Where a class is decided
-        without a mistake, their upper bounds hold what the mistakes would cost that so many rows
-        cannot exclude, as in `bootprob.metrics.metric_intervals`.
+        Keys of `METRICS_OF_CLASSES`, by the rules of `bootprob.metrics.metric_intervals`. Accuracy
+        has Clopper and Pearson's interval (with the effective number of rows), or BCa's of groups
+        where enough of these hold a mistake; losses have BCa's of 1,000 resamples. Where a class is
+        decided without a mistake, their upper bounds hold what the mistakes would cost that so many
+        rows cannot exclude.
 
     Raises
     ------
@@ -97,33 +100,53 @@ def class_metric_intervals(
             "The rows with a probability are all of one class; metrics need more. If they come "
             "from out-of-bag rows, train with more bootstrap samples."
         )
-    losses, right = row_losses(codes, probability), decided == codes
-    accuracy = float(np.average(right, weights=weight))
-    found = {
-        "accuracy": (
-            accuracy,
-            *exact_interval(accuracy, effective_rows(weight, groups), level),
-            "exact",
-        )
-    }
+    losses, right = row_losses(codes, probability), (decided == codes).astype(np.float64)
+    found: dict[str, tuple[float, float, float, str]] = {}
     frequent = (codes == np.bincount(codes).argmax()).astype(np.float64)
-    values = np.stack(list(losses.values()), axis=1)
+    values = np.stack([*losses.values(), right], axis=1)
     parts = [
         w @ values / w.sum(axis=1, keepdims=True)
         for w in resampled_weights(frequent, weight, seed, groups)
     ]
-    for loss, replicates in zip(losses, np.concatenate(parts).T, strict=True):
+    *of_losses, of_accuracy = np.concatenate(parts).T
+    for loss, replicates in zip(losses, of_losses, strict=True):
         value = float(np.average(losses[loss], weights=weight))
+        if np.ptp(replicates) <= ROUNDING:
+            n_rows = effective_rows(weight, groups)
+            found[loss] = value, *_all_alike(loss, value, codes, probability, n_rows, level)
+            continue
         influence = sums_of_groups(weight * (losses[loss] - value), groups)
         lower, upper = bca(value, replicates, influence, level)
         upper += _unseen_mistakes(loss, codes, probability, weight, decided, groups, level)
         found[loss] = value, max(min(lower, value), 0.0), max(upper, value), "bca"
+    # Whether a row is right is a matter of two classes.
+    of_two = MeasuredRows(right, right, weight, right >= 0, right, level, groups)
+    accuracy = float(np.average(right, weights=weight))
+    lower, upper, method = of_two.interval("accuracy", accuracy, of_accuracy, "auto")
+    found["accuracy"] = accuracy, min(lower, accuracy), max(upper, accuracy), method
     return {
         name: MetricInterval(
             name, *said, *found[name][:3], level, found[name][3], len(codes), n_left_out
         )
         for name, said in METRICS_OF_CLASSES.items()
     }
+
+
+def _all_alike(
+    loss: str,
+    value: float,
+    codes: NDArray[np.integer],
+    probability: Floats,
+    n_rows: float,
+    level: float,
+) -> tuple[float, float, str]:
+    """Bounds of a loss that is the same in all rows; rows of another kind may be unseen."""
+    K, share = probability.shape[1], unseen_share(n_rows, level)
+    of_labels = (row_losses(np.full(len(codes), k), probability)[loss] for k in range(K))
+    # As sure as n rows can make: Laplace's rule of succession.
+    surest = 2.0 if loss == "brier_score" else float(np.log(n_rows + K))
+    worst = max(max(float(each.max()) for each in of_labels), surest)
+    return (1 - share) * value, (1 - share) * value + share * worst, "unseen"
 
 
 def _unseen_mistakes(

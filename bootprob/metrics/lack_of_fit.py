@@ -13,6 +13,7 @@ from bootprob.metrics.repeated_rows import repeated_rows
 from bootprob.metrics.residual_neighbours import residual_neighbours
 from bootprob.metrics.score_tests import LinearLogit
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.groups import Groups, one_of_each
 
 __all__ = ["ENOUGH", "SHARES", "SIGNIFICANT", "ScoreNoise", "lack_of_fit"]
 
@@ -74,6 +75,8 @@ def lack_of_fit(
     *,
     precomputed: bool = False,
     noise: ScoreNoise | None = None,
+    groups: Groups | None = None,
+    effects: Floats | None = None,
 ) -> dict[str, float]:
     """Test what intervals take for granted: independent rows, and a truth within reach.
 
@@ -96,6 +99,11 @@ def lack_of_fit(
         Whether `rows` is the matrix of a kernel, (n, n), which has the distances between them.
     noise : ScoreNoise, optional
         Of a linear kernel; None for others.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that belong together. The tests are of independent rows: of one a group.
+    effects : ndarray, shape (n,), optional
+        By how much rows of groups tell less than independent ones, as
+        `bootprob.metrics.intraclass.design_effects` says.
 
     Returns
     -------
@@ -103,13 +111,14 @@ def lack_of_fit(
         "p_value" of all tests together (at least 0.0001; 1 for fewer than ten rows),
         "statistic" (the largest of the terms, or of the forms of neighbours, in standard
         deviations), "n_rows" that it is of, "informative_rows" (how many of two equally frequent
-        classes would say as much, ``4 p (1 − p) (Σ w)² / Σ w²``), the p-value of each test that
-        was made ("repeated", "unreliable", "bends", "link", "neighbours"), and "column" and
-        "other_column" of the term if one stands out.
+        classes would say as much, ``4 p (1 − p) (Σ w/d)² / Σ w²/d`` with design effects d), the
+        p-value of each test that was made ("repeated", "unreliable", "bends", "link",
+        "neighbours"), and "column" and "other_column" of the term if one stands out.
     """
-    known = np.flatnonzero(np.isfinite(probability) & (weight > 0))
+    stated, weighed = np.isfinite(probability), weight > 0
+    known = np.flatnonzero(stated & one_of_each(weighed, groups))
     found = {"p_value": 1.0, "statistic": 0.0, "n_rows": float(len(known))}
-    found["informative_rows"] = _informative(positive[known], weight[known])
+    found["informative_rows"] = _informative(positive, weight, effects, stated & weighed)
     if len(known) < 10:
         return found
     n_columns = int(np.count_nonzero(np.ptp(rows[known], axis=0)))
@@ -143,11 +152,15 @@ def lack_of_fit(
     }  # fmt: skip
 
 
-def _informative(positive: NDArray[np.bool_], weight: Floats) -> float:
-    if not len(weight):
+def _informative(
+    positive: NDArray[np.bool_], weight: Floats, effects: Floats | None, known: NDArray[np.bool_]
+) -> float:
+    if not known.any():
         return 0.0
-    share = float(weight @ positive / weight.sum())
-    return float(4 * share * (1 - share) * weight.sum() ** 2 / (weight @ weight))
+    positive, weight = positive[known], weight[known]
+    told = weight if effects is None else weight / effects[known]
+    share = float(told @ positive / told.sum())
+    return float(4 * share * (1 - share) * told.sum() ** 2 / (told @ weight))
 
 
 def _evenly(known: NDArray[np.intp], most: int) -> NDArray[np.intp]:

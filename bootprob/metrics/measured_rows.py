@@ -15,13 +15,15 @@ from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
 
-__all__ = ["MeasuredRows"]
+__all__ = ["ROUNDING", "MeasuredRows"]
 
 
 # Misordered rows of a class, or groups with a mistake, from which the bootstrap knows how the AUC,
 # or a share, varies.
 _ENOUGH_MISORDERED = 5
-_ROUNDING = 1e-9
+
+ROUNDING = 1e-9
+"""Of metrics: what varies by less does not vary."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,17 @@ class MeasuredRows:
         """Bounds of a metric other than the calibration error, and where they come from."""
         if method != "auto":
             lower, upper = self._resampled(name, estimate, replicates, method)
-            if upper - lower > _ROUNDING:
+            if upper - lower > ROUNDING:
                 return lower, upper, method
         if name == "auc":
-            if self._few_misordered(estimate) or np.ptp(replicates) <= _ROUNDING:
+            if self._few_misordered(estimate) or np.ptp(replicates) <= ROUNDING:
                 of_class = self._n_rows["sensitivity"], self._n_rows["specificity"]
                 return *auc_score_interval(estimate, *of_class, self.level), "score"
         elif name in SHARE_OF and (
-            np.ptp(replicates) <= _ROUNDING or not self._many_groups_mistaken(name)
+            np.ptp(replicates) <= ROUNDING or not self._many_groups_mistaken(name)
         ):
             return *exact_interval(min(estimate, 1.0), self._n_rows[name], self.level), "exact"
-        elif np.ptp(replicates) <= _ROUNDING:
+        elif np.ptp(replicates) <= ROUNDING:
             return *self._all_alike(name, estimate), "unseen"
         lower, upper = self._resampled(name, estimate, replicates, "bca")
         if name in ROW_LOSSES:
@@ -110,7 +112,7 @@ class MeasuredRows:
     def _few_misordered(self, auc: float) -> bool:
         """Whether a class has too few rows that are not on the right side of all of the other."""
         right = concordance(self.y, self.ranks, self.weights)
-        off = (right if auc > 0.5 else 1 - right) < 1 - _ROUNDING
+        off = (right if auc > 0.5 else 1 - right) < 1 - ROUNDING
         return min(self._units(off & (self.y == label)) for label in (0, 1)) < _ENOUGH_MISORDERED
 
     def _units(self, rows: NDArray[np.bool_]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,9 @@ def usable_weight(weight: Floats) -> Floats:
     return np.where(weight < _LEAST, 0.0, weight)
 
 
-def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def encode_classes(
+    y: NDArray[Any], weight: Floats, called: Sequence[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Find the classes, two or more.
 
     Parameters
@@ -56,6 +59,8 @@ def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArr
         Labels.
     weight : ndarray, shape (n,)
         Row weights; each class needs some.
+    called : sequence, optional
+        What errors call the classes, sorted; by default as they are.
 
     Returns
     -------
@@ -75,17 +80,20 @@ def encode_classes(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArr
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
+    names: Sequence[Any] = classes.tolist() if called is None else called
     sizes = np.bincount(codes[weight > 0], minlength=len(classes))
     weighed = sizes > 0
     if not weighed.all():
         needed = "both classes need" if len(classes) == 2 else "every class needs"
         raise DataError(
-            f"Class {classes[~weighed][0]} has no row with a positive sample_weight; {needed} some."
+            f"Class {names[int(weighed.argmin())]} has no row with a positive sample_weight; "
+            f"{needed} some."
         )
     if len(classes) > 2 and sizes.min() == 1:
         raise DataError(
-            f"Class {classes[sizes.argmin()]} has a single row; of several classes each needs two, "
-            "one to train on and one to leave out. Put rare classes together, or leave them out."
+            f"Class {names[int(sizes.argmin())]} has a single row; of several classes each needs "
+            "two, one to train on and one to leave out. Put rare classes together, or leave them "
+            "out."
         )
     return classes, codes
 

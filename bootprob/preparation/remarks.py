@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import hypergeom, rankdata
 
 from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.counted import counted
 from bootprob.runtime.groups import Groups, one_of_each
 
 __all__ = ["remarks_of_grid", "remarks_of_table"]
@@ -74,9 +75,10 @@ def remarks_of_table(
     n_classes, found = int(codes.max()) + 1, []
     smallest = min(_number(used & (codes == k), groups) for k in range(n_classes))
     if smallest < _LEAST_ROWS:
+        members = counted(smallest, "row" if groups is None else "group")
         found.append(
-            f"The smallest class has {smallest} {'rows' if groups is None else 'groups'}: all that "
-            "is said of it rests on these."
+            f"The smallest class has {members}: all that is said of it rests on "
+            f"{'that' if smallest == 1 else 'these'}."
         )
     units = one_of_each(used, groups)
     rows, codes = (X, codes) if units.all() else (X[units], codes[units])
@@ -101,18 +103,18 @@ def remarks_of_table(
     found += _saying_the_same(different, columns)
     if groups is None:
         found += _ids(different, columns, codes)
-    counted = [
+    numbers = [
         name
         for name, values in different.items()
         if not _is_of_levels(columns[name]) and name not in dates and _is_counted(values)
     ]
-    if counted:
+    if numbers:
         found.append(
-            f"{_named(counted)} counted from row to row: a number of the row, which a new row "
+            f"{_named(numbers)} counted from row to row: a number of the row, which a new row "
             "shares with none. Leave it out (--drop)."
         )
     others = {
-        name: place for name, place in columns.items() if name not in counted and name not in dates
+        name: place for name, place in columns.items() if name not in numbers and name not in dates
     }
     if blocks is not None:
         some = np.flatnonzero(one_of_each(np.ones(len(rows), dtype=bool), blocks[units]))

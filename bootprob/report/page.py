@@ -14,6 +14,7 @@ from markupsafe import Markup
 from bootprob.displays.style import COLORS
 from bootprob.exceptions import DataError
 from bootprob.report import wording
+from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output, replace_when_complete
 
 __all__ = ["check_page", "render", "write_page"]
@@ -54,6 +55,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["counted"] = counted
     environment.filters.update({name: getattr(wording, name) for name in wording.__all__})
     return environment
 

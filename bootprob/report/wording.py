@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import wraps
+from math import floor, log10
 from typing import Any, Protocol, overload
 
-__all__ = ["count", "day", "decimal", "number", "percent", "probability", "scientific", "short"]
+__all__ = [
+    "count",
+    "day",
+    "decimal",
+    "fine_probability",
+    "number",
+    "percent",
+    "probability",
+    "scientific",
+    "short",
+]
 
 
 class Writer(Protocol):
@@ -59,6 +70,18 @@ def probability(value: float) -> str:
     if value < 0.0005:
         return "< 0.1\u202f%"
     return "> 99.9\u202f%" if value > 0.9995 else percent(value)
+
+
+@_writer
+def fine_probability(value: float) -> str:
+    """Write a probability as a percentage to three significant digits of its distance from 0 or 1.
+
+    0.420 %, 4.20 %, 42.0 %, 99.580 %; no more than four decimals.
+    """
+    nearest = 100 * min(value, 1 - value)
+    if nearest < 0.00005:
+        return "< 0.0001\u202f%" if value < 0.5 else "> 99.9999\u202f%"
+    return percent(value, min(4, max(1, 2 - floor(log10(nearest)))))
 
 
 @_writer

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.counted import counted
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
 from bootprob.server.served_model import Scores, ServedRows
@@ -98,7 +99,8 @@ class MicroBatcher:
         if self.closed:
             raise RequestError(503, "The server is stopping.", retry_after=1)
         if self.queued_rows + len(X) > self._limits.queue_rows:
-            message = f"{self.queued_rows} rows are waiting already; try again later."
+            queued = counted(self.queued_rows, "row is", "rows are")
+            message = f"{queued} waiting already; try again later."
             raise RequestError(429, message, retry_after=self.retry_after())
         loop = asyncio.get_running_loop()
         waiting = _Waiting(X, level, loop.create_future())

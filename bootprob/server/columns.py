@@ -13,7 +13,8 @@ from bootprob.exceptions import DataError
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
-    from bootprob.server.served_model import Ensemble
+    from bootprob.ensemble.classifier import BootstrapClassifier
+    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["Columns"]
 
@@ -43,7 +44,7 @@ class Columns:
     costs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: Ensemble | TableModel) -> Self:
+    def of(cls, model: BootstrapSVC | BootstrapClassifier | TableModel) -> Self:
         """Columns of a table model, or of the matrix: `feature_names_in_` or x0, x1, …."""
         if isinstance(model, TableModel):
             encoder = model.encoder

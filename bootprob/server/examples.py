@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bootprob.server.columns import Columns
 from bootprob.server.tensors import input_metadata
 
@@ -38,5 +40,7 @@ def infer_example(columns: Columns) -> dict[str, Any]:
 def _value(columns: Columns, name: str) -> float | str | bool:
     if name in columns.costs:
         return 1.0
+    if (parts := columns.encoder.dates.get(name)) is not None:
+        return str(np.datetime_as_string(parts.fill, unit="m" if parts.hours else "D"))
     fill = columns.encoder.fills.get(name, 0.0)
     return fill == "True" if columns.kinds[name] == "boolean" else fill

@@ -14,13 +14,14 @@ from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_contributions import Contributions, divided
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.counted import counted
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
 from bootprob.server.served_model import ServedModel
 
 __all__ = ["Explainer", "as_json"]
 
-_BACKGROUND = 16  # training rows that a record is compared with
+_BACKGROUND = 16  # training rows at most that a record is compared with
 _REQUESTS = 4  # whose records may wait
 
 
@@ -61,7 +62,7 @@ class Explainer:
             explained = Explained.of(served.model)
             # Its own answers: what one thread has made ready is not shared with another.
             explained = replace(explained, svc=copy(explained.svc))
-            self._ready = _Ready(explained, explained.background(None, _BACKGROUND, 0))
+            self._ready = _Ready(explained, explained.compared_with(None, _BACKGROUND, 0))
             divided(explained, self._ready.background[:1], self._ready.background, 0.95, n_orders=4)
         except DataError as error:
             self.refusal = f"This model's probabilities cannot be explained: {error}"
@@ -77,9 +78,8 @@ class Explainer:
         if self.refusal is not None:
             raise RequestError(422, self.refusal)
         if n_rows > self._limits.max_explained:
-            raise RequestError(
-                422, f"Up to {self._limits.max_explained} records are explained in a request."
-            )
+            most = counted(self._limits.max_explained, "record is", "records are")
+            raise RequestError(422, f"Up to {most} explained in a request.")
 
     async def explain(self, X: Any, level: float, until: float) -> list[Contributions]:
         """Contributions to each of some rows (m, p), which were checked.
@@ -90,7 +90,8 @@ class Explainer:
             429: too many records wait; 503: the deadline passes.
         """
         if self._waiting + len(X) > _REQUESTS * self._limits.max_explained:
-            message = f"{self._waiting} records wait to be explained; try again later."
+            waiting = counted(self._waiting, "record waits", "records wait")
+            message = f"{waiting} to be explained; try again later."
             raise RequestError(429, message, retry_after=1)
         loop, found = asyncio.get_running_loop(), []
         self._waiting += len(X)

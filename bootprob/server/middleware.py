@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bootprob.runtime.counted import counted
 from bootprob.server.draining import Stopping
 from bootprob.server.errors import RequestError
 from bootprob.server.metrics import Metrics
@@ -101,7 +102,8 @@ async def refuse_overload(request: Request) -> None:
         503 with Retry-After.
     """
     if most := request.scope.get(_OVERLOAD):
-        message = f"{most} requests are being answered already; try again later."
+        answered = counted(most, "request is", "requests are")
+        message = f"{answered} being answered already; try again later."
         raise RequestError(503, message, retry_after=_COME_BACK)
 
 

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a request, told without what the request holds there."""
+"""What pydantic found wrong with a request, told without values that the request holds there."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def valid(form: TypeAdapter[_T], document: Any, *place: str | int) -> _T:
         found: dict[tuple[str | int, ...], dict[str, Any]] = {}
         for each in error.errors(include_url=False, include_context=False, include_input=False):
             where = (*place, *each["loc"])
-            if each["type"] == UNKNOWN_KEY:
-                text = "A key is not known"  # it may hold anything and is not repeated
+            if each["type"] == UNKNOWN_KEY and not where:
+                text = each["msg"]
             elif not where:
                 text = "The body should be an object"
             else:

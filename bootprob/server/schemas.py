@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from types import GenericAlias
 from typing import Annotated, Any, Literal
 
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 UNKNOWN_KEY = "extra_forbidden"  # pydantic's own name of this error
+_SHOWN = 40  # characters of an unknown key
 
 Level = Annotated[
     float, Field(strict=True, ge=0.01, le=0.9999, description="Nominal level of the intervals.")
@@ -86,10 +88,17 @@ class _Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _has_no_more_keys_than_fields(cls, given: Any) -> Any:
-        """Refuse at once what has unknown keys for sure; pydantic would list them all."""
-        if isinstance(given, dict) and len(given) > len(cls.model_fields):
-            raise PydanticCustomError(UNKNOWN_KEY, "A key is not known")
+    def _has_no_unknown_key(cls, given: Any) -> Any:
+        """Name the first unknown key, cut short, and those known; pydantic would list them all."""
+        known = list(cls.model_fields)
+        unknown = (key for key in given if key not in known) if isinstance(given, dict) else ()
+        if (first := next(iter(unknown), None)) is not None:
+            shown = str(first)[:_SHOWN]
+            close = get_close_matches(shown, known, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            listed = f"known are {', '.join(known)}" if known else "none is"
+            said = f"The key {shown!r} is not known; {listed}{hint}"
+            raise PydanticCustomError(UNKNOWN_KEY, "{said}", {"said": said})
         return given
 
 

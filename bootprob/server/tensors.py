@@ -15,6 +15,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.encoding.dates import dates_and_bad
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.counted import counted
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
@@ -56,7 +57,8 @@ def rows_of(
     """
     wanted = list(columns.kinds) if columns.is_table else ["X", *columns.costs]
     if len(inputs) > len(wanted):
-        message = f"There are {len(inputs)} inputs; send {len(wanted)}, each of them once."
+        found = counted(len(inputs), "input")
+        message = f"The request has {found}; send {len(wanted)}, each of them once."
         raise RequestError(422, message)
     given: dict[str, InferInput] = {}
     for k, each in enumerate(inputs):
@@ -70,7 +72,9 @@ def rows_of(
     n_rows = given[wanted[0]].shape[0]
     if not 0 < n_rows <= max_rows:
         status = 413 if n_rows else 422
-        raise RequestError(status, f"There are {n_rows} rows; send 1 to {max_rows}.")
+        raise RequestError(
+            status, f"The request has {counted(n_rows, 'row')}; send 1 to {max_rows}."
+        )
     values = {}
     for name in wanted:
         if name == "X" and not columns.is_table:

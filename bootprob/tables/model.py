@@ -117,7 +117,7 @@ class TableModel:
         svc.set_params(**svc_params)
         if len(classes.labels) > 2 and isinstance(svc.rates, Mapping):
             svc.set_params(rates=classes.by_position(svc.rates))
-        svc._fit(features, y, *given, preprocessor)
+        svc._fit(features, y, *given, preprocessor, classes.labels)
         preprocessor.dropped_ |= roles.reasons  # for reports: the preprocessor never saw them
         return cls(preprocessor, classes, of_matrix(svc))
 

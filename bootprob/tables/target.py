@@ -13,6 +13,7 @@ import pandas as pd
 from bootprob.encoding.columns import as_levels, as_numbers, column_kind, level_text, name_rows
 from bootprob.encoding.names import nameless
 from bootprob.exceptions import DataError
+from bootprob.runtime.counted import counted
 
 __all__ = ["Label", "Target", "find_column"]
 
@@ -192,12 +193,12 @@ class Target:
     def __str__(self) -> str:
         if len(self.labels) > 2:
             shown = ", ".join(
-                f"{a} ({n} rows)" for a, n in zip(self.labels, self.counts, strict=True)
+                f"{a} ({counted(n, 'row')})" for a, n in zip(self.labels, self.counts, strict=True)
             )
             return f"{self.name}: {len(self.labels)} classes, {shown}"
         return (
-            f"{self.name}: positive = {self.positive} ({self.n_positive} rows), "
-            f"negative = {self.negative} ({self.n_negative} rows)"
+            f"{self.name}: positive = {self.positive} ({counted(self.n_positive, 'row')}), "
+            f"negative = {self.negative} ({counted(self.n_negative, 'row')})"
         )
 
     def _of_two(self, each: tuple[Any, ...]) -> tuple[Any, ...]:

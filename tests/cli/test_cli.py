@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.models import check_strict
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.exceptions import DataError
 from bootprob.explanation import contributions, permutation_importance
 from bootprob.persistence.save_load import load, save
@@ -173,8 +175,12 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     result = _run(*given, "-o", model)
     assert result.exit_code == 0, result.output
     assert "Target purpose: 4 classes, car (" in result.stdout
-    assert "Out of bag, ± standard error over rows: accuracy 0." in result.stdout
-    assert "get the right label; to say " in result.stdout
+    found = out_of_bag_class_intervals(load(model).svc)["accuracy"]
+    within = f"{found.value:.3f}  ({found.lower:.3f} to {found.upper:.3f})"
+    assert "Out of bag, with 95% intervals" in result.stdout
+    assert f"│ Accuracy    │ {within} │" in result.stdout
+    of_100 = f"{100 * found.lower:.0f} to {100 * found.upper:.0f}"
+    assert f"get the right label ({of_100}); to say " in result.stdout
     predict = ["predict", model, folder / "loans.csv", "-o", output]
     result = _run(*predict)
     assert result.exit_code == 0, result.output
@@ -189,6 +195,8 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(written, expected, rtol=1e-12)
     result = _run("report", model, "-o", tmp_path / "r.html")
     assert result.exit_code == 0, result.output
+    reported = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"][0]
+    assert reported["metrics"]["accuracy"] == asdict(found)
     result = _run(*predict, "--sets", "0.9")
     assert result.exit_code == 0, result.output
     sets = read_table(output)["set"].fillna("").str.split(" | ", regex=False)
@@ -249,7 +257,7 @@ def test_time_and_what_later_rows_say(tmp_path: Path) -> None:
     assert f"Error: {worse}" in said.stderr
     assert "The file is written all the same" in said.stderr
     assert "Fitted 240 rows in " in said.stdout
-    assert " blocks of time, 1 columns" in said.stdout
+    assert " blocks of time, 1 column (" in said.stdout
     assert "Later rows: the 24 from 2025-10-03 on, by a model of the 216 before" in said.stdout
     later = load(tmp_path / "t.model").svc.later_rows_
     for which in ("metrics", "out_of_bag"):

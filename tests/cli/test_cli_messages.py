@@ -1,9 +1,12 @@
 """What the command line says arrives as it was written, and as soon as it is known."""
 
 import json
+import re
 import subprocess
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 import typer
 from rich.markup import render
@@ -93,3 +96,29 @@ def test_a_wrong_target_is_told_before_anything_heavy_is_loaded(tmp_path):
     for (_, said), stderr in zip(wrong, each, strict=True):
         assert said in stderr
     assert list(tmp_path.iterdir()) == [table]
+
+
+def test_nothing_is_counted_as_1_of_many(tmp_path):
+    """One column, feature and value of C, and one row to be asked of."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=30), "y": np.arange(30) < 5})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table[:1].to_csv(tmp_path / "one.csv", index=False)
+    quick = ["--kernel", "linear", "--C", "1", "--n-bootstraps", "5", "--seed", "0"]
+    model, page = tmp_path / "m.model", tmp_path / "r.html"
+    said = ""
+    for asked in (
+        ["fit", tmp_path / "t.csv", "--target", "y", *quick, "-o", model],
+        ["predict", model, tmp_path / "one.csv", "-o", tmp_path / "p.csv"],
+        ["score", model, tmp_path / "one.csv", "-o", tmp_path / "s.csv"],
+        ["report", model, "-o", page, "--card", tmp_path / "card.md"],
+    ):
+        result = CliRunner().invoke(app, list(map(str, asked)))
+        assert result.exit_code == 0, result.output
+        said += " ".join(result.output.split()) + "\n"
+    assert "Fitted 30 rows, 1 column (1 feature)" in said
+    assert said.count("1 row is in") == 2
+    said += re.sub(r"<[^>]*>", "", page.read_text(encoding="utf-8"))
+    said += (tmp_path / "card.md").read_text(encoding="utf-8")
+    plural = r"\b(?<![.,:])1 (rows|columns|features|settings|groups|blocks|levels)\b"
+    assert [said[m.start() - 40 : m.end() + 20] for m in re.finditer(plural, said)] == []

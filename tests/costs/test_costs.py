@@ -164,7 +164,7 @@ def test_arrays_and_back(rng):
         ((1, 2, 0, 2), "false_negative is 2 and true_positive is 2"),
         ((1, [5, 0, 3, 0]), r"false_negative is 0 .* in row 1 \(2 rows in all\)"),
         ((np.nan, 1), "false_positive is nan; costs must be finite"),
-        (([1, np.inf], 1), r"false_positive is inf in row 1 \(1 rows in all\)"),
+        (([1, np.inf], 1), r"false_positive is inf in row 1 \(1 row in all\)"),
         ((None, 1), "false_positive is nan"),
         (("dear", 1), "false_positive must be a number"),
         (([[1]], 1), r"false_positive has the shape \(1, 1\)"),
@@ -211,7 +211,7 @@ def test_costs_of_other_rows_are_refused():
     costs = CostMatrix(1, [2, 3])
     with pytest.raises(DataError, match="costs of 2 rows, and 3 rows"):
         costs.decide([0.1, 0.2, 0.3])
-    with pytest.raises(DataError, match="costs of 2 rows, and 1 rows"):
+    with pytest.raises(DataError, match="costs of 2 rows, and 1 row"):
         costs.incurred([True], [False])
     with pytest.raises(DataError, match="costs of 2 rows, and 3 rows"):
         cost_of_rules([0, 1, 1], [0.1, 0.2, 0.3], costs)

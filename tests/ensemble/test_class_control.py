@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 from bootprob import DataError, UnattainableRateError
 from bootprob.cli.__main__ import app
 from bootprob.ensemble.control.class_rates import ClassFloor, class_offsets, class_shares
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.persistence.save_load import load, save
 from bootprob.report import write_report
 from bootprob.tables.held_out import HeldOut
 from bootprob.tables.model import TableModel
+from bootprob.tables.roles import ColumnRoles
 from linear_models import linear
 
 QUICK = {"C": [0.1, 1.0], "n_bootstraps": 15, "random_state": 0}
@@ -198,13 +199,29 @@ def test_tables_the_command_line_and_the_report(rng, tmp_path):
         assert said in " ".join(result.stderr.replace("│", " ").split())
 
 
+def test_errors_of_tables_call_classes_as_the_table_does(rng):
+    X, y = table(rng, 100)
+    frame = pd.DataFrame(X, columns=["height", "girth"]).assign(tree=y, w=(y != "birch") * 1.0)
+    sure = linear(**QUICK, control="threshold", rates={"birch": 0.999}, confidence=0.95)
+    with pytest.raises(UnattainableRateError, match=r"the rate of class 'birch' ≥ 0.999"):
+        TableModel.fit(frame, "tree", all_classes=True, estimator=sure)
+    both = linear(**QUICK, control="threshold", rates=dict.fromkeys(np.unique(y).tolist(), 0.999))
+    with pytest.raises(UnattainableRateError, match=r"Of class '[a-z]+' a share") as found:
+        TableModel.fit(frame, "tree", all_classes=True, estimator=both)
+    assert found.value.rate in y
+    with pytest.raises(DataError, match="Class birch has no row with a positive sample_weight"):
+        TableModel.fit(
+            frame, "tree", "birch", roles=ColumnRoles(weight="w"), estimator=linear(**QUICK)
+        )
+
+
 def test_accuracy_is_that_of_the_decisions(rng):
     X, y = table(rng, 200)
     model = linear(**QUICK, control="threshold", rates={"birch": 0.97}).fit(X, y)
     decided = model.oob_decision_function_.argmax(axis=1)
     known = np.isfinite(model.oob_proba_).all(axis=1)
     assert (decided != model.oob_proba_.argmax(axis=1))[known].any()
-    accuracy, _ = out_of_bag_of_classes(model)["accuracy"]
+    accuracy = out_of_bag_class_intervals(model)["accuracy"].value
     assert accuracy == pytest.approx((decided == model.y_)[known].mean())
 
 

@@ -1,12 +1,15 @@
 """Rows that belong together: drawn, left out and counted together."""
 
+import warnings
 from functools import partial
 
 import joblib
 import numpy as np
 import pytest
 import torch
+from scipy.special import expit
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GroupKFold, cross_validate
 
@@ -14,12 +17,18 @@ from bootprob import BootstrapSVC
 from bootprob.ensemble.conformal import conformal_p_values
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
-from bootprob.exceptions import DataError, DoubtfulTableWarning
+from bootprob.exceptions import (
+    DataError,
+    DoubtfulTableWarning,
+    LaterRowsWarning,
+)
 from bootprob.intervals.jackknife import counts_gram
 from bootprob.metrics import metric_intervals
+from bootprob.metrics.lack_of_fit_reasons import few_rows
 from bootprob.persistence.save_load import load, save
 from bootprob.persistence.state import join_state, split_state
 from bootprob.preparation.bootstrap import bootstrap_counts
+from linear_models import linear
 
 QUICK = partial(BootstrapSVC, n_bootstraps=25, effort="low", random_state=0)
 
@@ -316,3 +325,20 @@ def test_clusters_of_near_duplicates_are_named_by_fit():
     groups = np.repeat(np.arange(60), 5)
     assert model.fit(X, y, groups=groups).remarks_ == []
     assert model.fit(X, rng.random(300) < 0.5).remarks_ == []
+
+
+def test_rows_of_groups_count_for_what_they_tell(rng):
+    """5,000 rows that hang together weakly in time are many; 50 labels, 100 rows each, are few."""
+    X, drift, steps = rng.normal(size=(5000, 2)), np.zeros(5000), rng.normal(size=5000)
+    for i in range(1, 5000):
+        drift[i] = 0.9 * drift[i - 1] + 0.13 * steps[i]
+    y = rng.random(5000) < expit(X[:, 0] + drift)
+    quick = linear(C=[1.0], n_bootstraps=8, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LaterRowsWarning)
+        timed = clone(quick).fit(X, y, time=np.arange(5000))
+    assert timed.groups_.max() + 1 < 400 < timed.lack_of_fit_["informative_rows"]
+    assert few_rows(timed.lack_of_fit_) is None
+    groups = np.repeat(np.arange(50), 100)
+    shared = clone(quick).fit(X, groups % 2, groups=groups)
+    assert few_rows(shared.lack_of_fit_) is not None

@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from bootprob import BootstrapSVC, DataError, LackOfFitWarning
 from bootprob.calibration.coupling import class_pairs, couple
 from bootprob.ensemble.fitted import ensemble_of
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_of_classes
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.ensemble.several_classes import SeveralClasses, lack_of_fit_of_pairs
 from bootprob.metrics import class_metrics
 from linear_models import linear
@@ -316,9 +316,13 @@ def test_metrics_of_classes(rng):
 
     X, y = load_iris(return_X_y=True)
     model = linear(**QUICK).fit(X, y)
-    found = out_of_bag_of_classes(model)
     known = np.isfinite(model.oob_proba_).all(axis=1)
     p = model.oob_proba_[known]
+    found = class_metrics(y[known], p, np.ones(len(p)))
+    of_bag = out_of_bag_class_intervals(model)
+    assert [found[name][0] for name in ("accuracy", "log-loss", "Brier score")] == pytest.approx(
+        [of_bag[name].value for name in ("accuracy", "log_loss", "brier_score")]
+    )
     assert found["log-loss"][0] == pytest.approx(log_loss(y[known], p))
     share = (p.argmax(axis=1) == y[known]).mean()
     assert found["accuracy"] == pytest.approx((share, np.sqrt(share * (1 - share) / known.sum())))
@@ -340,4 +344,4 @@ def test_no_row_was_out_of_bag(rng):
     model = linear(**QUICK).fit(*draw(rng)[:2])
     model.oob_proba_ = np.full_like(model.oob_proba_, np.nan)
     with pytest.raises(DataError, match="No row was ever out of bag"):
-        out_of_bag_of_classes(model)
+        out_of_bag_class_intervals(model)

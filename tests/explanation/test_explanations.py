@@ -188,8 +188,20 @@ def test_other_kernels_have_intervals_of_replicates(kernel, straight):
         slope = model.sigmoid_[0] * model.coef_[0]
         straight_line = slope * (X[:3] - X[:4].mean(axis=0))
         np.testing.assert_allclose(found.contribution, straight_line, rtol=1e-6)
+        beside_all = slope * (X[:3] - X.mean(axis=0))  # by the mean row, which the model has
+        exact = contributions(model, X[:3])
+        np.testing.assert_allclose(exact.contribution, beside_all, rtol=1e-6)
+        assert exact.base == pytest.approx(logit(model.predict_proba(X)[:, 1]).mean())
+        logits = two_classes_of(model, "tests").replicate_logits
+        for j in range(X.shape[1]):  # of all training rows with one column moved
+            moved = np.repeat(X[None], 3, axis=0)
+            moved[:, :, j] = X[:3, j, None]
+            added = [logits(each).mean(axis=0) - logits(X).mean(axis=0) for each in moved]
+            bounds = np.percentile(added, [2.5, 97.5], axis=1).T
+            np.testing.assert_allclose(exact.interval[:, j], bounds, rtol=1e-6, atol=1e-9)
+        steps = clone(model).set_params(calibration="isotonic").fit(X, y)
         with pytest.raises(DataError, match="does not keep its training rows"):
-            contributions(model, X[:1])
+            contributions(steps, X[:1])
 
 
 def test_partial_dependence_is_the_mean_over_rows(straight):

@@ -20,13 +20,56 @@ def test_of_two_classes_they_are_those_of_two_classes(rng, groups):
     p = rng.random(200)
     y = (rng.random(200) < p).astype(int)
     weight = rng.exponential(size=200)
-    of_two = metric_intervals(y, p, weight, 0.9, groups=groups)
-    found = class_metric_intervals(y, np.stack([1 - p, p], axis=1), weight, 0.9, groups=groups)
-    for name, factor in (("log_loss", 1), ("brier_score", 2)):
-        for end in ("value", "lower", "upper"):
-            expected = factor * getattr(of_two[name], end)
-            assert getattr(found[name], end) == pytest.approx(expected, rel=1e-9)
-    assert found["accuracy"].value == pytest.approx(of_two["accuracy"].value)
+    for p_ in (p, np.full(200, 0.3)):  # of the latter all losses are alike in a class
+        of_two = metric_intervals(y, p_, weight, 0.9, groups=groups)
+        both = np.stack([1 - p_, p_], axis=1)
+        found = class_metric_intervals(y, both, weight, 0.9, groups=groups)
+        for name, factor in (("log_loss", 1), ("brier_score", 2), ("accuracy", 1)):
+            for end in ("value", "lower", "upper"):
+                expected = factor * getattr(of_two[name], end)
+                assert getattr(found[name], end) == pytest.approx(expected, rel=1e-9)
+            assert found[name].method == of_two[name].method
+
+
+def test_losses_that_are_all_alike_are_those_of_two_classes():
+    """Two groups of the same rows: no resample differs, and there is a width."""
+    y, p, groups = np.tile([0, 1], 20), np.full(40, 0.5), np.repeat([0, 1], 20)
+    of_two = metric_intervals(y, p, groups=groups)
+    found = class_metric_intervals(y, np.full((40, 2), 0.5), groups=groups)
+    for name, factor in (("log_loss", 1), ("brier_score", 2), ("accuracy", 1)):
+        for end in ("lower", "upper"):
+            assert getattr(found[name], end) == pytest.approx(factor * getattr(of_two[name], end))
+        assert found[name].upper - found[name].lower > 0.5
+
+
+def test_of_groups_accuracy_is_that_of_a_bootstrap_of_groups(rng):
+    """Against 20,000 draws of whole groups, of unequal sizes and ease; rows alone vary less."""
+    sizes = rng.integers(5, 40, size=60)
+    groups = np.repeat(rng.permutation(60), sizes)
+    p = rng.dirichlet(np.ones(3), size=len(groups))
+    ease = np.repeat(rng.random(60), sizes)
+    best, other = p.argmax(axis=1), rng.integers(3, size=len(groups))
+    y = np.where(rng.random(len(groups)) < ease, best, other)
+    found = class_metric_intervals(y, p, groups=groups)["accuracy"]
+    right, n = (np.bincount(groups, each) for each in (best == y, np.ones(len(y))))
+    draws = rng.integers(60, size=(20_000, 60))
+    replicates = right[draws].sum(axis=1) / n[draws].sum(axis=1)
+    lower, upper = np.quantile(replicates, [0.025, 0.975])
+    assert (found.lower, found.upper) == pytest.approx((lower, upper), abs=0.02)
+    of_rows = class_metric_intervals(y, p)["accuracy"]
+    assert of_rows.upper - of_rows.lower < 0.8 * (found.upper - found.lower)
+    assert found.upper - found.lower < 0.25  # one row a group: about this, and more
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_two_groups_the_interval_goes_from_one_to_the_other(seed):
+    """A draw of both is a third possibility, whose mean is the estimate but for rounding."""
+    rng = np.random.default_rng(seed)
+    p, y = drawn(rng, 100, 3)
+    groups = np.repeat([0, 1], 50)
+    found = class_metric_intervals(y, p, groups=groups)["log_loss"]
+    ends = sorted(-np.log(p[np.arange(100), y]).reshape(2, 50).mean(axis=1))
+    assert (found.lower, found.upper) == pytest.approx(ends)
 
 
 def test_of_several_classes_values_are_scikit_learns(rng):

@@ -7,6 +7,7 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from bootprob.metrics.drawn_labels import drawn_residuals, smallest_p_value, tail_p_values
+from bootprob.metrics.intraclass import design_effects
 from bootprob.metrics.lack_of_fit import SHARES, ScoreNoise, lack_of_fit
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 from bootprob.metrics.repeated_rows import repeated_rows
@@ -295,3 +296,20 @@ def test_rows_of_unequal_weight_are_fewer(rng):
     found = lack_of_fit(rows, positive, np.full(600, 0.5), weight + 0.5)
     assert found["informative_rows"] == pytest.approx(480)
     assert few_rows({"p_value": 1.0}) is None  # of a model file of an older version
+
+
+def test_rows_of_groups_are_worth_their_design_effect(rng):
+    """As many independent rows as have a mean that varies as much, from the whole covariance."""
+    groups, rho = rng.integers(40, size=200), 0.3
+    positive, weight = np.arange(200) % 2 == 0, np.ones(200)
+    effects = design_effects(weight, groups, rho)
+    found = lack_of_fit(
+        rng.normal(size=(200, 1)), positive, np.full(200, 0.5), weight,
+        groups=groups, effects=effects,
+    )  # fmt: skip
+    covariance = np.where(groups[:, None] == groups, rho, 0.0) + (1 - rho) * np.eye(200)
+    told = 1 / effects
+    share = told @ positive / told.sum()
+    worth = told.sum() ** 2 / (told @ covariance @ told)
+    assert found["informative_rows"] == pytest.approx(4 * share * (1 - share) * worth)
+    assert found["n_rows"] == len(np.unique(groups))

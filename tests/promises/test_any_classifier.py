@@ -24,7 +24,7 @@ from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
 from docs.studies.coverage.known_truths import BANK
 from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
 
-TRIALS, BOOTSTRAPS, LEVEL, N = 20, 40, 0.95, 500
+TRIALS, BOOTSTRAPS, LEVEL, N = 12, 40, 0.95, 500
 METHODS = ("corrected", "percentile", "jackknife")
 _WARNINGS = (FewRowsWarning, LackOfFitWarning)
 

@@ -20,7 +20,15 @@ from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.exceptions import DataError
 from bootprob.report import write_report
 from bootprob.report.model.sections import settings
-from bootprob.report.wording import day, number, percent, probability, scientific, short
+from bootprob.report.wording import (
+    day,
+    fine_probability,
+    number,
+    percent,
+    probability,
+    scientific,
+    short,
+)
 from linear_models import linear
 from report_pages import check_accessible, check_tables_of_figures
 
@@ -578,3 +586,14 @@ def test_a_value_of_c_that_a_kernel_was_not_trained_with_has_an_empty_cell() -> 
     }
     picture = settings._grid_maps(values, kernels, ["line", "curve"], "g")
     assert [picture.svg.count(text) for text in (">33<", ">34<", "·")] == [2, 1, 1]
+
+
+def test_small_probabilities_have_three_digits():
+    for value, said in (
+        (0.42, "42.0"), (0.0423, "4.23"), (0.004_234, "0.423"), (0.000_42, "0.0420"),
+        (0.000_004_2, "0.0004"), (1e-9, "< 0.0001"), (0.9958, "99.580"), (1 - 1e-9, "> 99.9999"),
+    ):  # fmt: skip
+        assert fine_probability(value) == f"{said}\u202f%"
+    for value in np.logspace(-5.9, -0.31, 200):
+        shown = float(fine_probability(value).rstrip("\u202f%")) / 100
+        assert shown == pytest.approx(value, rel=0.005, abs=5e-7)

@@ -10,6 +10,7 @@ from bootprob import BootstrapSVC, DataError
 from bootprob.explanation import partial_dependence, permutation_importance
 from bootprob.report import write_report
 from bootprob.report.model import column_effects
+from bootprob.report.wording import fine_probability
 from bootprob.tables.held_out import HeldOut
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -48,6 +49,7 @@ def test_importance_curves_and_contributions(loans, tmp_path):
     assert TABLE["months"].min() < min(months["values"]) < max(months["values"])
     assert max(months["values"]) < TABLE["months"].max()
     curve = partial_dependence(loans, "months", TABLE, values=months["values"])
+    assert all(f">{fine_probability(p)}<" in page for p in months["probability"])
     np.testing.assert_allclose(months["interval"], curve.interval)
     rows = said["contributions"]
     assert 1 <= len(rows) <= 4

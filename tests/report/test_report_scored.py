@@ -294,9 +294,7 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"no scored table: .* it lacks 'probability_upper'"):
             numbers_of(table.drop(columns="probability_upper"), tmp_path)
         several = table[["label"]].assign(p_a=0.1, low_a=0.1, high_a=0.2)
-        with pytest.raises(
-            DataError, match="of several classes; reports of scored tables are of two"
-        ):
+        with pytest.raises(DataError, match="of several classes; these numbers are of two"):
             numbers_of(several, tmp_path)
         with pytest.raises(DataError, match="no row with a probability"):
             numbers_of(table.head(0), tmp_path)

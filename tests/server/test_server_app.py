@@ -171,7 +171,7 @@ def test_no_more_requests_at_once_than_allowed(array_model, monkeypatch, mounted
             assert counted in client.get(f"{mounted}/metrics").text
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "1"
-    assert "1 requests are being answered already" in refused.json()["error"]
+    assert "1 request is being answered already" in refused.json()["error"]
 
 
 def test_it_can_be_mounted_beside_others(array_model):

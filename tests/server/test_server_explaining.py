@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from scipy.special import logit
 from server_clients import records_of
+from sklearn.base import clone
 
 from bootprob.exceptions import DataError
 from bootprob.explanation import contributions
@@ -43,15 +44,35 @@ def test_a_record_is_explained_as_offline(client, table_model):
     assert "contributions" in schemas["Explanation"]["properties"]
 
 
-def test_what_is_refused(client, array_client, iris_model):
+def test_linear_models_are_explained_beside_the_mean_row(array_client, array_model):
+    row = [0.5, -1.0, 2.0]
+    record = dict(zip(["x0", "x1", "x2"], row, strict=True))
+    reply = array_client.post("/predict", json={"records": [record], "explain": True})
+    assert reply.status_code == 200, reply.text
+    [said] = reply.json()["predictions"]
+    found = {each["column"]: each for each in said["explanation"]["contributions"]}
+    # Of a straight line: slope times the distance from the mean.
+    expected = array_model.sigmoid_[0] * array_model.coef_[0] * (row - array_model.center_)
+    for j, name in enumerate(record):
+        assert found[name]["contribution"] == pytest.approx(expected[j], rel=1e-6)
+        lower, upper = found[name]["interval"]
+        assert lower < found[name]["contribution"] < upper
+    total = said["explanation"]["base"] + expected.sum()
+    assert total == pytest.approx(logit(said["probability"]), abs=1e-6)
+    assert array_client.get("/v2/models/model").json()["parameters"]["explains"]
+
+
+def test_what_is_refused(client, array_model, iris_model):
     many = asked(client, 9, explain=True)
     assert many.status_code == 422
     assert many.json()["error"] == "Up to 8 records are explained in a request."
     assert asked(client, 1, explain="yes").status_code == 422
-    with TestClient(create_app(iris_model)) as of_iris:
+    steps = clone(array_model).set_params(calibration="isotonic")
+    steps.fit(np.random.default_rng(5).normal(size=(40, 3)), np.arange(40) % 2)
+    with TestClient(create_app(iris_model)) as of_iris, TestClient(create_app(steps)) as of_steps:
         record = dict.fromkeys(iris_model.feature_names_in_, 1.0)
         refused = {
-            "does not keep its training rows": (array_client, dict.fromkeys(["x0", "x1", "x2"], 1)),
+            "does not keep its training rows": (of_steps, dict.fromkeys(["x0", "x1", "x2"], 1)),
             "3 classes": (of_iris, record),
         }
         for reason, (of_model, row) in refused.items():
@@ -80,7 +101,7 @@ def test_a_deadline_and_others_who_wait(table_model, monkeypatch):
         assert begun.wait(20)
         second = asked(client, 1, explain=True)
         assert second.status_code == 429
-        assert second.json()["error"] == "1 records wait to be explained; try again later."
+        assert second.json()["error"] == "1 record waits to be explained; try again later."
         assert asked(client, 1).status_code == 200  # others are served meanwhile
         first.join()
         go_on.set()

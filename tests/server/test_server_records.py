@@ -12,6 +12,8 @@ from server_clients import post, records_of
 from sklearn.datasets import load_iris
 
 from bootprob.server import Limits, create_app
+from bootprob.tables.model import TableModel
+from bootprob.tables.roles import ColumnRoles
 from mixed_tables import credit_table
 
 GOOD = {
@@ -180,3 +182,44 @@ def test_numbers_survive_the_way_to_the_bit(array_client, array_model, rng):
 def test_only_fitted_models_of_ours_are_served(table_model):
     with pytest.raises(TypeError, match="BootstrapClassifier or TableModel"):
         create_app(table_model.preprocessor)
+
+
+_TENSOR = {"name": "x", "shape": [1], "datatype": "FP64", "data": [0.0]}
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "said"),
+    [
+        ("/predict", {"record": []},
+         "The key 'record' is not known; known are records, level, explain (did you mean "
+         "'records'?)."),
+        ("/predict", {"records": [GOOD], "{nothing}": 0},
+         "The key '{nothing}' is not known; known are records, level, explain."),
+        ("/predict", {"k" * 999: 0, "level": 0.9},
+         f"The key '{'k' * 40}' is not known; known are records, level, explain."),
+        ("/v2/models/model/infer", {"inputs": [_TENSOR], "parameters": {"levl": 0.9}},
+         "parameters: The key 'levl' is not known; known are level (did you mean 'level'?)."),
+        ("/v2/models/model/infer", {"inputs": [_TENSOR | {"parameters": {"binary_data_size": 8}}]},
+         "inputs.0.parameters: The key 'binary_data_size' is not known; none is."),
+    ],
+)  # fmt: skip
+def test_a_key_that_is_not_known_is_named(client, path, document, said):
+    reply = client.post(path, json=document)
+    assert reply.status_code == 422
+    assert reply.json() == {"error": said, "problems": [{"problem": said.removesuffix(".")}]}
+
+
+@pytest.mark.parametrize(("minutes", "form"), [(0, "%Y-%m-%d"), (60 * 24, "%Y-%m-%dT%H:%M")])
+def test_the_example_of_a_column_of_dates_is_a_date(rng, minutes, form):
+    day = pd.Series(np.datetime64("2024-02-03") + rng.integers(300, size=60).astype("m8[D]"))
+    day += pd.to_timedelta(rng.integers(minutes + 1, size=60), unit="min")
+    table = pd.DataFrame({"day": day, "x": rng.normal(size=60)})
+    model = TableModel.fit(
+        table.assign(y=table["x"] + rng.normal(size=60) > 0), "y",
+        roles=ColumnRoles(dates=("day",)), kernel="linear", C=1.0, n_bootstraps=5, random_state=0,
+    )  # fmt: skip
+    with TestClient(create_app(model)) as client:
+        operation = client.get("/openapi.json").json()["paths"]["/predict"]["post"]
+        example = operation["requestBody"]["content"]["application/json"]["example"]
+        assert example["records"][0]["day"] == day.sort_values().iloc[29].strftime(form)
+        assert client.post("/predict", json=example).status_code == 200

@@ -20,6 +20,7 @@ from bootprob.cli.dea.options import (
 )
 from bootprob.cli.dea.tables import check_result, print_where, read_units, write_result
 from bootprob.cli.options import Level, takes_options
+from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
     from bootprob.dea import EfficiencyInterval, EfficiencyResult, Panel
@@ -164,7 +165,8 @@ def print_rows(headings: list[str], rows: list[list[str]], title: str) -> None:
         table.add_row(*(Text(cell) for cell in row))  # a name may look like rich's markup
     Console().print(table)
     if len(rows) > _SHOWN:
-        note(f"{len(rows) - _SHOWN} more rows are not shown; -o writes all of them.")
+        more = counted(len(rows) - _SHOWN, "more row is", "more rows are")
+        note(f"{more} not shown; -o writes all of them.")
 
 
 def _print_scores(result: EfficiencyResult, interval: EfficiencyInterval | None) -> None:
@@ -189,7 +191,9 @@ def _print_scores(result: EfficiencyResult, interval: EfficiencyInterval | None)
     print_rows(headings, rows, f"{kind}, {result.returns} returns, {side}")
     solved = result.scores[~(result.scores != result.scores)]
     mean = f"; mean score {solved.mean():.4f}" if len(solved) else ""
-    typer.echo(f"{result.efficient.sum()} of {result.panel.n_units} units are efficient{mean}.")
+    k = int(result.efficient.sum())
+    are = "is" if k == 1 else "are"
+    typer.echo(f"{k} of {result.panel.n_units} units {are} efficient{mean}.")
 
 
 def _format(what: str) -> dict[str, Any]:

@@ -132,13 +132,15 @@ def _print_game(game: SelectionGame, content: dict[str, Any]) -> None:
         if content["n_content"] == 1
         else f"{content['n_content']} units gain nothing by their own."
     )
+    have = "has" if content["n_majorities"] == 1 else "have"
     typer.echo(
-        f"{content['n_majorities']} of {len(game.units)} own selections have more than half of "
+        f"{content['n_majorities']} of {len(game.units)} own selections {have} more than half of "
         f"the units behind them; the most support is {content['most_support']:.1f} %. {idle}"
     )
     if not all(game.proven):
+        are = "is" if content["n_proven"] == 1 else "are"
         typer.echo(
-            f"Of the {len(game.units)} own selections {content['n_proven']} are proven to be the "
+            f"Of the {len(game.units)} own selections {content['n_proven']} {are} proven to be the "
             "best of their unit; --method exact proves more."
         )
 

@@ -94,6 +94,7 @@ def report(
         study, output, title=title or f"Efficiency of the units of {source.table.name}",
         source=source.table.name, command=command_line(),
     )  # fmt: skip
-    found = content["efficiency"]
-    typer.echo(f"{found['n_efficient']} of {content['data']['n_units']} units are efficient.")
+    k = content["efficiency"]["n_efficient"]
+    are = "is" if k == 1 else "are"
+    typer.echo(f"{k} of {content['data']['n_units']} units {are} efficient.")
     print_report(output)

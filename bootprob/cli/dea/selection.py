@@ -163,7 +163,7 @@ def _print_selection(found: JointSelection, inputs_chosen: bool) -> None:
     n_efficient = int((e >= 1 - 1e-6).sum())
     typer.echo(
         f"Efficiencies: from {e.min():.4f} to {e.max():.4f}, mean {e.mean():.4f}; "
-        f"{n_efficient} of {len(e)} units are efficient."
+        f"{n_efficient} of {len(e)} units {'is' if n_efficient == 1 else 'are'} efficient."
     )
 
 

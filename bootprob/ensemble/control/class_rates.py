@@ -61,7 +61,10 @@ class ClassFloor(RateFloor):
 
 
 def class_rates_asked(
-    spec: ControlSpec, calibration: str | None, classes: NDArray[Any]
+    spec: ControlSpec,
+    calibration: str | None,
+    classes: NDArray[Any],
+    called: Sequence[Any] | None = None,
 ) -> tuple[ClassFloor, ...]:
     """Check which rates of several classes are asked for; none without control.
 
@@ -71,6 +74,8 @@ def class_rates_asked(
     calibration : str or None
         As in `BootstrapSVC`.
     classes : ndarray, shape (K,)
+    called : sequence of length K, optional
+        What errors call them; by default as they are.
 
     Raises
     ------
@@ -102,7 +107,9 @@ def class_rates_asked(
                 f"class, such as rates={{{labels[0]!r}: 0.9}}, and these are {shown}."
             )
         [floor] = rate_floors({"tpr": least}, spec.confidence, spec.bound)
-        found.append(ClassFloor(**asdict(floor), position=labels.index(name), label=name))
+        k = labels.index(name)
+        label = name if called is None else called[k]
+        found.append(ClassFloor(**asdict(floor), position=k, label=label))
     return tuple(sorted(found, key=lambda each: each.position))
 
 

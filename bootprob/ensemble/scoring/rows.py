@@ -308,10 +308,11 @@ def warn_of_unsolved(certificates: Mapping[str, NDArray[Any]], stacklevel: int =
     status = certificates["status"]
     unsolved = ~np.isin(status, (Status.CONVERGED, Status.SINGLE_CLASS))
     if unsolved.any():
+        were = "was" if unsolved.sum() == 1 else "were"
         worst = certificates["gap"][unsolved].max()
         advice = " ".join(Status(code).advice for code in np.unique(status[unsolved]))
         warnings.warn(
-            f"{unsolved.sum()} of {status.size} models were not solved to the tolerance; the "
+            f"{unsolved.sum()} of {status.size} models {were} not solved to the tolerance; the "
             f"largest relative duality gap is {worst:.1e}. {advice}",
             ConvergenceWarning,
             stacklevel=stacklevel + 1,

@@ -217,9 +217,10 @@ def _through_joblib(
             losses += 1
             if losses > _LOSSES:
                 raise
+            are = "is" if len(waiting) == 1 else "are"
             warnings.warn(
                 f"A worker was lost ({type(error).__name__}); {len(waiting)} of "
-                f"{len(shards)} shards are trained again.",
+                f"{len(shards)} shards {are} trained again.",
                 stacklevel=2,
             )
         finally:

@@ -18,6 +18,7 @@ from bootprob.report.model.class_card import (
 from bootprob.report.model.content import report_content
 from bootprob.report.model.markdown import text, with_interval
 from bootprob.report.wording import count, percent
+from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
     from skops.card import Card
@@ -214,20 +215,20 @@ def _what_it_computes(data: dict[str, Any], entry: dict[str, Any]) -> str:
     return (
         f"Probability of {whose}, of one row at a time, with an interval. "
         f"{count(entry['n_models'])} support vector machines ({text(entry['kernel'])} kernel, "
-        f"{count(entry['n_bootstraps'])} bootstrap samples, {count(entry['n_parameter_values'])} "
-        f"settings; {kind}), by bootprob."
+        f"{count(entry['n_bootstraps'])} bootstrap samples, "
+        f"{counted(entry['n_parameter_values'], 'setting')}; {kind}), by bootprob."
     )
 
 
 def _training_data(data: dict[str, Any], table_model: TableModel | None) -> str:
     if table_model is None:
-        n, kind, names = data["n_features"], "features", data["feature_names"]
+        n, kind, names = data["n_features"], "feature", data["feature_names"]
         more = data["n_feature_names_not_listed"]
     else:
         kinds = table_model.preprocessor.kinds_
-        n, kind, names = len(kinds), "columns", [*kinds][:_N_NAMES]
+        n, kind, names = len(kinds), "column", [*kinds][:_N_NAMES]
         more = n - len(names)
-    features = f"{count(n)} {kind}"
+    features = counted(n, kind)
     if names:
         features += f": {', '.join(map(text, names))}"
     features += f" and {count(more)} more" if more else ""
@@ -366,8 +367,8 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     unsolved = entry["convergence"]["n_unsolved"]
     if unsolved:
         points.append(
-            f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines were not "
-            "solved to tolerance."
+            f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines "
+            f"{'was' if unsolved == 1 else 'were'} not solved to tolerance."
         )
     if "intervals" in entry:
         points.append(_about_intervals(entry["intervals"]))

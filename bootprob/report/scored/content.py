@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["FORMAT_VERSION", "scored_content"]
+__all__ = ["FORMAT_VERSION", "described", "of_training", "scored_content"]
 
 FORMAT_VERSION = 1
 
@@ -149,8 +149,8 @@ def refuse_unscored(source: ScoredTable) -> None:
     """
     if source.of_several_classes:
         raise DataError(
-            f"{source.path} was scored by a model of several classes; reports of scored "
-            "tables are of two. The model itself can be reported, with held-out rows beside it."
+            f"{source.path} was scored by a model of several classes; these numbers are of two. "
+            "bootprob.report.write_scored_report takes both."
         )
     if source.missing:
         lacks = ", ".join(map(repr, source.missing))
@@ -210,7 +210,7 @@ def _labels(source: ScoredTable, counts: ScoredCounts, positive: int | None) -> 
     return {"shares": shares, "n_against_threshold": against}
 
 
-def _described(fine: NDArray[Any], mean: float) -> dict[str, Any]:
+def described(fine: NDArray[Any], mean: float) -> dict[str, Any]:
     """Mean, quantiles and histogram of what was counted in narrow bins."""
     found = quantiles(fine, _QUANTILES).tolist()
     shown = np.add.reduceat(fine, np.searchsorted(EDGES, SHOWN_EDGES[:-1]))
@@ -227,16 +227,17 @@ def _described(fine: NDArray[Any], mean: float) -> dict[str, Any]:
 def _probabilities(counts: ScoredCounts, known: ScoredModel | None) -> dict[str, Any]:
     mean = sum(sums.probability for sums in counts.by_decision.values()) / counts.n_scored
     return {
-        "scored": _described(counts.probabilities, mean),
-        "training": None if known is None else _of_training(known.reference),
+        "scored": described(counts.probabilities, mean),
+        "training": None if known is None else of_training(known.reference),
     }
 
 
-def _of_training(reference: Reference) -> dict[str, Any]:
+def of_training(reference: Reference) -> dict[str, Any]:
+    """The same of the out-of-bag probabilities of the training rows."""
     fine = np.bincount(
         count_in(reference.values), weights=reference.share, minlength=len(EDGES) - 1
     )
-    return _described(fine, float(reference.values @ reference.share))
+    return described(fine, float(reference.values @ reference.share))
 
 
 def _widths(counts: ScoredCounts) -> dict[str, Any]:
@@ -254,8 +255,8 @@ def _widths(counts: ScoredCounts) -> dict[str, Any]:
                     "ninetieth": ninetieth,
                 }
             )
-    described = _described(counts.widths.sum(axis=0), counts.width_sum / counts.n_scored)
-    return described | {"by_probability": by_probability}
+    of_all = described(counts.widths.sum(axis=0), counts.width_sum / counts.n_scored)
+    return of_all | {"by_probability": by_probability}
 
 
 def _decisions(counts: ScoredCounts, id_column: str | None) -> dict[str, Any]:

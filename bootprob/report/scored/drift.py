@@ -65,7 +65,7 @@ class Reference:
     n_effective: float
 
     @classmethod
-    def of_model(cls, model: BootstrapSVC) -> Self:
+    def of_model(cls, model: BootstrapSVC, k: int = 1) -> Self:
         """Take the out-of-bag probabilities that the model's own calibrator gives.
 
         They are calibrated as new rows are; those of metrics, calibrated without each row's label,
@@ -74,14 +74,16 @@ class Reference:
         Parameters
         ----------
         model : BootstrapSVC
-            Fitted, of two classes.
+            Fitted.
+        k : int, default 1
+            Position of the class whose probabilities they are.
 
         Raises
         ------
         DataError
             No row was ever out of bag.
         """
-        p, weight = model.oob_proba_[:, 1], model.sample_weight_
+        p, weight = model.oob_proba_[:, k], model.sample_weight_
         known = ~np.isnan(p) & (weight > 0)
         if not known.any():
             raise DataError(

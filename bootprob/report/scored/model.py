@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,12 +15,12 @@ from bootprob.encoding.columns import level_text
 from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
-from bootprob.intervals.shares import wilson_interval
+from bootprob.intervals.shares import effective_rows, wilson_interval
 from bootprob.metrics.lack_of_fit_reasons import reason_of
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
-from bootprob.report.scored.table import ScoredTable
+from bootprob.report.scored.table import ScoredTable, number_text
 from bootprob.tables.csv_safety import neutralised
 from bootprob.tables.files import read_table, readable
 from bootprob.tables.held_out import text_columns
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["ScoredModel", "drift_content"]
+__all__ = [
+    "ScoredModel",
+    "columns_content",
+    "drift_content",
+    "facts_of_model",
+    "share_in_training",
+]
 
 _CHECKED_ROWS = 100  # predicted again, to see that table, input, model and level belong together
 _SAME = 1e-3
@@ -85,7 +92,7 @@ class ScoredModel:
 
     def role(self, label: str) -> bool | None:
         """Whether a label is the positive class; None for one that the model does not know."""
-        for text in (label, _as_number(label)):
+        for text in (label, number_text(label)):
             for name, role in ((self.positive, True), (self.negative, False)):
                 if text in (name, neutralised(name)):  # as --csv-safe writes it
                     return role
@@ -94,30 +101,28 @@ class ScoredModel:
     def content(self) -> dict[str, Any]:
         """Plain facts of the model for the page."""
         y = self.svc.y_[self.svc.sample_weight_ > 0]
-        found, reason = self.svc.lack_of_fit_, None
-        if found is not None:
-            reason = reason_of(found, column_names(self.svc))
-        return {
-            "kernel": self.svc.kernel,
+        return facts_of_model(self.svc, self.table) | {
             "calibration": self.svc.calibration_,
-            "control": self.svc.control,
             "no_frequencies": self.no_frequencies,
-            "lack_of_fit": None
-            if found is None
-            else found | {"found": reason is not None, "what": reason and reason.what},
-            "n_rows": len(y),
             "n_positive": int((y == 1).sum()),
-            "target": None if self.table is None else self.table.target.name,
-            "versions": dict(sorted(self.svc.versions_.items())),
         }
 
 
-def _as_number(text: str) -> str:
-    """``"1.0"`` of a CSV file as the ``"1"`` that the model calls it."""
-    try:
-        return level_text(float(text))
-    except ValueError:
-        return text
+def facts_of_model(svc: BootstrapSVC, table: TableModel | None) -> dict[str, Any]:
+    """Plain facts of a model of any number of classes, for the page."""
+    found, reason = svc.lack_of_fit_, None
+    if found is not None:
+        reason = reason_of(found, column_names(svc))
+    return {
+        "kernel": svc.kernel,
+        "control": svc.control,
+        "lack_of_fit": None
+        if found is None
+        else found | {"found": reason is not None, "what": reason and reason.what},
+        "n_rows": int(np.count_nonzero(svc.sample_weight_)),
+        "target": None if table is None else table.target.name,
+        "versions": dict(sorted(svc.versions_.items())),
+    }
 
 
 def drift_content(
@@ -154,7 +159,7 @@ def drift_content(
     upper = reference.values[last]
     columns = None
     if input_table is not None:
-        columns = _columns(known, source, input_table, counts, level)
+        columns = _columns(known, source, input_table, counts.n_rows, level)
     return {
         "n_training": reference.n_effective,
         "kolmogorov_smirnov": asdict(kolmogorov_smirnov(counts.cells, reference, level)),
@@ -178,44 +183,88 @@ def _prevalence(counts: ScoredCounts, known: ScoredModel, level: float) -> dict[
     if known.no_frequencies:
         return None
     groups, n = counts.by_decision.values(), counts.n_scored
-    weight = known.svc.sample_weight_
-    share = float(np.average(known.svc.y_ == 1, weights=weight))
-    effective = weight.sum() ** 2 / np.square(weight).sum()
-    [[lower, upper]] = wilson_interval(np.array([share]), np.array([effective]), level)
     return {
         "expected": sum(sums.probability for sums in groups) / n,
         "expected_lower": sum(sums.lower for sums in groups) / n,
         "expected_upper": sum(sums.upper for sums in groups) / n,
-        "training": share,
-        "training_lower": lower,
-        "training_upper": upper,
-    }
+    } | share_in_training(known.svc, 1, level)
+
+
+def share_in_training(svc: BootstrapSVC, k: int, level: float) -> dict[str, float]:
+    """Share of a class among the training rows, with its Wilson interval."""
+    weight = svc.sample_weight_
+    share = float(np.average(svc.y_ == k, weights=weight))
+    effective = np.array([effective_rows(weight)])
+    [[lower, upper]] = wilson_interval(np.array([share]), effective, level)
+    return {"training": share, "training_lower": lower, "training_upper": upper}
 
 
 def _columns(
     known: ScoredModel,
     source: ScoredTable,
     path: str | os.PathLike[str],
-    counts: ScoredCounts,
+    n_rows: int,
     level: float,
 ) -> dict[str, Any]:
     if known.table is None:
         raise DataError("The drift of columns needs the model of a table.")
-    frames = _frames(known.table, path)
+    first = next(source.batches(), None)
+    given = None
+    if first is not None:
+        given = pd.DataFrame(
+            {
+                "probability": first.probability,
+                "probability_lower": first.lower,
+                "probability_upper": first.upper,
+            },
+            index=first.row,
+        )
+    return columns_content(known.table, path, source.path, given, n_rows, level)
+
+
+def columns_content(
+    model: TableModel,
+    path: str | os.PathLike[str],
+    scored: Path,
+    given: pd.DataFrame | None,
+    n_rows: int,
+    level: float,
+) -> dict[str, Any]:
+    """Drift of the columns of the table that was scored.
+
+    Parameters
+    ----------
+    model : TableModel
+    path : path-like
+        The table that was scored.
+    scored : Path
+        What came of it.
+    given : DataFrame or None
+        Probabilities and limits of the first rows of this, under the names of
+        `TableModel.predict`, by the number of the row, from 1.
+    n_rows : int
+        That the scored table has.
+    level : float
+
+    Raises
+    ------
+    DataError
+        They do not belong together.
+    """
+    frames = _frames(model, path)
     first = next(frames)
-    _check_scored(known.table, first, source, path, level)
+    _check_scored(model, first, scored, given, path, level)
 
     def all_frames() -> Iterator[pd.DataFrame]:
         yield first
         yield from frames
 
-    n_rows, columns = column_drift(known.table, all_frames(), level)
-    if n_rows != counts.n_rows:
+    n_given, columns = column_drift(model, all_frames(), level)
+    if n_given != n_rows:
         raise DataError(
-            f"{path} has {n_rows} rows and {source.path} has {counts.n_rows}; give the table that "
-            "was scored."
+            f"{path} has {n_given} rows and {scored} has {n_rows}; give the table that was scored."
         )
-    return {"n_rows": n_rows, "columns": [asdict(column) for column in columns]}
+    return {"n_rows": n_given, "columns": [asdict(column) for column in columns]}
 
 
 def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.DataFrame]:
@@ -236,26 +285,24 @@ def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.Data
 def _check_scored(
     model: TableModel,
     frame: pd.DataFrame,
-    source: ScoredTable,
+    scored: Path,
+    given: pd.DataFrame | None,
     path: str | os.PathLike[str],
     level: float,
 ) -> None:
     """Predict the first rows again: a wrong file, model or level shows here and nowhere else."""
-    batch = next(source.batches(), None)
-    if batch is None:
+    if given is None:
         return
-    rows = (batch.row - 1)[:_CHECKED_ROWS]
+    rows = given.index.to_numpy()[:_CHECKED_ROWS] - 1
     rows = rows[rows < len(frame)]
     if not len(rows):
         return
-    found = model.predict(frame.iloc[rows], level)
-    n = len(rows)
-    ends = found[["probability_lower", "probability_upper"]].to_numpy().clip(0, 1)
-    given = np.column_stack([batch.lower, batch.upper])[:n]
-    p = found["probability"].to_numpy()
+    found = model.predict(frame.iloc[rows], level)[given.columns].to_numpy().clip(0, 1)
+    off_by = np.abs(found - given.to_numpy()[: len(rows)]) > _SAME
+    limits = ~given.columns.str.match("probability$|p_")
     for off, what in (
-        (np.abs(p - batch.probability[:n]) > _SAME, "the probability"),
-        ((np.abs(ends - given) > _SAME).any(axis=1), "the interval"),
+        (off_by[:, ~limits].any(axis=1), "the probability"),
+        (off_by[:, limits].any(axis=1), "the interval"),
     ):
         if off.any():
             k = int(np.flatnonzero(off)[0])
@@ -266,6 +313,6 @@ def _check_scored(
                 else "Give the model that scored it, and the table that was scored, in its order."
             )
             raise DataError(
-                f"{source.path}, row {row}: {what} is not what the model says of row {row} of "
+                f"{scored}, row {row}: {what} is not what the model says of row {row} of "
                 f"{path}. {advice}"
             )

@@ -6,9 +6,12 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bootprob.exceptions import DataError
 from bootprob.report.page import check_page, render, write_page
-from bootprob.report.scored import figures
+from bootprob.report.scored import class_figures, figures
+from bootprob.report.scored.class_content import class_content
 from bootprob.report.scored.content import scored_content
+from bootprob.report.scored.table import ScoredTable
 
 if TYPE_CHECKING:
     from bootprob.costs.matrix import CostMatrix
@@ -35,12 +38,14 @@ def write_scored_report(
     Parameters
     ----------
     table : path-like
-        What ``bootprob predict`` or ``bootprob score`` wrote; of any size.
+        What ``bootprob predict`` or ``bootprob score`` wrote; of any size. Of several classes
+        ``p_X``, ``low_X``, ``high_X`` of each and ``label``.
     path : path-like
         The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
         are replaced, each in one step.
     model, input_table, costs, level, id_column, n_listed, title, command, progress
-        As for `bootprob.report.scored.content.scored_content`.
+        As for `bootprob.report.scored.content.scored_content`; costs, `id_column` and `n_listed`
+        are of two classes.
 
     Returns
     -------
@@ -50,23 +55,40 @@ def write_scored_report(
     Raises
     ------
     DataError
-        If `path` cannot be written or is the table, or as `scored_content` says.
+        If `path` cannot be written or is the table, or as `scored_content` and
+        `bootprob.report.scored.class_content.class_content` say.
     """
     page, numbers = check_page(path)
-    content = scored_content(
-        table,
-        model=model,
-        input_table=input_table,
-        costs=costs,
-        level=level,
-        id_column=id_column,
-        n_listed=n_listed,
-        title=title,
-        command=command,
-        progress=progress,
-    )
-    names = ("distribution", "widths", "undecided", "deciles")
-    pictures = {name: getattr(figures, name)(content) for name in names}
-    html = render("scored/page.html", content, pictures=pictures, numbers_name=numbers.name)
+    told: dict[str, Any] = {
+        "level": level,
+        "title": title,
+        "command": command,
+        "progress": progress,
+    }
+    source = ScoredTable(table, id_column)
+    if source.of_several_classes:
+        if costs is not None or id_column is not None:
+            raise DataError(
+                f"{source.path} was scored by a model of several classes: leave out costs, which "
+                "are of two, and the column that tells listed rows apart, as none are listed."
+            )
+        content = class_content(source, model=model, input_table=input_table, **told)
+        pictures = {"classes": class_figures.given(content)}
+        pictures |= class_figures.distributions(content)
+        template = "scored/class_page.html"
+    else:
+        content = scored_content(
+            table,
+            model=model,
+            input_table=input_table,
+            costs=costs,
+            id_column=id_column,
+            n_listed=n_listed,
+            **told,
+        )
+        names = ("distribution", "widths", "undecided", "deciles")
+        pictures = {name: getattr(figures, name)(content) for name in names}
+        template = "scored/page.html"
+    html = render(template, content, pictures=pictures, numbers_name=numbers.name)
     write_page(page, numbers, html, content)
     return content

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,14 @@ from bootprob.tables.csv_files import csv_batches, separator_and_names
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SCORED_COLUMNS", "SCORED_SUFFIXES", "ScoredBatch", "ScoredTable"]
+__all__ = [
+    "SCORED_COLUMNS",
+    "SCORED_SUFFIXES",
+    "ScoredBatch",
+    "ScoredTable",
+    "number_text",
+    "numbers_of",
+]
 
 
 SCORED_COLUMNS = ("probability", "probability_lower", "probability_upper", "label")
@@ -80,7 +87,11 @@ class ScoredTable:
     labels : list of str
         Labels seen so far, two at most.
     missing : list of str
-        Columns that the table lacks to be a scored one; it cannot be read then.
+        Columns that the table lacks to be a scored one of two classes; no `batches` are read then.
+    names : list of str
+        Columns of the first file.
+    of_several_classes : bool
+        Whether it has the columns of a table that was scored by a model of several classes.
 
     Raises
     ------
@@ -93,13 +104,14 @@ class ScoredTable:
         self.labels: list[str] = []
         self._files = _files(self.path)
         with _readable(self.path):
-            names = {name.strip() for name in _column_names(self._files[0])}
+            self.names = names = [name.strip() for name in _column_names(self._files[0])]
         self.missing = [name for name in SCORED_COLUMNS if name not in names]
         self._says_threshold = _THRESHOLD in names
         self.of_several_classes = {"label"} == set(SCORED_COLUMNS) - set(self.missing) and any(
             name.startswith("p_") for name in names
         )
-        if id_column is not None and not self.missing and id_column not in names:
+        given = self.of_several_classes or not self.missing
+        if id_column is not None and given and id_column not in names:
             raise DataError(f"{path} has no column {id_column!r} to tell rows apart by.")
 
     def n_rows(self) -> int | None:
@@ -126,22 +138,37 @@ class ScoredTable:
         names = [*SCORED_COLUMNS, *([_THRESHOLD] if self._says_threshold else [])]
         if self.id_column is not None and self.id_column not in names:
             names.append(self.id_column)
+        for batch, first in self.read(names, _NUMBERS):
+            yield self._take(batch, first)
+
+    def read(
+        self, names: Sequence[str], numbers: Collection[str]
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Read some columns, batch by batch, each with the number of rows before it.
+
+        Columns of a CSV file are text but for those in `numbers`, of which there are some.
+
+        Raises
+        ------
+        DataError
+            The table cannot be read; the message says why.
+        """
         first = 0
         for file in self._files:
             with _readable(file):
                 raw = {name.strip(): name for name in _column_names(file)}
                 if absent := [name for name in names if name not in raw]:
                     raise DataError(f"{file} has no column {absent[0]!r}, unlike the first file.")
-                for batch in _read(file, {name: raw[name] for name in names}):
+                for batch in _read(file, {name: raw[name] for name in names}, numbers):
                     if batch.num_rows:
-                        yield self._take(batch, first)
+                        yield batch, first
                     first += batch.num_rows
 
     def _take(self, batch: pa.RecordBatch, first: int) -> ScoredBatch:
         import pyarrow as pa
 
-        p, lower, upper = (self._numbers(batch, name) for name in SCORED_COLUMNS[:3])
-        threshold = self._numbers(batch, _THRESHOLD) if self._says_threshold else None
+        p, lower, upper = (numbers_of(batch, name, self.path) for name in SCORED_COLUMNS[:3])
+        threshold = numbers_of(batch, _THRESHOLD, self.path) if self._says_threshold else None
         known = ~np.isnan(p)
 
         def refuse(wrong: NDArray[np.bool_], what: str) -> None:
@@ -172,18 +199,6 @@ class ScoredTable:
             id=ids,
         )
 
-    def _numbers(self, batch: pa.RecordBatch, name: str) -> Floats:
-        """One column as float64, NaN where it is null."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = batch.column(name)
-        if pa.types.is_null(column.type):
-            return np.full(len(column), np.nan)
-        if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-            raise DataError(f"{self.path}: the column {name!r} holds {column.type}, not numbers.")
-        return pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-
     def _codes(self, column: pa.Array) -> NDArray[np.int64]:
         """Positions of labels, −1 where there is none; a third label is an error."""
         import pyarrow as pa
@@ -208,6 +223,27 @@ class ScoredTable:
             )
         codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         return np.array(position)[codes + 1]
+
+
+def numbers_of(batch: pa.RecordBatch, name: str, path: Path) -> Floats:
+    """One column as float64, NaN where it is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = batch.column(name)
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        raise DataError(f"{path}: the column {name!r} holds {column.type}, not numbers.")
+    return pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+
+
+def number_text(text: str) -> str:
+    """``"1.0"`` of a CSV file as the ``"1"`` that a model calls it."""
+    try:
+        return level_text(float(text))
+    except ValueError:
+        return text
 
 
 def _files(path: Path) -> list[Path]:
@@ -247,7 +283,7 @@ def _column_names(file: Path) -> list[str]:
         return list(reader.schema.names)
 
 
-def _read(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
+def _read(file: Path, raw: dict[str, str], numbers: Collection[str]) -> Iterator[pa.RecordBatch]:
     """Some columns of a file, batch by batch, under their names without blanks.
 
     pyarrow's data sets would do the same for all kinds, but read ahead without bounds where the
@@ -258,8 +294,9 @@ def _read(file: Path, raw: dict[str, str]) -> Iterator[pa.RecordBatch]:
 
     columns = list(raw.values())
     if file.suffix.lower() == ".csv":
-        types = {raw[key]: pa.float64() if key in _NUMBERS else pa.string() for key in raw}
-        batches: Iterator[pa.RecordBatch] = csv_batches(file, types, raw["probability"])
+        types = {raw[key]: pa.float64() if key in numbers else pa.string() for key in raw}
+        number = next(raw[key] for key in raw if key in numbers)
+        batches: Iterator[pa.RecordBatch] = csv_batches(file, types, number)
     elif file.suffix.lower() == ".parquet":
         # Buffered ahead, the columns would be held until the whole file is read.
         source = pq.ParquetFile(file, pre_buffer=False)

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapClassifier, BootstrapSVC
 from bootprob.runtime.arrays import Bools, Floats
 from docs.studies.calibration.methods import CALIBRATED, tuned_svc
 
@@ -56,6 +56,8 @@ PATIENCE = 10.0
 
 WIDEST = 1_000
 """Columns beyond which explainable boosting, which looks at all pairs, is not asked."""
+
+SMALL_STEPS: dict[str, Any] = {"n_estimators": 200, "learning_rate": 0.03}
 
 Make = Callable[[int], Any]
 """An estimator that is not fitted, from a seed."""
@@ -151,6 +153,21 @@ def _catboost(**options: Any) -> Make:
     return make
 
 
+def _around(make: Callable[[int], Any], samples: int) -> Classifier:
+    """Ours around classifiers of others."""
+
+    def around(seed: int) -> Any:
+        return BootstrapClassifier(make(seed), n_bootstraps=samples, random_state=seed)
+
+    return Classifier(_as_it_is(around), package="lightgbm", slow=True)
+
+
+def _several(seed: int) -> list[Any]:
+    """Kernels, trees and a plane."""
+    svc, forest = BootstrapSVC(effort="low"), RandomForestClassifier(100, n_jobs=1)
+    return [svc, _lightgbm(**SMALL_STEPS)(seed), forest, _logistic(seed)]
+
+
 def _explainable_boosting(seed: int) -> Any:
     from interpret.glassbox import ExplainableBoostingClassifier
 
@@ -183,6 +200,8 @@ OURS = {
     "BootstrapSVC": _ours(),
     "BootstrapSVC, linear": _ours(kernel="linear"),
     "BootstrapSVC, RBF": _ours(slow=True, kernel="rbf", gamma="grid"),
+    "BootstrapClassifier, LightGBM": _around(_lightgbm(**SMALL_STEPS), 50),
+    "BootstrapClassifier, four kinds": _around(_several, 30),
 }
 """Estimators of this package; the first is the default."""
 

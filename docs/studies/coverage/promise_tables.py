@@ -285,6 +285,26 @@ def _column_importance(results: Path) -> str:
     return markdown([*header, "mean width", "mean importance", "on new rows"], rows)
 
 
+def _any_classifier(results: Path) -> str:
+    methods, lines = ("corrected", "percentile", "jackknife"), []
+    for case in sorted(_cases(results, "any_classifier_*"), key=lambda each: each["base"]):
+        losses = case["mean excess of the log-loss"]
+        of_methods = [case["intervals"][method] for method in methods]
+        lines.append(
+            [
+                case["base"],
+                case["truth"],
+                *(f"{_share(m['coverage'])} / {_share(m['mean width'], 2)}" for m in of_methods),
+                _share(of_methods[0]["width over the limit's"], 2),
+                _share(case["mean share of the posterior"], 2),
+                *(_share(losses[each]) for each in losses),
+            ]
+        )
+    heads = ["coverage / width by `corrected`", "`percentile`", "`jackknife`", "width / limit's"]
+    losses_of = ["log-loss above the truth's", "alone", "CalibratedClassifierCV"]
+    return markdown(["around", "truth", *heads, "posterior's share", *losses_of], lines)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -297,6 +317,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "groups.md": _groups,
     "time.md": _time,
     "explanations.md": _explanations,
+    "any_classifier.md": _any_classifier,
 }
 """File name of the document to what makes its table from the results."""
 

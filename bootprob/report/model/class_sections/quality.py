@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import metric_intervals
 from bootprob.metrics.intraclass import intraclass_correlation
@@ -25,14 +26,7 @@ def decided_out_of_bag(of: Measured) -> NDArray[np.intp]:
 def _content(of: Measured) -> dict[str, Any]:
     model, decided = of.model, decided_out_of_bag(of)
     known = np.isfinite(of.probability).all(axis=1) & (model.sample_weight_ > 0)
-    metrics = class_metric_intervals(
-        model.y_,
-        of.probability,
-        model.sample_weight_,
-        of.level,
-        decided=decided,
-        groups=model.groups_,
-    )
+    metrics = out_of_bag_class_intervals(model, of.level)
     K = len(model.classes_)
     return {
         "metrics": {name: asdict(metric) for name, metric in metrics.items()},

@@ -19,7 +19,7 @@ from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.column_effects import column_effects
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import Picture, draw_picture
-from bootprob.report.wording import decimal, number, probability, short
+from bootprob.report.wording import decimal, fine_probability, number, probability, short
 
 __all__ = ["SECTION"]
 
@@ -123,7 +123,7 @@ def _table(curve: dict[str, Any]) -> FigureTable:
         ("Interval from", ends[0]),
         ("to", ends[1]),
     )
-    columns = (Column.of(heading, list(of), probability) for heading, of in of_probability)
+    columns = (Column.of(heading, list(of), fine_probability) for heading, of in of_probability)
     return FigureTable(f"Probability by {column}", (first, *columns))
 
 
