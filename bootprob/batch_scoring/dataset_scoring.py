@@ -139,7 +139,7 @@ def score_dataset(
     files = find_files(source)
     target = checked_output(Path(output), Path(source), files)
     fitted = load_model(model)
-    needed = (*fitted.preprocessor.kinds_, *options.beside)
+    needed = (*fitted.encoder.kinds, *options.beside)
     for each in files:
         if each.path.suffix.lower() == ".csv":
             with readable(each.path):
@@ -151,7 +151,7 @@ def score_dataset(
             summary = work.begin(
                 {
                     "model": checksum_of_model(model if model_file is None else model_file, work),
-                    "device": str(fitted.svc.device),
+                    "device": str(getattr(fitted.svc, "device", None)),
                     "input": identity.stated,
                     "options": asdict(options),
                 }
@@ -188,8 +188,8 @@ class _Run:
     ) -> None:
         self._options, self._files, self._sources = options, files, sources
         self._identity, self._work, self._rows = identity, work, rows
-        self._columns = tuple(dict.fromkeys((*model.preprocessor.kinds_, *options.beside)))
-        self._categories = tuple(model.preprocessor.encoder_.levels)
+        self._columns = tuple(dict.fromkeys((*model.encoder.kinds, *options.beside)))
+        self._categories = tuple(model.encoder.levels)
         for source, file in zip(sources, files, strict=True):
             check_columns(self._columns, source.schema.names, str(file.path))
         # What a CSV file without rows holds is not known; kept columns are as in those with rows.

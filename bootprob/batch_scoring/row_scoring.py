@@ -160,10 +160,10 @@ class RowScorer:
         if options.costs is not None:
             options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
-        svc, learnt = model.svc, model.preprocessor.encoder_
+        svc, learnt = model.svc, model.encoder
         self._ensemble = ensemble_of(svc)
         self._method = self._ensemble.checked_method(None)
-        self._encoder = replace(learnt, center=svc.center_, scale=svc.scale_)
+        self._encoder = learnt.standardizing(svc.center_, svc.scale_)
         needed = tuple(dict.fromkeys((*learnt.kinds, *options.beside)))
         check_columns(needed, given.names, "The table")
         self.schema = result_schema(model, options, given)
@@ -248,7 +248,8 @@ class RowScorer:
 
 def rows_at_once(model: TableModel, options: ScoringOptions) -> int:
     """Rows that are scored in one call."""
-    linear = not model.svc.pair_ensembles_ and model.svc.bootstrap_coef_ is not None
+    coef = getattr(model.svc, "bootstrap_coef_", None)
+    linear = not model.svc.pair_ensembles_ and coef is not None
     return _LINEAR_AT_ONCE if linear and not options.scores else _OTHER_AT_ONCE
 
 

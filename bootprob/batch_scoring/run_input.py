@@ -90,7 +90,7 @@ def open_sources(
     costs: Sequence[str] = (),
 ) -> list[Source]:
     """Open all files; CSV files are looked through if no run has done it before."""
-    kinds, texts = model.preprocessor.kinds_, model.preprocessor.text_columns_
+    kinds, texts = model.encoder.kinds, model.text_columns
     interpreted = [name for name in kinds if name not in texts]
     interpreted += [name for name in costs if name not in kinds]
     found: list[Source] = []

@@ -35,6 +35,7 @@ from bootprob.cli.options import (
     Positive,
     Report,
     Sets,
+    Trust,
     takes_options,
 )
 from bootprob.cli.report import check_report, report, write_html_report
@@ -207,6 +208,7 @@ def predict(
     encoding: Encoding = None,
     costs: CostOptions,
     csv_safe: CsvSafe = False,
+    trust: Trust = None,
 ) -> None:
     """Predict every row of a table, with intervals.
 
@@ -231,10 +233,9 @@ def predict(
     decided_by = costs.mistakes()
     table_suffix(output, written=True)
     check_output(output, inputs=(model, table))
-    fitted = load_table_model(model)
-    preprocessor, target = fitted.preprocessor, fitted.target
-    texts = preprocessor.text_columns_
-    frame = read_table(table, text_columns=texts, encoding=encoding)
+    fitted = load_table_model(model, trust)
+    target = fitted.target
+    frame = read_table(table, text_columns=fitted.text_columns, encoding=encoding)
     unknown: dict[str, dict[str, int]] = {}
     predicted = fitted.predict(
         frame, level=level, sets=sets, costs=decided_by, unknown=unknown, progress=True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bootprob.cli.models import load_table_model
-from bootprob.cli.options import CsvSafe, Encoding, Level
+from bootprob.cli.options import CsvSafe, Encoding, Level, Trust
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import table_suffix
@@ -73,6 +73,7 @@ def explain(
     level: Level = 0.95,
     encoding: Encoding = None,
     csv_safe: CsvSafe = False,
+    trust: Trust = None,
 ) -> None:
     """Say which columns make the probability of a row what it is, with intervals.
 
@@ -98,8 +99,8 @@ def explain(
     table_suffix(output, written=True)
     inputs = (model, table) if background is None else (model, table, background)
     check_output(output, inputs=inputs)
-    fitted = load_table_model(model)
-    texts = fitted.preprocessor.text_columns_
+    fitted = load_table_model(model, trust)
+    texts = fitted.text_columns
     frame, others = (
         None if path is None else read_table(path, text_columns=texts, encoding=encoding)
         for path in (table, background)

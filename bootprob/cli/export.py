@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from bootprob.cli.console import file_size
-from bootprob.cli.options import check_level
+from bootprob.cli.options import Trust, check_level
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
@@ -32,6 +32,7 @@ def export(
             help="Also give the bounds of the intervals at this level, such as 0.95.",
         ),
     ] = None,
+    trust: Trust = None,
 ) -> None:
     r"""Export a model as ONNX, for runtimes without Python.
 
@@ -52,5 +53,5 @@ def export(
     from bootprob.persistence.save_load import load
 
     dtype: Literal["float32", "float64"] = "float32" if float32 else "float64"
-    export_onnx(load(model), output, dtype=dtype, interval=interval)
+    export_onnx(load(model, trust or ()), output, dtype=dtype, interval=interval)
     typer.echo(f"The model is in {output} ({file_size(output)}).")

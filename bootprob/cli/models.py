@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,13 +36,13 @@ __all__ = [
 _SLIGHT = 0.005  # a weight that would be shown as 0 %
 
 
-def load_table_model(path: Path) -> TableModel:
+def load_table_model(path: Path, trusted: Sequence[str] | None = None) -> TableModel:
     """Load a model of a table; a DataError if it is one of arrays."""
     from bootprob.persistence.save_load import load
     from bootprob.tables.model import TableModel
 
     try:
-        model = load(path)
+        model = load(path, trusted or ())
     except ModelFileError as error:
         if not is_table_name(path) or not path.is_file():
             raise

@@ -20,6 +20,7 @@ __all__ = [
     "Positive",
     "Report",
     "Sets",
+    "Trust",
     "check_level",
     "given_options",
     "takes_options",
@@ -100,6 +101,15 @@ AllClasses = Annotated[
         "--all-classes",
         help="Of a target with more than two values each is a class of its own, with its own "
         "probability. Without it there are always two classes, see --positive.",
+    ),
+]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust",
+        metavar="TYPE",
+        help="A type that the classifiers in MODEL are made of, as the refusal names it; may be "
+        "given several times. Only of files whose origin you know.",
     ),
 ]
 Device = Annotated[

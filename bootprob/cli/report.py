@@ -16,6 +16,7 @@ from bootprob.cli.options import (
     Encoding,
     Positive,
     Report,
+    Trust,
     given_options,
     takes_options,
 )
@@ -32,6 +33,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
@@ -62,6 +64,7 @@ def report(
     encoding: Encoding = None,
     columns: RoleOptions,
     options: FittingOptions,
+    trust: Trust = None,
 ) -> None:
     """Write a report on a model, or on a scored table, readable by a person.
 
@@ -99,7 +102,7 @@ def report(
         }
         fitting = [name for name, value in others.items() if value is not None]
         given = [*given_options(columns), *given_options(options)]
-        report_scored(source, output, scored, [*given, *fitting])
+        report_scored(source, output, scored, [*given, *fitting], trust or ())
         return
     fitted_by = [
         target,
@@ -117,7 +120,7 @@ def report(
         raise typer.BadParameter("--encoding is of a table, and none is read.")
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
-    reported: BootstrapSVC | TableModel
+    reported: BootstrapSVC | BootstrapClassifier | TableModel
     training = None
     if of_table and target is not None:
         reported, training = fit_table(
@@ -132,8 +135,10 @@ def report(
     else:
         from bootprob.persistence.save_load import load
 
-        reported = load(source)
+        reported = load(source, trust or ())
 
+    from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.report.model.members import label_of
     from bootprob.tables.model import TableModel
 
     set_aside = None
@@ -146,10 +151,12 @@ def report(
             "bootprob.report.write_report from Python."
         )
     else:
-        svc, title = reported, "Bootstrapped support vector machines"
+        svc = reported
+        are_machines = isinstance(reported, BootstrapSVC)
+        title = f"Bootstrapped {'support vector machines' if are_machines else 'classifiers'}"
     explained = reported if isinstance(reported, TableModel) else None
     content = write_html_report(
-        {svc.kernel: svc}, output, title, set_aside, training=training, table=explained
+        {label_of(svc): svc}, output, title, set_aside, training=training, table=explained
     )
     if card is not None:
         write_card(content, reported, card, source)

@@ -144,11 +144,16 @@ def is_table(source: Path) -> bool:
 
 
 def report_scored(
-    source: Path, output: Path, options: ScoredOptions, fitting: Sequence[str]
+    source: Path,
+    output: Path,
+    options: ScoredOptions,
+    fitting: Sequence[str],
+    trusted: Sequence[str] = (),
 ) -> None:
     """Write the report of a table without a target, which therefore has to be a scored one.
 
-    Options in `fitting` were given, and are for fitting a table.
+    Options in `fitting` were given, and are for fitting a table; types of the model's file are
+    `trusted`.
 
     Raises
     ------
@@ -192,7 +197,7 @@ def report_scored(
         content = write_scored_report(
             source,
             output,
-            model=None if options.model is None else load(options.model),
+            model=None if options.model is None else load(options.model, trusted),
             input_table=options.input_table,
             costs=costs,
             level=0.95 if options.level is None else options.level,

@@ -11,7 +11,8 @@ import typer
 from bootprob.cli.console import note, note_unknown
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.models import load_table_model
-from bootprob.cli.options import CsvSafe, Device, Level, takes_options
+from bootprob.cli.options import CsvSafe, Device, Level, Trust, takes_options
+from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def score(
     costs: CostOptions,
     csv_safe: CsvSafe = False,
     device: Device = None,
+    trust: Trust = None,
 ) -> None:
     """Score tables of any size, in constant memory.
 
@@ -92,8 +94,10 @@ def score(
         csv_safe=csv_safe,
     )
     find_files(source)  # a wrong path is told before torch is loaded
-    fitted = load_table_model(model)
+    fitted = load_table_model(model, trust)
     if device is not None:
+        if "device" not in fitted.svc.get_params(deep=False):
+            raise DataError("--device is of support vector machines; leave it out for classifiers.")
         _check_device(device)
         fitted.svc.set_params(device=device)
     summary = score_dataset(fitted, source, output, options, model_file=model, progress=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from bootprob.cli.costs import CostOptions
-from bootprob.cli.options import takes_options
+from bootprob.cli.options import Trust, takes_options
 from bootprob.exceptions import DataError
 
 __all__ = ["serve"]
@@ -67,6 +67,7 @@ def serve(
         int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
     ] = 1,
     costs: CostOptions,
+    trust: Trust = None,
 ) -> None:
     """Serve a model over HTTP.
 
@@ -105,6 +106,7 @@ def serve(
         header_deadline=header_deadline,
         drain_delay=drain_delay,
         costs=decided_by,
+        trusted=tuple(trust or ()),
     )
 
 

@@ -71,7 +71,7 @@ def rows_of(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, NDArray[np.bool_]
     svc, classes = estimator, None
     if isinstance(estimator, TableModel):
         svc, classes = estimator.svc, estimator.target.labels
-        X = None if X is None else estimator.preprocessor.transform(X)
+        X = None if X is None else estimator.preprocessor.encode(X, estimator.encoder).X
     known = two_class_state(svc, "figures").classes_
     known = known if classes is None else np.array(classes)
     if y is None:

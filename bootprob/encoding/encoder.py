@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from bootprob.encoding.dates import DateParts, dates_and_bad
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Bools, Floats
 
-__all__ = ["EncodedRows", "TableEncoder"]
+__all__ = ["Column", "EncodedRows", "TableEncoder"]
 
 _TOO_FAR = "too far from the training rows"
 
@@ -37,9 +37,10 @@ class EncodedRows:
 
     Attributes
     ----------
-    X : ndarray, shape (m, features)
-        A missing or bad cell counts as what fills its column's gaps, a level that the model does
-        not know is zero in all columns of its category.
+    X : ndarray, shape (m, features), or TableRows
+        The latter for classifiers of others (`bootprob.ensemble.scoring.frame_encoder`). A missing
+        or bad cell counts as what fills its column's gaps, a level that the model does not know is
+        zero in all columns of its category.
     bad : dict of str to (dict of str to ndarray of bool, shape (m,))
         By column and by reason, the rows that cannot be used; empty where they are refused.
     unknown : dict of str to dict of str to int
@@ -47,7 +48,7 @@ class EncodedRows:
         months and weekdays.
     """
 
-    X: Floats
+    X: Any
     bad: dict[str, dict[str, Bools]]
     unknown: dict[str, dict[str, int]]
 
@@ -78,6 +79,10 @@ class TableEncoder:
     dates: dict[str, DateParts] = field(default_factory=dict)
     center: Floats | None = None
     scale: Floats | None = None
+
+    def standardizing(self, center: Floats, scale: Floats) -> Self:
+        """The same with `center` and `scale`."""
+        return replace(self, center=center, scale=scale)
 
     @cached_property
     def n_features(self) -> int:

@@ -315,7 +315,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         Of dates days since the first. What is wrong with them is refused as by `transform`.
         """
         check_is_fitted(self)
-        self._check_has_columns(X)
+        _check_has_columns(self.kinds_, X)
         dates = self.encoder_.dates
         others = {name: X[name] for name in self.kinds_ if name not in dates}
         _, plain = plain_columns(others, self.kinds_)
@@ -324,26 +324,21 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             plain[name] = pd.Series(parts.days(found)).mask(np.isnat(found))
         return pd.DataFrame(plain)
 
-    def encode(self, X: pd.DataFrame) -> EncodedRows:
-        """The matrix that `transform` returns, and the counts of `unknown_levels`."""
+    def encode(self, X: pd.DataFrame, encoder: Any = None) -> EncodedRows:
+        """The matrix that `transform` returns, and the counts of `unknown_levels`.
+
+        Or what an encoder makes that takes more columns than `encoder_`.
+        """
         check_is_fitted(self)
         frame = _as_frame(X)
-        self._check_has_columns(frame)
-        found = self.encoder_.encode({name: frame[name] for name in self.kinds_}, len(frame))
+        encoder = self.encoder_ if encoder is None else encoder
+        _check_has_columns(encoder.kinds, frame)
+        found = encoder.encode({name: frame[name] for name in encoder.kinds}, len(frame))
         unknown = {
             name: dict(sorted(levels.items(), key=lambda each: -each[1]))
             for name, levels in found.unknown.items()
         }
         return replace(found, unknown=unknown)
-
-    def _check_has_columns(self, frame: pd.DataFrame) -> None:
-        missing = [name for name in self.kinds_ if name not in frame.columns]
-        if missing:
-            one = len(missing) == 1
-            raise DataError(
-                f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
-                f"{_listed(missing)} that the model was fitted on."
-            )
 
     def _note_oddities(self, plain: Mapping[str, pd.Series]) -> None:
         """Note what is legal and yet often a mistake in the table."""
@@ -377,6 +372,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             cells = ", ".join(filled[:8])
             more = f" and {counted(len(filled) - 8, 'more column')}" if len(filled) > 8 else ""
             self.notes_.append(f"Missing values were filled in: {cells}{more}.")
+
+
+def _check_has_columns(names: Collection[str], frame: pd.DataFrame) -> None:
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        one = len(missing) == 1
+        raise DataError(
+            f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
+            f"{_listed(missing)} that the model was fitted on."
+        )
 
 
 def _why_unread(column: pd.Series, name: str) -> str | None:

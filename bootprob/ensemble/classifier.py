@@ -20,6 +20,7 @@ from bootprob.ensemble.bases.training import ClassifierSpec
 from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
 from bootprob.ensemble.classifier_fitting import learn_classifiers
 from bootprob.ensemble.documentation import attributes, filled, listed
+from bootprob.ensemble.fitted import as_whole
 from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.scoring.table_rows import training_rows
 from bootprob.ensemble.specs import CalibrationSpec, ControlSpec
@@ -274,6 +275,8 @@ class BootstrapClassifier(BootstrapEnsemble):
             )
             self._measure_later(learnt, timed, None)
         self._take(learnt, of_pairs, perf_counter() - started)
+        for pair in self.pair_ensembles_:
+            as_whole(pair, self)
         return self
 
     def __sklearn_tags__(self) -> Any:

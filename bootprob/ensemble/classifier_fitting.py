@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from bootprob.calibration.coupling import class_pairs
+from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.bases.replicates import Task
 from bootprob.ensemble.bases.trained_classifiers import TrainedClassifiers
 from bootprob.ensemble.bases.training import ClassifierSpec, train
@@ -92,6 +93,7 @@ def learn_classifiers(
         "estimators_": trained.classifiers,
         "machines_": beside,
         "candidates_": [*others, *machines],
+        "frame_columns_": _columns_of(rows.given),
         "drawn_counts_": table.counts if trained.are_trees else None,
         "center_": table.center,
         "scale_": table.scale,
@@ -122,6 +124,16 @@ def learn_classifiers(
         of_pairs = []
     remarks += remarks_of_clusters(found)
     return {"classes_": classes, "remarks_": remarks, **found}, of_pairs
+
+
+def _columns_of(given: Any) -> list[dict[str, Any]] | None:
+    """What the columns of a data frame are like; None of a matrix."""
+    frame = as_frame(given)
+    if frame is None:
+        return None
+    from bootprob.encoding.given_columns import GivenColumns
+
+    return list(map(dict, GivenColumns.of(frame).columns))
 
 
 def _prepare(

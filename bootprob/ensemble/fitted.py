@@ -16,7 +16,15 @@ from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 
-__all__ = ["column_names", "ensemble_of", "of_matrix", "two_classes_of", "warn_of_doubts"]
+__all__ = [
+    "as_whole",
+    "column_names",
+    "ensemble_of",
+    "of_matrix",
+    "two_classes_of",
+    "warn_of_doubts",
+    "without_frame",
+]
 
 _KEPT: WeakKeyDictionary[Any, TwoClasses] = WeakKeyDictionary()
 
@@ -67,13 +75,28 @@ def column_names(model: Any) -> Sequence[str] | None:
 
 
 def of_matrix(model: Any) -> Any:
-    """A shallow copy that is given rows of the matrix where the model is given data frames."""
+    """A shallow copy that is given rows of the matrix where the model is given data frames.
+
+    Classifiers of others have seen the data frame, and are given nothing else: they stay.
+    """
+    return model if getattr(model, "estimators_", None) is not None else without_frame(model)
+
+
+def without_frame(model: Any) -> Any:
+    """A shallow copy that knows the matrix alone."""
     if model.preprocessor_ is None:
         return model
     bare = copy(model)
     bare.preprocessor_, bare.n_features_in_ = None, len(model.center_)
-    del bare.feature_names_in_  # those of the data frame
+    vars(bare).pop("feature_names_in_", None)  # those of the data frame
     return bare
+
+
+def as_whole(pair: Any, model: Any) -> None:
+    """Let a pair of classes be given what the whole model is given."""
+    pair.preprocessor_, pair.n_features_in_ = model.preprocessor_, model.n_features_in_
+    if hasattr(model, "feature_names_in_"):
+        pair.feature_names_in_ = model.feature_names_in_
 
 
 def warn_of_doubts(model: Any, method: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.ensemble.conformal import ROUNDING
+from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import State, TwoClassState, state_of
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
@@ -46,7 +47,7 @@ def out_of_bag_p_values(model: Any) -> Floats | None:
         return found
     mass, n_units = _mass(counted, state.groups_)
     own = scores[rows, state.y_[rows]]
-    own -= ROUNDING[model.dtype] * np.abs(own).max()
+    own -= ROUNDING[PredictionSpec.of(vars(model)).dtype] * np.abs(own).max()
     order = np.argsort(own)
     below = np.concatenate([[0.0], np.cumsum(mass[rows][order])])
     no_better = below[np.searchsorted(own[order], scores[rows], side="right")]

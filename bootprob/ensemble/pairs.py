@@ -98,6 +98,8 @@ def learn_pairs(
         learnt, of_pairs = couple_pairs(
             spec.calibration, table, trained, prepared, codes, weight, floors
         )
+    for each in of_pairs:
+        each["control_gap_"] = None
     dual = of_pairs[0]["bootstrap_dual_coef_"] is not None
     return learnt | {"X_fit_": table.rows if dual else None}, of_pairs
 
@@ -143,7 +145,6 @@ def couple_pairs(
             | {
                 "classes_": np.array([0, 1]),
                 **prepared,
-                "control_gap_": None,
                 "oob_class_scores_": None,
                 "class_offsets_": None,
                 "groups_": None if table.groups is None else table.groups[own],

@@ -77,6 +77,8 @@ class Attribute:
         Whether files of models of two or of several classes alone have it.
     whose : {"all", "machines", "classifiers"}
         Whether ensembles of support vector machines, or of other classifiers, alone have it.
+    apart : bool
+        Whether model files hold it neither as arrays nor as JSON: other models.
     shown : str
         Its type in the documentation, where that does not follow.
     """
@@ -91,6 +93,7 @@ class Attribute:
     stored: str = ""
     only: Literal["", "two", "several"] = ""
     whose: Literal["all", "machines", "classifiers"] = "all"
+    apart: bool = False
     shown: str = ""
 
 
@@ -291,16 +294,21 @@ class State:
         kind=int, absent="None", of_pair="same", shown="int or None")
     estimators_: list[list[Any]] | None = _declare(
         """Fitted classifiers, B lists of R; of one that was fitted before, itself.""", kind=list,
-        of_pair="same", whose="classifiers", shown="list of list of classifier")
+        of_pair="same", whose="classifiers", apart=True, shown="list of list of classifier")
     machines_: list[Any] | None = _declare(
         """Each `BootstrapSVC` among several candidates, fitted to the same samples; they are the
-        last of `candidates_`.""", kind=list, of_pair="same", whose="classifiers",
+        last of `candidates_`.""", kind=list, of_pair="same", whose="classifiers", apart=True,
         shown="list of BootstrapSVC")
+    frame_columns_: list[dict[str, Any]] | None = _declare(
+        """Of a data frame what its columns were like, so that rows of files and requests can be
+        given to the classifiers as that was: `bootprob.encoding.given_columns.GivenColumns`; None
+        of a matrix.""", kind=list, absent="None", of_pair="same", whose="classifiers",
+        shown="list of dict or None")
     candidates_: list[Any] | None = _declare(
         """What the R models of each replicate are, unfitted.""", kind=list, of_pair="same",
-        whose="classifiers", shown="list of classifier")
+        whose="classifiers", apart=True, shown="list of classifier")
     drawn_counts_: NDArray[np.uint16] | None = _array(
-        "Bn: not negative", """How often each tree of a forest saw each row of the table; None where
+        "BN: not negative", """How often each tree of a forest saw each row of the table; None where
         samples are drawn again from `entropy_`.""", kinds="u", absent="None", of_pair="same",
         whose="classifiers")
     device_: str = _declare("Where the ensemble was trained.", kind=str, of_pair="same")

@@ -1,8 +1,9 @@
-"""Whether the state of a fitted `BootstrapSVC` makes sense, so that predictions cannot fail.
+"""Whether the state of a fitted ensemble makes sense, so that predictions cannot fail.
 
 `bootprob.ensemble.state` declares types, shapes and ranges of single arrays; here is what belongs
 together. A model from a file that passes both gives finite numbers for all rows within a million
-standard deviations of its training rows, whoever wrote the file.
+standard deviations of its training rows, whoever wrote the file; but for what classifiers of others
+say, which is theirs.
 
 Checks say what numbers must be, and refuse what is not so: every comparison with NaN is false.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS
 from bootprob.calibration.logistic import STEEPEST
-from bootprob.ensemble.kernels import kernel_of
+from bootprob.ensemble.kernels import kernel_of, kernel_of_posterior
 from bootprob.ensemble.state import FEATURE_MAPS, VIEWS
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curves import FAMILIES
@@ -28,15 +29,12 @@ from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.metrics.lack_of_fit import SHARES
 from bootprob.metrics.metrics import METRICS
-from bootprob.persistence.layout import SEVERAL_CLASSES, Layout
+from bootprob.persistence.layout import Layout
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.named import KERNELS
 from bootprob_gpu.kernels.views import ViewKernels
-
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["check_parameters", "check_state"]
 
@@ -74,7 +72,7 @@ _OF_COLUMNS = ("column", "other_column")
 _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 
 
-def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout) -> None:
+def check_state(arrays: Arrays, values: Mapping[str, Any], layout: Layout) -> None:
     """Check a state, of two or of several classes.
 
     Raises
@@ -86,10 +84,10 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     _check_settings(values)
     _check_columns(values.get("lack_of_fit_"), len(arrays["center_"]))
     _check_classes(arrays)
-    names = _OF_SEVERAL if layout is SEVERAL_CLASSES else METRICS.keys() - {"calibration_error"}
+    names = _OF_SEVERAL if layout.several else METRICS.keys() - {"calibration_error"}
     _check_later(values.get("later_rows_"), names)
     _check_controlled_classes(values["controlled_rates_"], arrays)
-    if layout is SEVERAL_CLASSES:
+    if layout.several:
         _check_groups(arrays)
         return
     kind = values.get("calibration_", "sigmoid")
@@ -102,17 +100,39 @@ def check_state(arrays: dict[str, np.ndarray], values: dict[str, Any], layout: L
     if parts["shared_draws_"] not in (set(), drawn, drawn - {"groups"}):
         raise TypeError("the arrays of shared_draws_ belong together")
     _check_groups(arrays)
+    _check_two_classes(arrays, values)
+    if layout.of == "machines":
+        _check_machines(arrays, values, parts["feature_map_"])
+    _check_kernel_posterior(arrays, values, parts["kernel_posterior_"])
+
+
+def _check_machines(arrays: Arrays, values: Mapping[str, Any], mapped: set[str]) -> None:
+    """Check support vector machines, and that their scores are of a size to reckon with."""
     if ("coef_" in arrays) == ("dual_coef_" in arrays):
         raise ValueError("either coef_ or dual_coef_ must be there")
     if ("dual_coef_" in arrays) != ("X_fit_" in arrays):
         raise ValueError("dual_coef_ and X_fit_ belong together")
-    mapped = bool(parts["feature_map_"])
-    if mapped and "gamma_" not in arrays and "shares" not in parts["feature_map_"]:
+    if mapped and "gamma_" not in arrays and "shares" not in mapped:
         raise ValueError("a feature map needs gamma_")
     if "gamma_" in arrays and not mapped and "coef_" in arrays:
         raise ValueError("gamma_ belongs to dual_coef_ or a feature map")
-    _check_two_classes(arrays, values)
-    _check_kernel_posterior(arrays, values, parts["kernel_posterior_"])
+    _check_below("certificates_.status", arrays, len(Status))
+    # Scores are divided by the one scale, rows by the other; products of rows by its square.
+    least, scale = (min(arrays[name].min(), 1.0) for name in ("score_scale_", "bootstrap_scale_"))
+    for name in ("coef_", "dual_coef_", "intercept_"):
+        if name not in arrays:
+            continue
+        largest = np.abs(arrays[name]).max()
+        if name == "coef_":
+            largest /= scale
+        elif name == "dual_coef_":
+            kernel, row = _kernel(arrays, values), max(np.abs(arrays["X_fit_"]).max(), 1.0)
+            if kernel.is_linear:
+                largest *= row / scale**2
+            elif kernel.has_features and not kernel.has_unit_diagonal:
+                largest *= kernel.largest((row / arrays["bootstrap_scale_"].min()) ** 2)
+        if not largest <= LARGEST * least:
+            raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
 
 
 def _check_classes(arrays: Arrays) -> None:
@@ -230,13 +250,12 @@ def _check_settings(values: Mapping[str, Any]) -> None:
 
 
 def _check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
-    """Check the machines, weights and calibration of two classes."""
-    replicates, n = len(arrays["intercept_"]), len(arrays["y_"])
+    """Check weights and calibration of two classes."""
+    replicates, n = len(arrays["score_scale_"]), len(arrays["y_"])
     if not abs(arrays["weights_"].sum() - 1) <= 1e-6:
         raise ValueError("weights_ do not sum to 1")
     _check_below("oob_counts_", arrays, replicates + 1)
     _check_below("sampled_rows_", arrays, n)
-    _check_below("certificates_.status", arrays, len(Status))
     if not np.abs(arrays["counts_gram_"]).max() <= _LARGEST_GRAM:
         raise ValueError("counts_gram_ is no matrix of products of counts")
     if not np.isnan(arrays["oob_decision_function_"][arrays["oob_counts_"] == 0]).all():
@@ -255,17 +274,20 @@ def _check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
             raise ValueError("there are no out-of-bag votes")
 
 
-def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any]) -> None:
+def check_parameters(model: Any, arrays: Arrays, values: Mapping[str, Any], layout: Layout) -> None:
     """Check the parameters of an estimator beside its state; errors as for `check_state`."""
-    kernel = _kernel(arrays, values)
-    if kernel.name not in (svc.kernel, "linear" if svc.kernel == "auto" else None):
+    kernel, are_machines = _kernel(arrays, values), layout.of == "machines"
+    if are_machines and kernel.name not in (
+        model.kernel,
+        "linear" if model.kernel == "auto" else None,
+    ):
         raise ValueError("the kernel does not fit gamma_ and kernel_")
-    if svc.calibration is not None and values.get("lack_of_fit_") is None:
+    if model.calibration is not None and values.get("lack_of_fit_") is None:
         raise ValueError("the calibration does not fit lack_of_fit_")
-    of_two = "intercept_" in arrays
     calibrated = not kernel.is_linear and values.get("calibration_") is not None
     may_lack = not kernel.has_features  # whose diagonal may vary
-    if of_two and calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack):
+    lacks = calibrated != ("oob_kernel_logits_" in arrays) and not (calibrated and may_lack)
+    if lacks and not layout.several:
         raise ValueError("the kernel does not fit kernel_posterior_")
     gamma = arrays.get("kernel_posterior_.gamma")
     if gamma is not None:
@@ -281,11 +303,12 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
         if "kernel_posterior_.unit" in arrays and landmarks is not None:
             farthest = min(_FARTHEST, LARGEST ** (0.5 / kernel.power))
             of_landmarks = np.abs(landmarks).max()
-            product = farthest / arrays["bootstrap_scale_"].min() * of_landmarks
+            scale = arrays["bootstrap_scale_"].min() if are_machines else 1.0
+            product = farthest / scale * of_landmarks
             largest = kernel.with_gamma(torch.from_numpy(gamma)).largest(product)
             if not largest <= LARGEST * arrays["kernel_posterior_.unit"].min():
                 raise ValueError("kernel_posterior_ has a kernel whose values overflow")
-    if svc.dtype == "float32" and "intercept_" in arrays:
+    if are_machines and model.dtype == "float32" and not layout.several:
         largest = _LARGEST_FLOAT32 * min(arrays["score_scale_"].min(), 1.0)
         limits = dict.fromkeys(("coef_", "dual_coef_", "intercept_"), largest)
         limits["score_offset_"] = _LARGEST_FLOAT32  # is added to scores that are scaled already
@@ -295,7 +318,7 @@ def check_parameters(svc: BootstrapSVC, arrays: Arrays, values: Mapping[str, Any
 
 
 def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
-    """The kernel that a state is of."""
+    """The kernel that a state is of; of classifiers that of the posterior."""
     stored = values.get("kernel_")
     if stored is not None:
         name = stored.get("kernel")
@@ -304,6 +327,8 @@ def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
         if stored.keys() - {"kernel"} != _PARAMETERS[name]:
             raise TypeError("kernel_ lacks parameters, or has unknown ones")
     views = {part: arrays[f"views_.{part}"] for part in VIEWS if f"views_.{part}" in arrays}
+    if views and "bootstrap_scale_" not in arrays:
+        return kernel_of_posterior(views)
     # Its own errors say of numbers what is wrong with them.
     names = {part: f"feature_map_.{part}" for part in FEATURE_MAPS["views"]}
     feature_map = {part: arrays[name] for part, name in names.items() if name in arrays}
@@ -311,23 +336,7 @@ def _kernel(arrays: Arrays, values: Mapping[str, Any]) -> KernelFunction:
 
 
 def _check_scores(arrays: Arrays, values: Mapping[str, Any]) -> None:
-    """Check all that stands between scores and the logits of intervals."""
-    # Scores are divided by the one scale, rows by the other; products of rows by its square.
-    least, scale = (min(arrays[name].min(), 1.0) for name in ("score_scale_", "bootstrap_scale_"))
-    for name in ("coef_", "dual_coef_", "intercept_"):
-        if name not in arrays:
-            continue
-        largest = np.abs(arrays[name]).max()
-        if name == "coef_":
-            largest /= scale
-        elif name == "dual_coef_":
-            kernel, row = _kernel(arrays, values), max(np.abs(arrays["X_fit_"]).max(), 1.0)
-            if kernel.is_linear:
-                largest *= row / scale**2
-            elif kernel.has_features and not kernel.has_unit_diagonal:
-                largest *= kernel.largest((row / arrays["bootstrap_scale_"].min()) ** 2)
-        if not largest <= LARGEST * least:
-            raise ValueError(f"{name} is too large for score_scale_ and bootstrap_scale_")
+    """Check all that stands between aligned scores and the logits of intervals."""
     sigmoid, threshold = values["sigmoid_"], values["score_threshold_"]
     if len(sigmoid) != 2 or not all(isinstance(number, float) for number in sigmoid):
         raise TypeError("sigmoid_ is no slope and intercept")

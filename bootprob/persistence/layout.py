@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,14 +13,17 @@ from bootprob.calibration import CALIBRATORS
 from bootprob.ensemble.state import FEATURE_MAPS, Attribute, State, TwoClassState, declared
 from bootprob.runtime.array_forms import ArrayForm, check_arrays
 
-__all__ = ["SEVERAL_CLASSES", "TWO_CLASSES", "Layout"]
+__all__ = ["Layout", "layout_of"]
 
 
 class Layout:
-    """What is stored of models of two or of several classes.
+    """What is stored of models of two or of several classes, of machines or of classifiers.
 
     Attributes
     ----------
+    several : bool
+        Whether of several classes.
+    of : {"machines", "classifiers"}
     attributes : dict of str to Attribute
     stored : dict of str to str
         Names in files of attributes that are arrays, by those of the attributes.
@@ -29,22 +34,27 @@ class Layout:
     flat : dict of str to ArrayForm
         All arrays, those in dicts under names such as ``certificates_.gap``.
     values : dict of str to Attribute
-        All other attributes; those that are None are left out.
+        All other attributes but those apart; those that are None are left out.
+    apart : list of str
+        Other models.
     """
 
-    def __init__(self, state: type[State]) -> None:
-        several = state is State
+    def __init__(self, several: bool, of: Literal["machines", "classifiers"]) -> None:
+        self.several, self.of = several, of
         other = "two" if several else "several"
         self.attributes: dict[str, Attribute] = {}
         self.stored: dict[str, str] = {}
         self.arrays: dict[str, ArrayForm] = {}
         self.parts: dict[str, dict[str, ArrayForm]] = {}
         self.values: dict[str, Attribute] = {}
-        for name, attribute in declared(state).items():
+        self.apart: list[str] = []
+        for name, attribute in declared(State if several else TwoClassState, of).items():
             if attribute.only == other:
                 continue
             self.attributes[name] = attribute
-            if attribute.form is not None:
+            if attribute.apart:
+                self.apart.append(name)
+            elif attribute.form is not None:
                 form = (several and attribute.of_several) or attribute.form
                 self.stored[name] = attribute.stored or name
                 self.arrays[self.stored[name]] = form
@@ -59,7 +69,7 @@ class Layout:
         }
 
     def check(
-        self, arrays: dict[str, np.ndarray], values: dict[str, Any]
+        self, arrays: Mapping[str, np.ndarray], values: Mapping[str, Any]
     ) -> defaultdict[str, set[str]]:
         """Compare a state with it; a TypeError or ValueError says what is wrong.
 
@@ -96,5 +106,7 @@ class Layout:
         return parts
 
 
-TWO_CLASSES = Layout(TwoClassState)
-SEVERAL_CLASSES = Layout(State)
+@cache
+def layout_of(several: bool, of: Literal["machines", "classifiers"]) -> Layout:
+    """That of a kind of models."""
+    return Layout(several, of)

@@ -1,35 +1,54 @@
-"""The fitted attributes of a `BootstrapSVC` apart and together again, with every shape checked.
+"""The fitted attributes of an ensemble apart and together again, with every shape checked.
 
 Of several classes, each pair's ensemble is taken apart alike, under a name such as
-``pair_ensembles_.0.intercept_``; what it shares with the whole model is there once.
+``pair_ensembles_.0.intercept_``; what it shares with the whole model is there once. So is each
+`BootstrapSVC` beside classifiers, under ``machines_.0.intercept_``. The classifiers themselves
+stay whole: `bootprob.persistence.classifiers`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from bootprob.calibration.coupling import class_pairs
+from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitted import without_frame
 from bootprob.ensemble.pairs import shared_draws
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import State, declared
 from bootprob.persistence.checks import check_parameters, check_state
-from bootprob.persistence.layout import SEVERAL_CLASSES, TWO_CLASSES, Layout
+from bootprob.persistence.classifiers import check_classifiers
+from bootprob.persistence.layout import Layout, layout_of
+from bootprob_gpu import InputError, resolve_device
 
-__all__ = ["join_state", "split_state"]
+__all__ = ["Ensemble", "join_state", "plain_parameters", "split_state"]
 
 _PAIRS = "pair_ensembles_"
-_OF_SEVERAL = declared(State)
+_MACHINES = "machines_"
+_OF_SEVERAL = declared(State, None)
+
+Ensemble = BootstrapSVC | BootstrapClassifier
 
 
-def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def plain_parameters(model: Ensemble) -> dict[str, Any]:
+    """Parameters without what a file keeps otherwise, or cannot: a generator of numbers."""
+    params = model.get_params(deep=False)
+    if isinstance(params["random_state"], (np.random.RandomState, np.random.Generator)):
+        params["random_state"] = None
+    return params
+
+
+def split_state(model: Ensemble) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Take the fitted attributes apart.
 
     Parameters
     ----------
-    svc : BootstrapSVC
+    model : BootstrapSVC or BootstrapClassifier
         Fitted.
 
     Returns
@@ -39,33 +58,39 @@ def split_state(svc: BootstrapSVC) -> tuple[dict[str, np.ndarray], dict[str, Any
         ``bootstrap_dual_coef_`` and ``bootstrap_intercept_`` alike; those of `certificates_` as
         ``certificates_.gap`` and so on, and those of `feature_map_` alike.
     values : dict
-        All other fitted attributes; `pair_ensembles_` only of several classes, and as a list of
-        such dicts.
+        All other fitted attributes, but for classifiers; `pair_ensembles_` only of several classes,
+        and as a list of such dicts; `machines_`, if there are any, as a list of "params" and
+        "values".
 
     Raises
     ------
     TypeError
         An attribute is unknown here, so that a loaded model would lack it.
     """
-    if not svc.pair_ensembles_:
-        return _split(svc, TWO_CLASSES)
-    arrays, values = _split(svc, SEVERAL_CLASSES)
-    values[_PAIRS] = []
-    for number, pair in enumerate(svc.pair_ensembles_):
-        of_pair, others = _split(pair, TWO_CLASSES)
-        arrays |= {
-            f"{_PAIRS}.{number}.{name}": array
-            for name, array in of_pair.items()
-            if _of_pair(name) == "own"
-        }
-        own = [name for name in sorted(others) if _of_pair(name) == "own"]
-        values[_PAIRS].append({name: others[name] for name in own})
+    of: Any = "machines" if isinstance(model, BootstrapSVC) else "classifiers"
+    arrays, values = _split(model, layout_of(bool(model.pair_ensembles_), of))
+    if model.pair_ensembles_:
+        values[_PAIRS] = []
+    for number, pair in enumerate(model.pair_ensembles_):
+        of_pair, others = _split(without_frame(pair), layout_of(False, of))
+        own = {name: array for name, array in of_pair.items() if _of_pair(name) == "own"}
+        arrays |= _within(_PAIRS, number, own)
+        names = [name for name in sorted(others) if _of_pair(name) == "own"]
+        values[_PAIRS].append({name: others[name] for name in names})
+    for number, svc in enumerate(getattr(model, _MACHINES, None) or ()):
+        of_machine, others = split_state(svc)
+        arrays |= _within(_MACHINES, number, of_machine)
+        stored = {"params": plain_parameters(svc), "values": others}
+        values[_MACHINES] = [*values.get(_MACHINES, ()), stored]
     return arrays, values
 
 
 def join_state(
-    params: dict[str, Any], arrays: dict[str, np.ndarray], values: dict[str, Any]
-) -> BootstrapSVC:
+    params: dict[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    values: Mapping[str, Any],
+    classifiers: Mapping[str, Any] | None = None,
+) -> Ensemble:
     """Make a fitted model of its parameters and its state.
 
     Parameters
@@ -74,10 +99,12 @@ def join_state(
         What ``get_params`` returned.
     arrays, values : dict
         What `split_state` returned.
+    classifiers : dict, optional
+        `estimators_` and `candidates_`; default machines.
 
     Returns
     -------
-    BootstrapSVC
+    BootstrapSVC or BootstrapClassifier
         Fitted.
 
     Raises
@@ -86,28 +113,42 @@ def join_state(
         Something is missing, superfluous or of the wrong type or shape, or a parameter is
         invalid.
     """
+    if classifiers is None:
+        return _joined(params, arrays, values, None)
+    own, of_machines = _told_apart(_MACHINES, arrays)
+    values = dict(values)
+    stored = _entries(values.pop(_MACHINES, []), of_machines)
+    machines = []
+    for number, each in enumerate(stored):
+        if each.keys() != {"params", "values"} or not all(map(_is_dict, each.values())):
+            raise TypeError(f"{_MACHINES} are no parameters and values")
+        machines.append(_joined(each["params"], of_machines[str(number)], each["values"], None))
+    model = _joined(params, own, values, {**classifiers, _MACHINES: machines})
+    check_classifiers(model)
+    return model
+
+
+def _joined(
+    params: dict[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    values: Mapping[str, Any],
+    apart: Mapping[str, Any] | None,
+) -> Ensemble:
+    """A whole model; of classifiers with what is `apart`."""
+    of: Any = "machines" if apart is None else "classifiers"
+    if apart is None:
+        params = params | {"device": _device_here(params["device"])}
     if _PAIRS not in values:
-        return _drawn(_join(params, arrays, values, TWO_CLASSES))
-    own = {name: array for name, array in arrays.items() if not name.startswith(f"{_PAIRS}.")}
-    svc = _drawn(_join(params, own, values, SEVERAL_CLASSES))
-    codes, stored = svc.y_, list(values[_PAIRS])
-    K = len(svc.classes_)
+        return _drawn(_join(params, arrays, values, layout_of(False, of), apart))
+    own, of_pairs = _told_apart(_PAIRS, arrays)
+    model = _drawn(_join(params, own, values, layout_of(True, of), apart))
+    codes, K = model.y_, len(model.classes_)
     # Before there are pairs: of very many classes they would not fit into memory.
-    if len(stored) != K * (K - 1) // 2 or not all(isinstance(each, dict) for each in stored):
-        raise ValueError(f"there are {len(stored)} pairs of {K} classes")
-    pairs = class_pairs(K)
-    of_pairs: dict[str, dict[str, np.ndarray]] = {str(number): {} for number in range(len(pairs))}
-    unknown = []
-    for name in arrays.keys() - own.keys():
-        place, _, part = name.removeprefix(f"{_PAIRS}.").partition(".")
-        if place in of_pairs:
-            of_pairs[place][part] = arrays[name]
-        else:
-            unknown.append(name)
-    if unknown:
-        raise TypeError(f"arrays are unknown: {', '.join(sorted(unknown))}")
-    svc.pair_ensembles_ = []
-    for number, (i, j) in enumerate(pairs):
+    if len(values[_PAIRS]) != K * (K - 1) // 2:
+        raise ValueError(f"there are {len(values[_PAIRS])} pairs of {K} classes")
+    stored = _entries(values[_PAIRS], of_pairs)
+    model.pair_ensembles_ = []
+    for number, (i, j) in enumerate(class_pairs(K)):
         of_pair = of_pairs[str(number)]
         rows = np.isin(codes, (i, j))
         for name, array in own.items():
@@ -116,15 +157,59 @@ def join_state(
         of_pair |= {"classes_": np.array([0, 1]), "y_": (codes[rows] == j).astype(np.int64)}
         shared = {name: value for name, value in values.items() if _of_pair(name) == "same"}
         others = shared | stored[number] | {"controlled_rates_": []}
-        pair = _join(params | {"verbose": 0} | NO_CONTROL, of_pair, others, TWO_CLASSES)
-        pair.shared_draws_ = shared_draws(codes, svc.sample_weight_, rows, svc.groups_)
-        svc.pair_ensembles_.append(pair)
-    if len({pair.n_replicates_ for pair in svc.pair_ensembles_}) > 1:
+        of_two, pair_params = layout_of(False, of), params | {"verbose": 0} | NO_CONTROL
+        pair = _join(pair_params, of_pair, others, of_two, apart)
+        pair.shared_draws_ = shared_draws(codes, model.sample_weight_, rows, model.groups_)
+        model.pair_ensembles_.append(pair)
+    if len({pair.n_replicates_ for pair in model.pair_ensembles_}) > 1:
         raise ValueError("the pairs differ in the number of replicates")
-    return svc
+    return model
 
 
-def _drawn(svc: BootstrapSVC) -> BootstrapSVC:
+def _within(whole: str, number: int, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{whole}.{number}.{name}": array for name, array in arrays.items()}
+
+
+def _told_apart(
+    whole: str, arrays: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], defaultdict[str, dict[str, np.ndarray]]]:
+    """Arrays of a model itself, and those of models in it by their numbers, in one pass."""
+    own: dict[str, np.ndarray] = {}
+    within: defaultdict[str, dict[str, np.ndarray]] = defaultdict(dict)
+    for name, array in arrays.items():
+        if name.startswith(f"{whole}."):
+            number, _, part = name.removeprefix(f"{whole}.").partition(".")
+            within[number][part] = array
+        else:
+            own[name] = array
+    return own, within
+
+
+def _entries(stored: Any, within: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What JSON says of each model in a model, whose arrays may be of no others."""
+    if not isinstance(stored, list) or not all(map(_is_dict, stored)):
+        raise TypeError("what is stored of models in the model is no list of entries")
+    if unknown := within.keys() - set(map(str, range(len(stored)))):
+        raise TypeError(f"arrays are unknown: those of {', '.join(sorted(unknown))}")
+    return stored
+
+
+def _device_here(device: Any) -> str:
+    """Return the device a model was fitted for, or "auto" where this machine lacks it."""
+    if not isinstance(device, str):
+        raise TypeError("device is no text")
+    try:
+        resolve_device(device)
+    except InputError:
+        return "auto"
+    return device
+
+
+def _is_dict(found: Any) -> bool:
+    return isinstance(found, dict)
+
+
+def _drawn(svc: Ensemble) -> Ensemble:
     """The same, whose samples draw no more rows than there are."""
     shared = svc.shared_draws_
     if (svc.n_drawn_ or 0) > len(svc.y_ if shared is None else shared["classes"]):
@@ -138,11 +223,11 @@ def _of_pair(name: str) -> str:
     return "own" if attribute is None else attribute.of_pair
 
 
-def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    elsewhere = declared().keys() - layout.attributes.keys() | {_PAIRS}
+def _split(model: Ensemble, layout: Layout) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    elsewhere = declared(of=None).keys() - layout.attributes.keys() | {_PAIRS, *layout.apart}
     arrays: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for name, found in vars(svc).items():
+    for name, found in vars(model).items():
         if not name.endswith("_") or name in elsewhere:
             continue
         if name in layout.parts:
@@ -150,20 +235,24 @@ def _split(svc: BootstrapSVC, layout: Layout) -> tuple[dict[str, np.ndarray], di
         elif found is not None:
             kept = arrays if name in layout.stored else values
             kept[layout.stored.get(name, name)] = found
-    check_state(arrays, values | ({_PAIRS: []} if layout is SEVERAL_CLASSES else {}), layout)
-    check_parameters(svc, arrays, values)
+    check_state(arrays, values | ({_PAIRS: []} if layout.several else {}), layout)
+    check_parameters(model, arrays, values, layout)
     return arrays, values
 
 
 def _join(
-    params: dict[str, Any], arrays: dict[str, np.ndarray], values: dict[str, Any], layout: Layout
-) -> BootstrapSVC:
+    params: dict[str, Any],
+    arrays: Mapping[str, np.ndarray],
+    values: Mapping[str, Any],
+    layout: Layout,
+    apart: Mapping[str, Any] | None,
+) -> Ensemble:
     check_state(arrays, values, layout)
-    svc = BootstrapSVC(**params)
-    svc._validate_params()
-    check_parameters(svc, arrays, values)
-    svc.pair_ensembles_, svc.shared_draws_ = [], None
-    svc.oob_class_scores_ = svc.class_offsets_ = None
+    model = (BootstrapSVC if apart is None else BootstrapClassifier)(**params)
+    model._validate_params()
+    check_parameters(model, arrays, values, layout)
+    model.pair_ensembles_, model.shared_draws_ = [], None
+    model.oob_class_scores_ = model.class_offsets_ = None
     for name, attribute in layout.attributes.items():
         found: Any = arrays.get(attribute.stored or name)
         if attribute.parts is not None:
@@ -173,8 +262,8 @@ def _join(
         elif attribute.kind is not None:
             continue
         if found is not None or attribute.absent == "None":
-            setattr(svc, name, found)
+            setattr(model, name, found)
     absent = {name: None for name in layout.values if name not in values}
-    for name, found in (values | absent).items():
-        setattr(svc, name, found)
-    return svc
+    for name, found in {**values, **absent, **(apart or {})}.items():
+        setattr(model, name, found)
+    return model

@@ -11,26 +11,32 @@ import pandas as pd
 from bootprob.encoding.columns import Kind, as_levels, level_text
 from bootprob.encoding.dates import DateParts
 from bootprob.encoding.preprocessing import TablePreprocessor
-from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitted import as_whole
+from bootprob.persistence.state import Ensemble
 from bootprob.tables.model import TableModel
 from bootprob.tables.target import Target
 
 __all__ = ["model_of", "table_to_dict"]
 
 
-def table_to_dict(model: BootstrapSVC | TableModel) -> dict[str, Any] | None:
+def table_to_dict(model: Ensemble | TableModel) -> dict[str, Any] | None:
     """Preprocessing and target of a model, as values that JSON can hold; None of one of a matrix.
 
-    A `BootstrapSVC` has no target.
+    An ensemble has no target. Of one of classifiers that was fitted on a matrix with gaps, columns
+    are not "named".
     """
     if isinstance(model, TableModel):
-        return {"preprocessor": model.preprocessor.to_dict(), "target": model.target.to_dict()}
-    if model.preprocessor_ is None:
+        target, ensemble = model.target.to_dict(), model.svc
+        found = {"preprocessor": model.preprocessor.to_dict(), "target": target}
+    elif model.preprocessor_ is None:
         return None
-    return {"preprocessor": model.preprocessor_.to_dict(), "target": None}
+    else:
+        found, ensemble = {"preprocessor": model.preprocessor_.to_dict(), "target": None}, model
+    named = ensemble.preprocessor_ is None or hasattr(ensemble, "feature_names_in_")
+    return found if named else found | {"named": False}
 
 
-def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
+def model_of(stored: Any, svc: Ensemble) -> Ensemble | TableModel:
     """Make a model of what `table_to_dict` returned and its ensemble, which knows the matrix.
 
     Raises
@@ -40,14 +46,20 @@ def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
     """
     if stored is None:
         return svc
-    if not isinstance(stored, dict) or stored.keys() != {"preprocessor", "target"}:
+    if not isinstance(stored, dict) or stored.keys() - {"named"} != {"preprocessor", "target"}:
         raise TypeError("the table has other entries than preprocessor and target")
     _check_columns(stored["preprocessor"], svc.n_features_in_)
     preprocessor = TablePreprocessor.from_dict(stored["preprocessor"])
-    if stored["target"] is None:
+    of_classifiers = getattr(svc, "estimators_", None) is not None
+    if stored["target"] is None or of_classifiers:
         svc.preprocessor_ = preprocessor
         svc.n_features_in_ = preprocessor.n_features_in_
-        svc.feature_names_in_ = preprocessor.feature_names_in_
+        if stored.get("named") is not False:
+            svc.feature_names_in_ = preprocessor.feature_names_in_
+        for pair in svc.pair_ensembles_ if of_classifiers else ():
+            as_whole(pair, svc)
+        _check_given(svc)
+    if stored["target"] is None:
         return svc
     target = Target.from_dict(stored["target"])
     texts = {level_text(label) for label in target.labels}
@@ -57,6 +69,16 @@ def model_of(stored: Any, svc: BootstrapSVC) -> BootstrapSVC | TableModel:
     if not numbers or not np.array_equal(svc.classes_, np.arange(len(target.labels))):
         raise ValueError("the target does not fit the ensemble")
     return TableModel(preprocessor, target, svc)
+
+
+def _check_given(svc: Ensemble) -> None:
+    """Check what classifiers were given beside what became of it."""
+    columns = getattr(svc, "frame_columns_", None)
+    if columns is None:
+        return
+    names = list(map(str, svc.preprocessor_.feature_names_in_))
+    if [str(each["name"]) for each in columns] != names:
+        raise ValueError("frame_columns_ are not those of the preprocessing")
 
 
 def _check_columns(stored: Any, n_features: int) -> None:

@@ -28,7 +28,7 @@ from bootprob.server.limits import Limits
 from bootprob.server.problems import valid
 from bootprob.server.records import RecordForm
 from bootprob.server.schemas import InferHead
-from bootprob.server.served_model import Scores, ServedModel
+from bootprob.server.served_model import Scores, ServedModel, ServedRows
 from bootprob.server.strict_json import PIECE, parse_json
 from bootprob.server.tensors import (
     input_metadata,
@@ -134,7 +134,7 @@ class Answering:
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.limits.deadline
 
-    def _records(self, body: bytes) -> tuple[Floats, _Wanted]:
+    def _records(self, body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with records, and what it wants to know of them."""
         request, values = self._record_form.read(parse_json(body, self.limits))
         if request.explain:
@@ -143,7 +143,7 @@ class Answering:
         thresholds = self.served.thresholds(values, len(X))
         return self._checked(X), _Wanted(request.level, thresholds, request.explain)
 
-    def _tensors(self, body: bytes) -> tuple[Floats, _Wanted]:
+    def _tensors(self, body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
         request = valid(self._infer_head, parse_json(body, self.limits))
         outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
@@ -154,7 +154,7 @@ class Answering:
         wanted = _Wanted(request.parameters.level, thresholds, id=request.id, outputs=outputs)
         return self._checked(X), wanted
 
-    def _checked(self, X: Floats) -> Floats:
+    def _checked(self, X: ServedRows) -> ServedRows:
         try:
             self.served.check(X)
         except DataError as error:
@@ -162,8 +162,8 @@ class Answering:
         return X
 
     async def _read(
-        self, request: Request, make: Callable[[bytes], tuple[Floats, _Wanted]], until: float
-    ) -> tuple[Floats, _Wanted]:
+        self, request: Request, make: Callable[[bytes], tuple[ServedRows, _Wanted]], until: float
+    ) -> tuple[ServedRows, _Wanted]:
         """Read a body and make rows of it, in the thread if it is large."""
         async with self._bodies.body(request, until) as body:
             if len(body) <= PIECE:

@@ -43,10 +43,9 @@ from bootprob.server.schemas import (
     ServerReady,
     predict_request,
 )
-from bootprob.server.served_model import ServedModel
+from bootprob.server.served_model import Ensemble, ServedModel
 
 if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.mistake_costs import MistakeCosts
     from bootprob.tables.model import TableModel
 
@@ -66,7 +65,7 @@ _REFUSALS = {
 
 
 def create_app(
-    model: BootstrapSVC | TableModel,
+    model: Ensemble | TableModel,
     *,
     name: str = "model",
     version: str = "1",
@@ -79,7 +78,7 @@ def create_app(
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted. It must not be changed while it is served.
     name, version : str, default "model" and "1"
         What it is called in addresses and replies.
@@ -113,7 +112,7 @@ def create_app(
     check_token(token)
     limits = limits or Limits()
     served = ServedModel(model, name, version, costs)
-    batcher = MicroBatcher(served.score, limits)
+    batcher = MicroBatcher(served.score, limits, joined=served.joined)
     counts = Metrics(served, lambda: batcher.queued_rows) if metrics else None
     if counts is not None:
         batcher.observe = counts.batch

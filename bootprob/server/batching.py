@@ -10,18 +10,18 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from bootprob.exceptions import DataError
-from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
-from bootprob.server.served_model import Scores
+from bootprob.server.served_model import Scores, ServedRows
 
 __all__ = ["MicroBatcher"]
 
@@ -34,7 +34,7 @@ _FORGET = 0.9  # of the past, with every call, in the measured rate
 class _Waiting:
     """One request's rows."""
 
-    X: Floats
+    X: ServedRows
     level: float
     result: asyncio.Future[Scores]
     counted: bool = True
@@ -53,15 +53,19 @@ class MicroBatcher:
     limits : Limits
     observe : callable, optional
         Told the `Scores` of every call and the seconds it took.
+    joined : callable, optional
+        Puts rows of several requests under each other; default those of a matrix.
     """
 
     def __init__(
         self,
-        score: Callable[[Floats, float], Scores],
+        score: Callable[[Any, float], Scores],
         limits: Limits,
         observe: Callable[[Scores, float], None] | None = None,
+        joined: Callable[[Sequence[Any]], Any] = np.concatenate,
     ) -> None:
         self._score, self._limits, self.observe = score, limits, observe
+        self._joined = joined
         self._queue: deque[_Waiting] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bootprob-score")
@@ -69,7 +73,7 @@ class MicroBatcher:
         self.queued_rows = 0
         self.closed = False
 
-    async def submit(self, X: Floats, level: float, until: float) -> Scores:
+    async def submit(self, X: ServedRows, level: float, until: float) -> Scores:
         """Queue the rows of one request and wait for their result.
 
         Parameters
@@ -160,7 +164,7 @@ class MicroBatcher:
         group = [waiting for waiting in group if not waiting.result.done()]
         if not group:
             return
-        X = group[0].X if len(group) == 1 else np.concatenate([each.X for each in group])
+        X = group[0].X if len(group) == 1 else self._joined([each.X for each in group])
         loop = asyncio.get_running_loop()
         started = time.perf_counter()
         try:

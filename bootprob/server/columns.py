@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from bootprob.encoding.columns import Kind
 from bootprob.encoding.encoder import TableEncoder
+from bootprob.ensemble.scoring.frame_encoder import FrameEncoder
 from bootprob.exceptions import DataError
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
 
 __all__ = ["Columns"]
@@ -25,8 +27,8 @@ class Columns:
     ----------
     kinds : dict of str to {"number", "boolean", "text", "date", "cost"}
         Numbers first; "cost" where the model does not know the column.
-    encoder : TableEncoder
-        What makes the matrix of them.
+    encoder : TableEncoder or FrameEncoder
+        What makes rows of them.
     n_features : int
         Columns of the matrix.
     is_table : bool
@@ -36,16 +38,16 @@ class Columns:
     """
 
     kinds: dict[str, Kind | Literal["cost"]]
-    encoder: TableEncoder
+    encoder: TableEncoder | FrameEncoder
     n_features: int
     is_table: bool
     costs: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, model: BootstrapSVC | TableModel) -> Self:
+    def of(cls, model: BootstrapSVC | BootstrapClassifier | TableModel) -> Self:
         """Columns of a table model, or of the matrix: `feature_names_in_` or x0, x1, …."""
         if isinstance(model, TableModel):
-            encoder = model.preprocessor.encoder_
+            encoder = model.encoder
             by_kind = sorted(encoder.kinds.items(), key=lambda item: item[1] != "number")
             return cls(dict(by_kind), encoder, encoder.n_features, True)
         p = model.n_features_in_

@@ -81,7 +81,7 @@ class Explainer:
             most = counted(self._limits.max_explained, "record is", "records are")
             raise RequestError(422, f"Up to {most} explained in a request.")
 
-    async def explain(self, X: Floats, level: float, until: float) -> list[Contributions]:
+    async def explain(self, X: Any, level: float, until: float) -> list[Contributions]:
         """Contributions to each of some rows (m, p), which were checked.
 
         Raises

@@ -9,7 +9,7 @@ import logging
 import math
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -59,6 +59,7 @@ def run(
     header_deadline: float = 10.0,
     drain_delay: float = 0.0,
     costs: MistakeCosts | None = None,
+    trusted: Sequence[str] = (),
 ) -> None:
     """Serve a model file until SIGTERM or Ctrl-C.
 
@@ -89,6 +90,8 @@ def run(
         ready and asks clients to connect anew.
     costs : MistakeCosts, optional
         As in `create_app`.
+    trusted : sequence of str, optional
+        Types of the file, as of `bootprob.load`.
 
     Raises
     ------
@@ -127,6 +130,7 @@ def run(
         token=token,
         metrics=metrics,
         costs=costs,
+        trusted=trusted,
     )
     app = make()  # here, so that an unusable model is told before anything starts
     config = uvicorn.Config(
@@ -178,13 +182,20 @@ def check_host(host: str, token: str | None) -> None:
         )
 
 
-def _make_app(path: Path, *, workers: int, drain_delay: float, **application: Any) -> FastAPI:
+def _make_app(
+    path: Path,
+    *,
+    workers: int,
+    drain_delay: float,
+    trusted: Sequence[str] = (),
+    **application: Any,
+) -> FastAPI:
     """What a process serves; `application` is for `create_app`."""
     if workers > 1:
         import torch
 
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
-    model = load(path)
+    model = load(path, trusted)
     with path.open("rb") as file:
         version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
     app = create_app(model, version=version, **application)

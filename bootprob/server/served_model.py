@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import both, both_intervals
+from bootprob.ensemble.classifier import BootstrapClassifier
+from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.scoring.frame_encoder import FrameEncoder, rows_of_matrix
 from bootprob.ensemble.scoring.rows import NewRows
+from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
@@ -20,10 +24,11 @@ from bootprob.server.columns import Columns
 from bootprob.tables.mistake_costs import MistakeCosts
 from bootprob.tables.model import TableModel
 
-if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
+__all__ = ["Ensemble", "Scores", "ServedModel", "ServedRows"]
 
-__all__ = ["Scores", "ServedModel"]
+Ensemble = BootstrapSVC | BootstrapClassifier
+ServedRows = Floats | TableRows
+"""Rows as requests are made into: of a matrix, or what classifiers are given beside it."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,11 @@ class Scores:
 
 
 class ServedModel:
-    """A `BootstrapSVC` or `TableModel` with a name and a version.
+    """A fitted model with a name and a version.
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted.
     name, version : str
         What it is called in addresses and replies.
@@ -65,7 +70,7 @@ class ServedModel:
 
     Attributes
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
     columns : Columns
         What a request has to give.
     classes : list of bool, int, float or str
@@ -86,18 +91,17 @@ class ServedModel:
 
     def __init__(
         self,
-        model: BootstrapSVC | TableModel,
+        model: Ensemble | TableModel,
         name: str,
         version: str,
         costs: MistakeCosts | None = None,
     ) -> None:
-        from bootprob.ensemble.estimator import BootstrapSVC
-
-        if not isinstance(model, (BootstrapSVC, TableModel)):
+        if not isinstance(model, (BootstrapSVC, BootstrapClassifier, TableModel)):
             raise TypeError(
-                f"A BootstrapSVC or TableModel can be served, not {type(model).__name__}."
+                "A BootstrapSVC, BootstrapClassifier or TableModel can be served, not "
+                f"{type(model).__name__}."
             )
-        if isinstance(model, BootstrapSVC):
+        if not isinstance(model, TableModel):
             model = TableModel.of(model) or model
         self.name, self.version, self.model = name, version, model
         self.svc = model.svc if isinstance(model, TableModel) else model
@@ -122,10 +126,21 @@ class ServedModel:
         # In memory as a data frame's columns are, for the bits that `predict_proba` gives of one.
         self._order: Literal["C", "F"] = "F" if hasattr(self.svc, "feature_names_in_") else "C"
         # The first call compiles and fills caches; it also shows that the model can be scored.
-        center = self.svc.center_
-        self.score(np.zeros((1, self.columns.n_features)) if center is None else center[None], 0.95)
+        self.score(self._first_row(), 0.95)
 
-    def check(self, X: Floats) -> None:
+    def _first_row(self) -> ServedRows:
+        encoder = self.columns.encoder
+        if isinstance(encoder, FrameEncoder):
+            return encoder.encode({name: [fill] for name, fill in encoder.fills.items()}, 1).X
+        center = self.svc.center_
+        return np.zeros((1, self.columns.n_features)) if center is None else center[None]
+
+    def joined(self, parts: Sequence[Any]) -> ServedRows:
+        """Rows of several requests, one under the other."""
+        encoder = self.columns.encoder
+        return encoder.joined(parts) if isinstance(encoder, FrameEncoder) else np.concatenate(parts)
+
+    def check(self, X: ServedRows) -> None:
         """Refuse rows that `score` would refuse, so that they do not spoil a batch.
 
         Raises
@@ -133,19 +148,22 @@ class ServedModel:
         DataError
             A number is so far out that scores overflow; names its row and column.
         """
-        NewRows(X, self.svc.center_, self.svc.scale_).as_seen(torch.from_numpy(X), 0)
+        matrix = X.matrix if isinstance(X, TableRows) else X
+        NewRows(matrix, self.svc.center_, self.svc.scale_).as_seen(torch.from_numpy(matrix), 0)
 
-    def score(self, X: Floats, level: float) -> Scores:
+    def score(self, X: ServedRows, level: float) -> Scores:
         """Probabilities, intervals and labels, as `BootstrapSVC.summarize` gives them.
 
         Parameters
         ----------
-        X : ndarray, shape (m, p)
+        X : ndarray, shape (m, p), or TableRows
             Rows.
         level : float
             Of the intervals.
         """
-        rows = np.asarray(X, order=self._order)
+        rows = X
+        if not isinstance(X, TableRows):
+            rows = rows_of_matrix(self.svc, np.asarray(X, order=self._order))
         found = self._ensemble.summarize(rows, level, self._method, score_interval=False)
         probability, interval = found["probability"], found["probability_interval"]
         if probability.ndim == 1:

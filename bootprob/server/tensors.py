@@ -20,7 +20,7 @@ from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
 from bootprob.server.problems import valid
 from bootprob.server.schemas import InferInput
-from bootprob.server.served_model import Scores, ServedModel
+from bootprob.server.served_model import Scores, ServedModel, ServedRows
 
 __all__ = ["input_metadata", "output_metadata", "reply_tensors", "rows_of"]
 
@@ -39,7 +39,7 @@ _AT_ONCE = 2**13  # values: no other thread runs while they are checked
 
 def rows_of(
     inputs: list[Any], columns: Columns, max_rows: int
-) -> tuple[Floats, dict[str, list[Any]]]:
+) -> tuple[ServedRows, dict[str, list[Any]]]:
     """The matrix that the inputs of a request stand for, and the values of its columns by name.
 
     Parameters

@@ -55,7 +55,8 @@ class HeldOut:
             A column is missing, or holds what the model does not know.
         """
         codes = known_codes(model.target, frame)
-        return cls(model.preprocessor.transform(frame), np.array(model.target.labels)[codes], frame)
+        X = model.preprocessor.encode(frame, model.encoder).X
+        return cls(X, np.array(model.target.labels)[codes], frame)
 
     def codes(self, model: BootstrapSVC) -> NDArray[np.intp]:
         """Position of each row's class among ``classes_``, shape (m,).
@@ -102,7 +103,7 @@ class HeldOut:
 
 def text_columns(model: TableModel) -> list[str]:
     """Columns to read as text from a CSV file, so that the codes 01 and 1 stay apart."""
-    names = model.preprocessor.text_columns_
+    names = model.text_columns
     of_text = all(isinstance(label, str) for label in model.target.labels)
     return [*names, model.target.name] if of_text else names
 

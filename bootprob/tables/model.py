@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
@@ -22,7 +23,10 @@ from bootprob.tables.roles import ColumnRoles
 from bootprob.tables.target import Label, Target
 
 if TYPE_CHECKING:
+    from bootprob.encoding.encoder import TableEncoder
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.scoring.frame_encoder import FrameEncoder
 
 __all__ = ["TableModel"]
 
@@ -42,7 +46,7 @@ class TableModel:
         Fitted; turns a table into a matrix.
     target : Target
         The column predicted and the names of its classes.
-    svc : BootstrapSVC
+    svc : BootstrapSVC or BootstrapClassifier
         Fitted on 0 for the negative and 1 for the positive class, or on the positions of several.
 
     Examples
@@ -58,7 +62,7 @@ class TableModel:
 
     preprocessor: TablePreprocessor
     target: Target
-    svc: BootstrapSVC
+    svc: Any
 
     @classmethod
     def fit(
@@ -118,18 +122,19 @@ class TableModel:
         return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod
-    def of(cls, svc: BootstrapSVC) -> Self | None:
-        """The same of a classifier that was fitted on a data frame; None of one of a matrix.
+    def of(cls, svc: BootstrapSVC | BootstrapClassifier) -> Self | None:
+        """The same of an ensemble that was fitted on a data frame; None of one of a matrix.
 
         Parameters
         ----------
-        svc : BootstrapSVC
+        svc : BootstrapSVC or BootstrapClassifier
             Fitted; it shares its arrays with the model, whose target is called "class".
 
         Raises
         ------
         DataError
-            Classes are no text, numbers or true and false.
+            Classes are no text, numbers or true and false; or classifiers were given columns that
+            files cannot have.
         """
         from bootprob.ensemble.fitted import of_matrix
 
@@ -141,9 +146,25 @@ class TableModel:
                 "Classes of a model of a table are text, numbers or true and false, not "
                 f"{type(labels[0]).__name__}."
             )
-        numbered = of_matrix(svc)
+        numbered = copy(of_matrix(svc))
         numbered.classes_ = np.arange(len(labels))
-        return cls(svc.preprocessor_, Target("class", tuple(labels), tuple(counts)), numbered)
+        model = cls(svc.preprocessor_, Target("class", tuple(labels), tuple(counts)), numbered)
+        model.encoder  # noqa: B018 - its error, before there are rows
+        return model
+
+    @cached_property
+    def encoder(self) -> TableEncoder | FrameEncoder:
+        """What makes rows of the columns of a file or a request, for machines or classifiers."""
+        from bootprob.ensemble.scoring.frame_encoder import encoder_of
+
+        if getattr(self.svc, "estimators_", None) is None:
+            return self.preprocessor.encoder_
+        return encoder_of(self.svc)
+
+    @property
+    def text_columns(self) -> list[str]:
+        """Columns to be read from files as text: 01 and 1 are two levels."""
+        return [name for name, kind in self.encoder.kinds.items() if kind in ("text", "date")]
 
     def predict(
         self,
@@ -200,7 +221,7 @@ class TableModel:
             costs.check_model(self.svc)
         if sets is not None:
             sets = check_level(sets)
-        encoded = self.preprocessor.encode(frame)
+        encoded = self.preprocessor.encode(frame, self.encoder)
         X = encoded.X
         if unknown is not None:
             unknown |= encoded.unknown

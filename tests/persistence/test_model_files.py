@@ -620,7 +620,8 @@ def test_the_fuzzer_sees_what_must_not_be(
     assert "UserWarning" in loads(lambda: warnings.warn("of the file", stacklevel=1))
     monkeypatch.setattr("fuzz_model_files.load", load)
     monkeypatch.setattr("bootprob.runtime.array_forms._check_numbers", lambda *_: None)
-    monkeypatch.setattr("bootprob.persistence.checks._check_two_classes", lambda *_: None)
+    for check in ("_check_two_classes", "_check_machines"):
+        monkeypatch.setattr(f"bootprob.persistence.checks.{check}", lambda *_: None)
     for name, number, said in (
         ("coef_", np.nan, "Eigenvalues did not converge"),
         ("sigmoid_information_", 5e-324, "interval 'corrected' is not finite"),

@@ -585,6 +585,7 @@ def test_a_value_of_c_that_a_kernel_was_not_trained_with_has_an_empty_cell() -> 
     values = {
         "C": [0.1, 1.0, 1.0, 10.0],
         "kernel": kernels,
+        "candidate": None,
         "gamma": None,
         "accuracy": [0.6, 0.7, 0.7, 0.8],
         "accuracy_tenth": [0.5] * 4,

@@ -180,7 +180,7 @@ def test_numbers_survive_the_way_to_the_bit(array_client, array_model, rng):
 
 
 def test_only_fitted_models_of_ours_are_served(table_model):
-    with pytest.raises(TypeError, match="BootstrapSVC or TableModel"):
+    with pytest.raises(TypeError, match="BootstrapClassifier or TableModel"):
         create_app(table_model.preprocessor)
 
 

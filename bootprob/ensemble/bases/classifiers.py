@@ -18,6 +18,7 @@ from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
+from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import resolve_device
@@ -83,10 +84,16 @@ class Classifiers:
         if state.drawn_counts_ is not None:
             return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
         K, least = state.n_classes, least_probability(state.whole_weight)
-        of_each = [
-            np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
-            for replicate in classifiers
-        ]
+        try:
+            of_each = [
+                np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
+                for replicate in classifiers
+            ]
+        except DataError:
+            raise
+        except ValueError as error:
+            what = (str(error).strip().splitlines() or ["no reason is given"])[0].rstrip(".")
+            raise DataError(f"A classifier does not take these rows: {what}.") from error
         scores = np.stack(of_each, axis=2)
         beside = [np.concatenate(list(each.weighed(X.matrix))) for each in self._machines]
         return np.concatenate([scores, *(each[:, None, :, None] for each in beside)], axis=1)

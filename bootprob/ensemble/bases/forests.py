@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.utils import check_array
 
 from bootprob.runtime.arrays import Floats
@@ -17,6 +16,8 @@ __all__ = ["counts_of_trees", "is_forest", "scores_of_trees"]
 
 def is_forest(classifier: Any) -> bool:
     """Whether it is scikit-learn's forest, whose trees are of bootstrap samples."""
+    from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # heavy
+
     forests = RandomForestClassifier, ExtraTreesClassifier
     return isinstance(classifier, forests) and bool(classifier.bootstrap)
 

@@ -57,7 +57,10 @@ class ClassifierSpec:
         """
         if not isinstance(self.estimator, list):
             grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
-            return [unfitted(self.estimator).set_params(**each) for each in grid]
+            found = [unfitted(self.estimator) for _ in grid]
+            for each, parameters in zip(found, grid, strict=True):
+                each.set_params(**parameters)  # of a FrozenEstimator it returns nothing
+            return found
         if not self.estimator or self.param_grid is not None:
             what = "an empty list" if not self.estimator else "a list, and param_grid is given"
             raise DataError(

@@ -92,6 +92,8 @@ def training_rows(
 
 def new_rows(model: Any, X: Any) -> TableRows:
     """Rows for a fitted `BootstrapClassifier`; errors of scikit-learn."""
+    if isinstance(X, TableRows):
+        return X
     frame, preprocessor = as_frame(X), model.preprocessor_
     mixed = frame is not None and preprocessor is not None
     if frame is None and preprocessor is not None and hasattr(model, "feature_names_in_"):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES
 from bootprob.report.model.class_card import (
@@ -17,13 +18,13 @@ from bootprob.report.model.class_card import (
 )
 from bootprob.report.model.content import report_content
 from bootprob.report.model.markdown import text, with_interval
+from bootprob.report.model.members import label_of
 from bootprob.report.wording import count, percent
 from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
     from skops.card import Card
 
-    from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
 
@@ -85,7 +86,7 @@ def model_card(
     table_model = model if isinstance(model, TableModel) else None
     svc = model.svc_with_class_names() if isinstance(model, TableModel) else model
     content = report_content(
-        {str(svc.kernel): svc},
+        {label_of(svc): svc},
         title=title or _title(model),
         held_out=held_out,
     )
@@ -95,7 +96,9 @@ def model_card(
 def _title(model: BootstrapSVC | TableModel) -> str:
     target = getattr(model, "target", None)
     named = "" if target is None else f" of {target.name}"
-    return f"Prediction{named} by bootstrapped support vector machines"
+    svc = getattr(model, "svc", model)
+    by = "support vector machines" if isinstance(svc, BootstrapSVC) else "classifiers"
+    return f"Prediction{named} by bootstrapped {by}"
 
 
 def check_skops() -> None:
@@ -170,7 +173,15 @@ def card_of(
     if entry["sets"]:
         _add_table(card, top, "Prediction sets", of_sets(data, entry), about_sets(entry))
     card.add(**{f"{top}/Limits": _limits(data, entry)})
-    card.add(**{f"{top}/How to load it": _how_to_load(file, of_table=table_model is not None)})
+    card.add(
+        **{
+            f"{top}/How to load it": _how_to_load(
+                file,
+                of_table=table_model is not None,
+                of_classifiers=not isinstance(svc, BootstrapSVC),
+            )
+        }
+    )
     card.add_hyperparams(section=f"{top}/Parameters", description="As given to `BootstrapSVC`.")
     made = entry["provenance"]
     versions = {
@@ -212,9 +223,13 @@ def _what_it_computes(data: dict[str, Any], entry: dict[str, Any]) -> str:
         if len(data["classes"]) == 2
         else f"each of {len(data['classes'])} classes"
     )
+    what = f"{count(entry['n_models'])} support vector machines ({text(entry['kernel'])} kernel, "
+    if entry["kernel"] is None:
+        what = f"{count(entry['n_models'])} {entry['members']} ({text(entry['classifier'])}, "
+    if entry["is_frozen"]:
+        what = f"A classifier that was fitted before ({text(entry['classifier'])}; calibrated on "
     return (
-        f"Probability of {whose}, of one row at a time, with an interval. "
-        f"{count(entry['n_models'])} support vector machines ({text(entry['kernel'])} kernel, "
+        f"Probability of {whose}, of one row at a time, with an interval. {what}"
         f"{count(entry['n_bootstraps'])} bootstrap samples, "
         f"{counted(entry['n_parameter_values'], 'setting')}; {kind}), by bootprob."
     )
@@ -251,9 +266,9 @@ def _about_metrics(content: dict[str, Any], entry: dict[str, Any]) -> str:
         of_group = ", nor any row of its block of time"
         rows = "new rows of the same stretch of time"
     said = (
-        f"Out of bag: each row was judged by machines that had not seen it{of_group}. With "
-        f"{percent(content['level'], 0)} intervals for what this very model would reach on very "
-        f"many {rows} from the same source."
+        f"Out of bag: each row was judged by {entry['members']} that had not seen it{of_group}. "
+        f"With {percent(content['level'], 0)} intervals for what this very model would reach on "
+        f"very many {rows} from the same source."
     )
     if entry["held_out"]:
         held = entry["held_out"]
@@ -364,14 +379,14 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
         )
     if found is not None and found["few_rows"] and not found["found"]:
         points.append(f"Few rows: {text(found['few_rows'])}.")
-    unsolved = entry["convergence"]["n_unsolved"]
+    unsolved = entry["convergence"]["n_unsolved"] if entry["convergence"] else 0
     if unsolved:
         points.append(
             f"{count(unsolved)} of {count(entry['convergence']['n_models'])} machines "
             f"{'was' if unsolved == 1 else 'were'} not solved to tolerance."
         )
     if "intervals" in entry:
-        points.append(_about_intervals(entry["intervals"]))
+        points.append(_about_intervals(entry))
     else:
         points.append(intervals_of_classes(entry))
     if len(data["classes"]) > 2 and entry["control"]:
@@ -400,15 +415,16 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     return "\n".join(f"- {point}" for point in points)
 
 
-def _about_intervals(intervals: dict[str, Any]) -> str:
+def _about_intervals(entry: dict[str, Any]) -> str:
     """What those of two classes are for, and how wide they are."""
+    intervals, whose = entry["intervals"], "kernel" if entry["kernel"] else "model"
     method, width = intervals["method"], intervals["median_width"]
     said = (
         f"Intervals are “{method}”: they measure the noise of a finite number of bootstrap "
         "samples, not where the true probability lies."
         if method in OF_VOTES
         else f"Intervals are “{method}”: they are for the probability of a row, not for what will "
-        "happen to it, and know nothing of a truth that the kernel cannot express."
+        f"happen to it, and know nothing of a truth that the {whose} cannot express."
     )
     if width is None:
         return said
@@ -418,7 +434,9 @@ def _about_intervals(intervals: dict[str, Any]) -> str:
     )
 
 
-def _how_to_load(file: str | os.PathLike[str] | None, *, of_table: bool) -> str:
+def _how_to_load(
+    file: str | os.PathLike[str] | None, *, of_table: bool, of_classifiers: bool
+) -> str:
     name = "model.bootprob" if file is None else Path(file).name
     use = (
         "from bootprob.tables.files import read_table\n\n"
@@ -430,6 +448,10 @@ def _how_to_load(file: str | os.PathLike[str] | None, *, of_table: bool) -> str:
         "interval = model.proba_interval(X_new, level=0.95)\n"
     )
     saved = "" if file is not None else " (saved with `bootprob.save`)"
+    if of_classifiers:
+        use = use.replace(
+            f"load({name!r})", f"load({name!r}, trusted=[])  # types that the refusal asks for"
+        )
     return (
         f"The model is in a file{saved}; opening it runs no code.\n\n"
         f"```python\nfrom bootprob.persistence.save_load import load\n{use}```"

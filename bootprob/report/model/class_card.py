@@ -62,8 +62,8 @@ def intervals_of_classes(entry: dict[str, Any]) -> str:
     """What the intervals of the classes are for, and how wide they are where that is known."""
     said = (
         "Intervals are of each class's probability by itself, from those of the pairs; they are "
-        "not for what will happen to a row, and know nothing of a truth that the kernel cannot "
-        "express."
+        "not for what will happen to a row, and know nothing of a truth that the "
+        f"{'kernel' if entry['kernel'] else 'model'} cannot express."
     )
     if entry["widths"]:
         medians = [each["all"]["median"] for each in entry["widths"]["classes"]]

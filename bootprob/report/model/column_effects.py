@@ -48,7 +48,7 @@ def column_effects(
     Parameters are those of `bootprob.report.model.sections.section.Measured`.
     """
     state = two_class_state(model, "reports")
-    if model.calibration is None or not state.kernel.has_features:
+    if model.calibration is None or not state.kernel.has_features or state.estimators_:
         return None
     found = Explained.of(explained)
     compared = _OF_MAP if state.bootstrap_dual_coef_ is None else len(state.y_)

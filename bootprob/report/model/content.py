@@ -23,6 +23,7 @@ from bootprob.metrics.intervals import (
 )
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 from bootprob.report.model.class_sections import SECTIONS_OF_CLASSES
+from bootprob.report.model.members import members_of, weights_of
 from bootprob.report.model.sections import SECTIONS
 from bootprob.report.model.sections.section import Measured, Section
 from bootprob.report.plain import plain
@@ -131,19 +132,15 @@ def _out_of_bag(model: BootstrapSVC) -> Floats:
 
 def _model(label: str, of: Measured) -> dict[str, Any]:
     model = of.model
-    accuracies = [each.accuracy_ for each in model.pair_ensembles_ or [model]]
     found = {
         "label": label,
-        "kernel": str(model.kernel),
-        "kernel_weights": model.kernel_weights_,
+        **members_of(model),
+        "kernel_weights": weights_of(model),
         "feature_map": _feature_map(model),
         "calibration": _calibration(model),
         "lack_of_fit": _lack_of_fit(model),
         "remarks": model.remarks_ or [],
-        "n_models": sum(each.size for each in accuracies),
-        "n_bootstraps": accuracies[0].shape[0],
         "n_drawn": model.n_drawn_,
-        "n_parameter_values": accuracies[0].shape[1],
     }
     for section in sections_of(len(model.classes_)):
         found |= section.content(of)
@@ -175,7 +172,7 @@ def _lack_of_fit(model: BootstrapSVC) -> dict[str, Any] | None:
 
 def _feature_map(model: BootstrapSVC) -> dict[str, Any] | None:
     """What approximates the kernel, and how far it is off."""
-    if model.feature_map_ is None:
+    if getattr(model, "feature_map_", None) is None:
         return None
     nystroem = "landmarks" in model.feature_map_
     return {

@@ -120,9 +120,9 @@ class _ClassModel:
         """Take a model; a DataError if its classes are not those of the table."""
         from bootprob.tables.model import TableModel
 
-        table = model if isinstance(model, TableModel) else None
-        svc = model.svc if isinstance(model, TableModel) else model
-        state_of(svc)
+        state_of(model.svc if isinstance(model, TableModel) else model)
+        table = model if isinstance(model, TableModel) else TableModel.of(model)
+        svc: Any = model if table is None else table.svc
         labels = svc.classes_.tolist() if table is None else table.target.labels
         names = list(map(level_text, labels))
         if names != scored.classes:

@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 
 from bootprob.encoding.columns import level_text
+from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import column_names
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.intervals.shares import effective_rows, wilson_interval
 from bootprob.metrics.lack_of_fit_reasons import reason_of
+from bootprob.report.model.members import label_of, members_of
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.counts import ScoredCounts
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
@@ -27,7 +29,6 @@ from bootprob.tables.held_out import text_columns
 from bootprob.tables.suffixes import table_suffix
 
 if TYPE_CHECKING:
-    from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
 __all__ = [
@@ -76,9 +77,9 @@ class ScoredModel:
         """
         from bootprob.tables.model import TableModel
 
-        table = model if isinstance(model, TableModel) else None
-        svc = model.svc if isinstance(model, TableModel) else model
-        two_class_state(svc, "reports")
+        two_class_state(model.svc if isinstance(model, TableModel) else model, "reports")
+        table = model if isinstance(model, TableModel) else TableModel.of(model)
+        svc: Any = model if table is None else table.svc
         labels = svc.classes_.tolist() if table is None else table.target.labels
         negative, positive = map(level_text, labels)
         return cls(svc, table, negative, positive, Reference.of_model(svc))
@@ -114,7 +115,8 @@ def facts_of_model(svc: BootstrapSVC, table: TableModel | None) -> dict[str, Any
     if found is not None:
         reason = reason_of(found, column_names(svc))
     return {
-        "kernel": svc.kernel,
+        "members": members_of(svc)["members"],
+        "called": f"{label_of(svc)} kernel" if isinstance(svc, BootstrapSVC) else label_of(svc),
         "control": svc.control,
         "lack_of_fit": None
         if found is None
@@ -275,7 +277,7 @@ def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.Data
     import pyarrow.parquet as pq
 
     with readable(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
-        names = [name for name in model.preprocessor.kinds_ if name in file.schema_arrow.names]
+        names = [name for name in model.encoder.kinds if name in file.schema_arrow.names]
         if file.metadata.num_rows == 0:
             raise DataError(f"{path} has column names but no rows.")
         for batch in file.iter_batches(batch_size=2**16, columns=names):

@@ -9,6 +9,7 @@ from sklearn.metrics import log_loss
 
 from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
+from bootprob.report.model.members import weights_of
 from bootprob.report.model.row_samples import median_width, out_of_bag_method
 from bootprob.report.model.sections.section import Measured, Section
 
@@ -26,7 +27,7 @@ def _content(of: Measured) -> dict[str, Any]:
             {
                 "classes": both,
                 "n_rows": int((pair.sample_weight_ > 0).sum()),
-                "kernel_weights": pair.kernel_weights_,
+                "kernel_weights": weights_of(pair),
                 "calibration": pair.calibration_,
                 "log_loss": _log_loss(pair),
                 "median_width": _width(pair, of.level, method),

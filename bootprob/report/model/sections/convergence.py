@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.report.model.sections.section import Measured, Section
 from bootprob_gpu import Status
 
@@ -13,6 +14,8 @@ __all__ = ["SECTION"]
 
 
 def _content(of: Measured) -> dict[str, Any]:
+    if not isinstance(of.model, BootstrapSVC):
+        return {"convergence": None}
     of_pairs = [each.certificates_ for each in of.model.pair_ensembles_ or [of.model]]
     certificates = {name: np.concatenate([each[name] for each in of_pairs]) for name in of_pairs[0]}
     status = certificates["status"]
@@ -31,4 +34,8 @@ def _content(of: Measured) -> dict[str, Any]:
     return {"convergence": convergence}
 
 
-SECTION = Section("convergence", "Convergence", _content)
+def _is_shown(content: dict[str, Any]) -> bool:
+    return any(model["convergence"] for model in content["models"])
+
+
+SECTION = Section("convergence", "Convergence", _content, is_shown=_is_shown)

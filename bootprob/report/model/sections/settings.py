@@ -12,9 +12,10 @@ from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.kernels import spoken_kernels
 from bootprob.ensemble.state import state_of
 from bootprob.report.figure_table import Column, FigureTable
+from bootprob.report.model.members import candidate_names
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import Picture, draw_picture
-from bootprob.report.wording import number, percent
+from bootprob.report.wording import number, percent, short
 
 __all__ = ["SECTION"]
 
@@ -25,16 +26,20 @@ _NEGLIGIBLE = 0.0005  # a weight that would be shown as 0.0 %
 def _content(of: Measured) -> dict[str, Any]:
     """Out-of-bag accuracy over the bootstrap samples and ensemble weight, per model column."""
     model = of.model
+    are_machines = isinstance(model, BootstrapSVC)
+    if not are_machines and len(model.weights_) == 1:
+        return {"grid": None}
     lower, upper = np.nanquantile(model.accuracy_, [0.1, 0.9], axis=0)
     grid = {
-        "C": model.C_,
-        "gamma": model.gamma_,
-        "kernel": _kernels(model),
+        "C": model.C_ if are_machines else None,
+        "gamma": model.gamma_ if are_machines else None,
+        "kernel": _kernels(model) if are_machines else None,
+        "candidate": None if are_machines else candidate_names(model),
         "accuracy": np.nanmean(model.accuracy_, axis=0),
         "accuracy_tenth": lower,
         "accuracy_ninetieth": upper,
         "weight": model.weights_,
-        "weighting": model.weighting,
+        "weighting": model.weighting if are_machines else "log_loss",
     }
     return {"grid": grid}
 
@@ -56,7 +61,8 @@ def _kernels(model: BootstrapSVC) -> list[str] | None:
 
 
 def _pictures(of: Drawn) -> dict[str, Picture | None]:
-    return {"grid": _picture(of.model, of.name("g"), of.models)}
+    with_grid = [model for model in of.models if model["grid"]]
+    return {"grid": _picture(of.model, of.name("g"), with_grid)} if of.model["grid"] else {}
 
 
 def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> Picture:
@@ -69,6 +75,8 @@ def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> 
     highest = max(max(other["grid"]["accuracy_ninetieth"]) for other in models)
     heaviest = max(max(other["grid"]["weight"]) for other in models)
     margin = 0.06 * max(highest - lowest, 0.01)
+    if values["candidate"] is not None:
+        return _of_candidates(values, name, (lowest - margin, highest + margin), heaviest)
     if values["kernel"] is not None:
         return _grid_maps(values, values["kernel"], list(dict.fromkeys(values["kernel"])), name)
     gammas = sorted(set(values["gamma"] or []))
@@ -109,6 +117,42 @@ def _picture(model: dict[str, Any], name: str, models: list[dict[str, Any]]) -> 
     )
     alt = f"Out-of-bag accuracy and weight for each C. {listed}."
     return draw_picture(draw, 3.3, name, alt, (_table(values),))
+
+
+def _of_candidates(
+    values: dict[str, Any], name: str, limits: tuple[float, float], heaviest: float
+) -> Picture:
+    """Accuracy and weight of each of some classifiers, or of the parameters of one."""
+    labels = values["candidate"]
+    y = np.arange(len(labels))
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharey=True, gridspec_kw={"width_ratios": [1.3, 1]})
+        left.hlines(
+            y, values["accuracy_tenth"], values["accuracy_ninetieth"], color=FAINT, linewidth=4.0
+        )
+        left.plot(values["accuracy"], y, color=INK, marker="o", markersize=4.5, linestyle="none")
+        left.set(xlabel="accuracy", xlim=limits, ylim=(len(labels) - 0.5, -0.7), yticks=[])
+        for at, each in zip(y, labels, strict=True):
+            place = left.get_yaxis_transform()
+            said = left.text(0, at - 0.2, short(each, 40), transform=place, va="bottom")
+            said.set_in_layout(False)  # it may reach over to the weights, whose bars are below
+        left.xaxis.set_major_formatter(percent_axis())
+        left.locator_params(axis="x", nbins=3)
+        right.barh(y, values["weight"], height=0.36, color=NEGATIVE)
+        weight = np.asarray(values["weight"])
+        none = y[weight < _NEGLIGIBLE]
+        right.plot(np.zeros(len(none)), none, "x", color=VOTE, markersize=4.0, clip_on=False)
+        right.set(xlabel="weight", xlim=(0, 1.06 * heaviest))
+        right.xaxis.set_major_formatter(percent_axis(0))
+        right.locator_params(axis="x", nbins=3)
+
+    listed = "; ".join(
+        f"{each}: accuracy {a:.1%}, weight {w:.1%}"
+        for each, a, w in zip(labels, values["accuracy"], values["weight"], strict=True)
+    )
+    alt = f"Out-of-bag accuracy and weight of each setting. {listed}."
+    return draw_picture(draw, 0.8 + 0.42 * len(labels), name, alt, (_table(values),))
 
 
 def _grid_maps(values: dict[str, Any], row_of: list[str], rows: list[str], name: str) -> Picture:
@@ -169,8 +213,12 @@ def _grid_maps(values: dict[str, Any], row_of: list[str], rows: list[str], name:
 
 
 def _table(grid: dict[str, Any]) -> FigureTable:
-    """Accuracy and weight of each C, or each pair of C and γ."""
-    settings = [Column.of("C", grid["C"], number)]
+    """Accuracy and weight of each C, or each pair of C and γ; of each classifier."""
+    settings = []
+    if grid["candidate"] is not None:
+        settings.append(Column("Setting", grid["candidate"]))
+    if grid["C"] is not None:
+        settings.append(Column.of("C", grid["C"], number))
     if grid["kernel"] is not None:
         settings.append(Column("Kernel", grid["kernel"]))
     if grid["gamma"] is not None:
@@ -185,4 +233,8 @@ def _table(grid: dict[str, Any]) -> FigureTable:
     return FigureTable("Accuracy and weight", (*settings, *found))
 
 
-SECTION = Section("settings", "Settings", _content, _pictures)
+def _is_shown(content: dict[str, Any]) -> bool:
+    return any(model["grid"] for model in content["models"])
+
+
+SECTION = Section("settings", "Settings", _content, _pictures, _is_shown)
