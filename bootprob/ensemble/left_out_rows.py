@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -12,6 +12,7 @@ import numpy as np
 from bootprob.calibration import vote_logits
 from bootprob.calibration.cross_fitting import CrossFitted
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_calibrators
+from bootprob.ensemble.scoring.rows import Rows
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.runtime.row_blocks import row_blocks
@@ -62,11 +63,19 @@ class LeftOutRows:
     which : ndarray of int, shape (m,)
         Their numbers among the training rows; `TwoClassState.calibration_rows` knows which can be.
     rows : ndarray, shape (m, p)
-        They themselves, as the ensemble is given them.
+        They themselves, as rows of the matrix.
+    taken : callable, optional
+        Makes of such rows what the ensemble is given; default themselves.
     """
 
-    def __init__(self, ensemble: TwoClasses, which: Indices, rows: Floats) -> None:
-        self._ensemble, self._which, self._rows = ensemble, which, rows
+    def __init__(
+        self,
+        ensemble: TwoClasses,
+        which: Indices,
+        rows: Floats,
+        taken: Callable[[Floats], Rows] = lambda rows: rows,
+    ) -> None:
+        self._ensemble, self._which, self._rows, self._taken = ensemble, which, rows, taken
         self._outside = ensemble.state.bootstrap_counts()[:, which].T == 0  # (m, B)
         self._of_posterior = ensemble.scores.out_of_bag_of_posterior[which]
 
@@ -123,7 +132,7 @@ class LeftOutRows:
 
     def _machines(self, rows: Floats) -> Floats:
         """Scores of the replicates, shape (b, B)."""
-        return np.concatenate(list(self._ensemble.scores.of_machines(rows)))
+        return np.concatenate(list(self._ensemble.scores.of_machines(self._taken(rows))))
 
     def _mean(self, scores: Floats, block: slice) -> Floats:
         outside = self._outside[block]
@@ -135,7 +144,9 @@ class LeftOutRows:
         state, scores = self._ensemble.state, self._ensemble.scores
         found = np.empty(len(rows))
         for block in row_blocks(len(rows), state.accuracy_.size):
-            of_models = np.concatenate(list(scores.of_models(rows[block])))  # (m, R, B)
+            of_models = np.concatenate(
+                list(scores.of_models(self._taken(rows[block])))
+            )  # (m, R, B)
             above = (of_models > state.vote_thresholds_[:, None]).astype(np.float64)
             votes = np.einsum("mrb,r->mb", above, state.weights_)
             found[block] = (votes * outside[block]).sum(axis=1) / outside[block].sum(axis=1)

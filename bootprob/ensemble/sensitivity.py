@@ -133,6 +133,11 @@ def probability_sensitivity(
     """
     ensemble = two_classes_of(model, "sensitivities")
     state = ensemble.state
+    if state.estimators_ is not None:
+        raise DataError(
+            "Sensitivities are derivatives of support vector machines, and the model is of "
+            "classifiers of others; fit a BootstrapSVC with kernel='linear' or 'rbf'."
+        )
     if state.shared_draws_ is not None:
         raise DataError(
             "The model is one pair of several classes, trained with the weights and centre of the "

@@ -13,7 +13,9 @@ from scipy.special import logit
 from bootprob.calibration.calibrated import CLOSEST
 from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.fitted import of_matrix, two_classes_of
-from bootprob.ensemble.scoring.rows import checked_rows
+from bootprob.ensemble.scoring.frame_encoder import rows_of_matrix
+from bootprob.ensemble.scoring.rows import Rows, checked_rows
+from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.exceptions import DataError
 from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import percentile
@@ -24,6 +26,7 @@ from bootprob.tables.model import TableModel
 if TYPE_CHECKING:
     from bootprob.encoding.dates import DateParts
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.ensemble.state import TwoClassState
     from bootprob.ensemble.two_classes import TwoClasses
 
 __all__ = ["Explained"]
@@ -56,7 +59,8 @@ class Explained:
         Raises
         ------
         DataError
-            It is of several classes, has no calibration, or a kernel without columns.
+            It is of several classes, has no calibration, or a kernel without columns; or its
+            classifiers were fitted to other than plain numbers, or before.
         """
         svc = model.svc if isinstance(model, TableModel) else model
         known = model.preprocessor if isinstance(model, TableModel) else None
@@ -68,6 +72,8 @@ class Explained:
             )
         if not ensemble.state.kernel.has_features:
             raise DataError("A precomputed kernel knows no columns that could be explained.")
+        if ensemble.state.estimators_ is not None:
+            _check_classifiers(ensemble.state)
         preprocessor = known or svc.preprocessor_
         if preprocessor is not None:
             return cls(of_matrix(svc), preprocessor.encoder_.places, preprocessor)
@@ -84,7 +90,8 @@ class Explained:
     def matrix(self, X: Any) -> Floats:
         """Rows as features, shape (m, p)."""
         if self.preprocessor is None:
-            return np.asarray(checked_rows(self.svc, on_host(X)), dtype=np.float64)
+            rows = checked_rows(self.svc, on_host(X))
+            return np.asarray(rows.matrix if isinstance(rows, TableRows) else rows, np.float64)
         frame = as_frame(X)
         if frame is None:
             raise DataError(f"The model is of tables; give a data frame, not {type(X).__name__}.")
@@ -144,7 +151,7 @@ class Explained:
 
     def probability(self, rows: Floats) -> Floats:
         """As `predict_proba` gives it, shape (m,)."""
-        return self.ensemble.predict_proba(checked_rows(self.svc, self._named(rows)))[:, 1]
+        return self.ensemble.predict_proba(self.taken(rows))[:, 1]
 
     def log_odds(self, rows: Floats) -> Floats:
         """Of the probability, shape (m,)."""
@@ -155,15 +162,33 @@ class Explained:
     def intervals(self, rows: Floats, mixing: Floats, level: float) -> Floats:
         """Intervals (q, 2) of combinations (q, m) of the log-odds of rows.
 
-        Of ``kernel="auto"`` the posterior's; of others the percentiles of the replicates.
+        Of ``kernel="auto"``, and of classifiers, the posterior's; of others the percentiles of the
+        replicates.
         """
-        ensemble, checked = self.ensemble, checked_rows(self.svc, self._named(rows))
+        ensemble, checked = self.ensemble, self.taken(rows)
         moments = ensemble.scores.combined_logits(checked, mixing)
         if moments is not None:
             return of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
         return percentile(mixing @ ensemble.replicate_logits(checked), level)
 
-    def _named(self, rows: Floats) -> Any:
-        """Rows of the matrix as the machines were given them."""
+    def taken(self, rows: Floats) -> Rows:
+        """Rows of the matrix as machines, or classifiers, are given them."""
+        if self.ensemble.state.estimators_ is not None:
+            return rows_of_matrix(self.svc, rows)
         names = getattr(self.svc, "feature_names_in_", None)
-        return rows if names is None else pd.DataFrame(rows, columns=names)
+        named = rows if names is None else pd.DataFrame(rows, columns=names)
+        return checked_rows(self.svc, named)
+
+
+def _check_classifiers(state: TwoClassState) -> None:
+    if state.preprocessor_ is not None:
+        raise DataError(
+            "Classifiers are explained that were fitted to plain numbers, and these were given a "
+            "data frame with categories, or gaps; encode its columns first (TablePreprocessor), "
+            "and fit the classifier to the matrix."
+        )
+    if not state.kernel_posterior_:
+        raise DataError(
+            "Intervals of explanations are those of the posterior beside the classifiers, which "
+            "there is none of around a classifier that was fitted before; fit it here instead."
+        )

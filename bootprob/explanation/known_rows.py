@@ -65,7 +65,7 @@ def training_rows(
     if state.oob_kernel_logits_ is not None:
         usable = usable & np.isfinite(state.oob_kernel_logits_).all(axis=(1, 2))
     which = _drawn(np.flatnonzero(usable), positive, max_rows, generator)
-    asked = LeftOutRows(explained.ensemble, which, rows[which])
+    asked = LeftOutRows(explained.ensemble, which, rows[which], explained.taken)
     known, again = state.oob_decision_function_[which], asked.as_they_are()
     if (np.abs(again - known) > _SAME * (1 + np.abs(known))).any():
         raise DataError(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from bootprob.calibration.calibrated import CLOSEST
+from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.several_classes import SeveralClasses
@@ -73,11 +74,17 @@ def export_onnx(
     TypeError
         The model is of another type.
     DataError
-        The package onnx is missing, the model has another kernel than "auto", "linear" or "rbf",
+        The model is of classifiers of others, the package onnx is missing, the model has another
+        kernel than "auto", "linear" or "rbf",
         several classes with another coupling than "wu-lin-weng", labels of several types, a column
         that is called as an output, an `interval` that cannot be had (it says why), or more than
         2 GB, or the file cannot be written.
     """
+    if isinstance(getattr(model, "svc", model), BootstrapClassifier):
+        raise DataError(
+            "ONNX is written of support vector machines, and classifiers of others have converters "
+            "of their own (skl2onnx, onnxmltools); serve the model, or score files with it."
+        )
     if not isinstance(model, (BootstrapSVC, TableModel)):
         raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
     if dtype not in get_args(Dtype):

@@ -63,9 +63,10 @@ class Classifiers:
         """There is no shorter way either."""
         return None
 
-    def as_seen(self, X: TableRows, rows: slice) -> torch.Tensor:
-        """Some of the rows as the posterior knows them."""
-        seen = (X.matrix[rows] - self.state.center_) / self.state.scale_
+    def as_seen(self, X: TableRows | Floats, rows: slice) -> torch.Tensor:
+        """Some of the rows as the posterior knows them, which looks at the matrix alone."""
+        matrix = X.matrix if isinstance(X, TableRows) else X
+        seen = (matrix[rows] - self.state.center_) / self.state.scale_
         return torch.from_numpy(seen).to(resolve_device(self.spec.device))
 
     def _of_classes(self, X: TableRows) -> NDArray[Any]:
