@@ -117,7 +117,7 @@ def join_state(
         return _joined(params, arrays, values, None)
     own, of_machines = _told_apart(_MACHINES, arrays)
     values = dict(values)
-    stored = _entries(values.pop(_MACHINES, []), of_machines)
+    stored = _entries(_MACHINES, values.pop(_MACHINES, []), of_machines)
     machines = []
     for number, each in enumerate(stored):
         if each.keys() != {"params", "values"} or not all(map(_is_dict, each.values())):
@@ -146,7 +146,7 @@ def _joined(
     # Before there are pairs: of very many classes they would not fit into memory.
     if len(values[_PAIRS]) != K * (K - 1) // 2:
         raise ValueError(f"there are {len(values[_PAIRS])} pairs of {K} classes")
-    stored = _entries(values[_PAIRS], of_pairs)
+    stored = _entries(_PAIRS, values[_PAIRS], of_pairs)
     model.pair_ensembles_ = []
     for number, (i, j) in enumerate(class_pairs(K)):
         of_pair = of_pairs[str(number)]
@@ -185,12 +185,15 @@ def _told_apart(
     return own, within
 
 
-def _entries(stored: Any, within: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _entries(
+    whole: str, stored: Any, within: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """What JSON says of each model in a model, whose arrays may be of no others."""
     if not isinstance(stored, list) or not all(map(_is_dict, stored)):
-        raise TypeError("what is stored of models in the model is no list of entries")
+        raise TypeError(f"{whole} are no list of entries")
     if unknown := within.keys() - set(map(str, range(len(stored)))):
-        raise TypeError(f"arrays are unknown: those of {', '.join(sorted(unknown))}")
+        names = (f"{whole}.{number}.{part}" for number in unknown for part in within[number])
+        raise TypeError(f"arrays are unknown: {', '.join(sorted(names))}")
     return stored
 
 

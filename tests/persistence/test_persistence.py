@@ -181,7 +181,7 @@ def _a_pair_of_text(content: dict[str, Any], arrays: dict[str, np.ndarray]) -> N
     ("change", "message"),
     [
         (_one_pair_less, "there are 2 pairs of 3 classes"),
-        (_a_pair_of_text, "there are 3 pairs of 3 classes"),
+        (_a_pair_of_text, "pair_ensembles_ are no list of entries"),
         (_labels_that_skip, "y_ does not number the classes"),
         (_no_intercepts, "arrays are missing or unknown: intercept_"),
         (_a_pair_more, r"arrays are unknown: pair_ensembles_\.3\.intercept_"),
@@ -366,7 +366,7 @@ def test_a_table_without_features() -> None:
 
 
 def test_what_cannot_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="A BootstrapSVC or TableModel can be saved, not dict"):
+    with pytest.raises(TypeError, match="BootstrapClassifier or TableModel can be saved, not dict"):
         save({}, tmp_path / "m.model")  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
         save(BootstrapSVC(kernel="linear"), tmp_path / "m.model")

@@ -160,7 +160,7 @@ class ClassCounts:
     probabilities, widths, own_widths : ndarray of int, shape (K, n_bins)
         In the bins of `EDGES`; the last of the rows that are given the class.
     cells : list of ndarray of int
-        As `bootprob.report.scored.counts.ScoredCounts.cells`, for each reference.
+        As the cells of `bootprob.report.scored.counts.ScoredCounts`, for each reference.
     n_undecided : int
         Rows of which the interval of the class that they are given reaches down to that of another.
     n_otherwise : int
