@@ -12,7 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
+from bootprob import BootstrapClassifier
 from bootprob.dea import Panel, benchmark_study
 from bootprob.report import write_report, write_scored_report
 from bootprob.report.dea.report import write_dea_report
@@ -58,6 +62,20 @@ def scored_report(folder):
     )
 
 
+def scored_classes_report(folder):
+    table = load_iris(as_frame=True).frame
+    model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=10, random_state=0)
+    write_table(model.predict(table), folder / "scored.parquet")
+    write_scored_report(folder / "scored.parquet", folder / "page.html", model=model)
+
+
+def classifier_report(folder):
+    X, y = load_breast_cancer(return_X_y=True)
+    trees = [DecisionTreeClassifier(max_depth=2), GaussianNB()]
+    model = BootstrapClassifier(trees, n_bootstraps=10, random_state=0).fit(X[:150, :3], y[:150])
+    write_report({"trees": model}, folder / "page.html", title="Cells")
+
+
 def dea_report(folder):
     rng = np.random.default_rng(0)
     panel = Panel.of(rng.uniform(1, 2, (12, 2)), rng.uniform(1, 2, (12, 3)))
@@ -76,7 +94,10 @@ def browse(page, folder):
 
 @pytest.mark.endurance
 @pytest.mark.skipif(AXE is None or CHROMIUM is None, reason="no Chromium, or no BOOTPROB_AXE")
-@pytest.mark.parametrize("write", [model_report, scored_report, dea_report])
+@pytest.mark.parametrize(
+    "write",
+    [model_report, scored_report, scored_classes_report, classifier_report, dea_report],
+)
 def test_no_violation(write, tmp_path):
     write(tmp_path)
     source = (tmp_path / "page.html").read_text(encoding="utf-8")
