@@ -63,8 +63,12 @@ def scored_report(folder):
 
 
 def scored_classes_report(folder):
-    table = load_iris(as_frame=True).frame
-    model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=10, random_state=0)
+    iris = load_iris(as_frame=True)
+    table = iris.data.assign(target=iris.target_names[iris.target])
+    model = TableModel.fit(
+        table, "target", all_classes=True, kernel="linear", n_bootstraps=10, random_state=0
+    )
+    assert len(model.svc.classes_) == 3
     write_table(model.predict(table), folder / "scored.parquet")
     write_scored_report(folder / "scored.parquet", folder / "page.html", model=model)
 
