@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from bootprob.displays.style import COLORS, percent_axis
 from bootprob.report.svg import Picture, draw_picture
@@ -39,6 +40,7 @@ def given(content: dict[str, Any]) -> Picture:
             ax.vlines(old, y - 0.42, y + 0.42, color=INK, linewidth=1.4, label="in training")
         ax.set_yticks(y, [short(each["name"]) for each in classes])
         ax.set(xlim=(0, None), ylim=(-0.7, len(y) - 0.3), xlabel="share of rows")
+        ax.xaxis.set_major_locator(MaxNLocator(5))  # whose labels have decimals
         ax.xaxis.set_major_formatter(percent_axis())
         ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, handlelength=1.2)
 
