@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -24,8 +24,8 @@ from bootprob.ensemble.fitted import as_whole
 from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.scoring.table_rows import training_rows
 from bootprob.ensemble.specs import CalibrationSpec, ControlSpec
+from bootprob.ensemble.training_table import refuse_groups_with_time, told_of_columns
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
-from bootprob.exceptions import DataError
 from bootprob.intervals.votes import OF_VOTES
 from bootprob.preparation.labels import usable_weight
 from bootprob.runtime.groups import checked_groups
@@ -226,11 +226,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         called: Sequence[Any] | None = None,
     ) -> Self:
         started = perf_counter()
-        if groups is not None and time is not None:
-            raise DataError(
-                "groups and time are both given, and only one of the two can say which rows are "
-                "drawn and left out together; give one."
-            )
+        refuse_groups_with_time(groups, time)
         rows, labels, encoding = training_rows(self, X, y)
         weight = usable_weight(
             _check_sample_weight(
@@ -250,11 +246,7 @@ class BootstrapClassifier(BootstrapEnsemble):
             self.n_jobs,
             self.verbose,
         )
-        names, columns = getattr(self, "feature_names_in_", None), None
-        dates: Collection[str] = ()
-        if encoding is not None:
-            names, columns = encoding.get_feature_names_out(), encoding.encoder_.told
-            dates = encoding.encoder_.dates
+        names, columns, dates = told_of_columns(self, encoding)
         together = checked_groups(groups, len(rows))
         instants = None if time is None else checked_instants(np.asarray(time), len(rows))
         ranks = None if instants is None else instants.ranks

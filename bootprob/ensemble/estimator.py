@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from numbers import Integral, Real
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -28,12 +28,15 @@ from bootprob.ensemble.mean_hyperplane import mean_hyperplane
 from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.state import TwoClassState, state_of
-from bootprob.ensemble.training_table import training_table
+from bootprob.ensemble.training_table import (
+    refuse_groups_with_time,
+    told_of_columns,
+    training_table,
+)
 from bootprob.ensemble.uncertainty.probability_intervals import (
     OF_PROBABILITIES,
 )
 from bootprob.ensemble.weighting import accuracy_weights
-from bootprob.exceptions import DataError
 from bootprob.intervals.votes import OF_VOTES
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import warn_of_coarse_map
@@ -441,12 +444,7 @@ class BootstrapSVC(BootstrapEnsemble):
         """
         started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
-        if groups is not None and time is not None:
-            raise DataError(
-                "groups and time are both given, and only one of the two can say which rows are "
-                "drawn and left out together; give groups, and keep later rows back to measure the "
-                "model on (held out), or give time, with rows of each group averaged to one."
-            )
+        refuse_groups_with_time(groups, time)
         given = X
         X, y, preprocessor = training_table(self, X, y, preprocessor)
         weight = usable_weight(
@@ -455,11 +453,7 @@ class BootstrapSVC(BootstrapEnsemble):
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
         spec = FitSpec.of(self.get_params(deep=False))
-        names, columns = getattr(self, "feature_names_in_", None), None
-        dates: Collection[str] = ()
-        if preprocessor is not None:
-            names, columns = preprocessor.get_feature_names_out(), preprocessor.encoder_.told
-            dates = preprocessor.encoder_.dates
+        names, columns, dates = told_of_columns(self, preprocessor)
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks

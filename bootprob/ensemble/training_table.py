@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_X_y, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
+from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
 
-__all__ = ["training_table"]
+__all__ = ["refuse_groups_with_time", "told_of_columns", "training_table"]
 
 
 def training_table(
@@ -53,3 +55,23 @@ def training_table(
     X, y = check_X_y(preprocessor.fit_transform(frame), y, dtype=np.float64, ensure_min_samples=2)
     validate_data(model, frame, skip_check_array=True)  # number and names of the columns
     return X, np.asarray(y), preprocessor
+
+
+def refuse_groups_with_time(groups: Any, time: Any) -> None:
+    """Raise a DataError where both are given: one of them says what is drawn together."""
+    if groups is not None and time is not None:
+        raise DataError(
+            "groups and time are both given, and only one of the two can say which rows are "
+            "drawn and left out together; give groups, and keep later rows back to measure the "
+            "model on (held out), or give time, with rows of each group averaged to one."
+        )
+
+
+def told_of_columns(
+    model: Any, preprocessor: TablePreprocessor | None
+) -> tuple[Any, Mapping[str, slice] | None, Collection[str]]:
+    """Names of the matrix's columns, the table's columns with their place in it, those of days."""
+    if preprocessor is None:
+        return getattr(model, "feature_names_in_", None), None, ()
+    encoder = preprocessor.encoder_
+    return preprocessor.get_feature_names_out(), encoder.told, encoder.dates

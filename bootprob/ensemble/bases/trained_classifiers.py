@@ -75,15 +75,12 @@ class TrainedClassifiers:
         Weighted share of out-of-bag rows classified correctly; NaN where no row is out of bag.
     units : ndarray, shape (R, 2), or None
         Slope and intercept that made log-odds of the scores of several candidates.
-    control_gap : None
-        No constraint was put on them.
     """
 
     scores: Floats
     counts: NDArray[np.unsignedinteger[Any]]
     accuracy: Floats
     units: Floats | None = None
-    control_gap: None = None
 
     @classmethod
     def of(

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bootprob.displays.style import COLORS, percent_axis
+from bootprob.report.scored.figures import draw_probabilities
 from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import percent, short
 
@@ -59,25 +60,14 @@ def distributions(content: dict[str, Any]) -> dict[str, Picture]:
 
 def _histogram(of_class: dict[str, Any], k: int) -> Picture:
     scored = of_class["probabilities"]["scored"]["histogram"]
-    training = of_class["probabilities"]["training"]
-    edges, share = np.asarray(scored["edges"]), np.asarray(scored["share"])
 
     def draw(figure: Figure) -> None:
-        ax = figure.subplots()
-        ax.stairs(share, edges, fill=True, color=NEGATIVE, alpha=0.75, label="scored rows")
-        if training is not None:
-            old = np.asarray(training["histogram"]["share"])
-            ax.stairs(old, edges, color=INK, linewidth=1.3, label="training rows, out of bag")
-            ax.set_ylim(0, 1.3 * max(share.max(), old.max()))  # room for the legend
-            ax.legend(loc="upper left", ncols=2, handlelength=1.2, columnspacing=1.2)
         name = short(of_class["name"])
-        ax.set(xlim=(-0.02, 1.02), ylabel="share of rows", xlabel=f"probability of {name}")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent_axis())
+        draw_probabilities(figure.subplots(), of_class["probabilities"], f"probability of {name}")
 
     listed = ", ".join(
         f"{percent(s)} between {percent(a, 0)} and {percent(b, 0)}"
-        for a, b, s in zip(edges[:-1], edges[1:], share, strict=True)
+        for a, b, s in zip(scored["edges"][:-1], scored["edges"][1:], scored["share"], strict=True)
         if s
     )
     said = f"Histogram of the probabilities of {of_class['name']}: {listed}."

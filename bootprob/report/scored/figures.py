@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bootprob.displays.style import COLORS, percent_axis
 from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import percent, probability, short
 
-__all__ = ["deciles", "distribution", "undecided", "widths"]
+__all__ = ["deciles", "distribution", "draw_probabilities", "undecided", "widths"]
 
 NEGATIVE, POSITIVE, INK, QUIET, VOTE, FAINT = COLORS.values()
 
@@ -22,29 +24,34 @@ _N_DRAWN = 20
 def distribution(content: dict[str, Any]) -> Picture:
     """Histogram of the probabilities, with that of the training rows where it is known."""
     scored = content["probabilities"]["scored"]["histogram"]
-    training = content["probabilities"]["training"]
-    edges, share = np.asarray(scored["edges"]), np.asarray(scored["share"])
     threshold = content["decisions"]["threshold"]
 
     def draw(figure: Figure) -> None:
         ax = figure.subplots()
-        ax.stairs(share, edges, fill=True, color=NEGATIVE, alpha=0.75, label="scored rows")
-        if training is not None:
-            old = np.asarray(training["histogram"]["share"])
-            ax.stairs(old, edges, color=INK, linewidth=1.3, label="training rows, out of bag")
-            ax.set_ylim(0, 1.3 * max(share.max(), old.max()))  # room for the legend
-            ax.legend(loc="upper left", ncols=2, handlelength=1.2, columnspacing=1.2)
+        draw_probabilities(ax, content["probabilities"], _of_positive(content))
         if threshold is not None:
             ax.axvline(threshold, color=INK, linewidth=0.8, linestyle=_DASHED)
-        ax.set(xlim=(-0.02, 1.02), ylabel="share of rows", xlabel=_of_positive(content))
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(percent_axis())
 
     listed = ", ".join(
         f"{percent(s)} between {percent(a, 0)} and {percent(b, 0)}"
-        for a, b, s in zip(edges[:-1], edges[1:], share, strict=True)
+        for a, b, s in zip(scored["edges"][:-1], scored["edges"][1:], scored["share"], strict=True)
     )
     return draw_picture(draw, 2.9, "d", f"Histogram of the probabilities of the rows: {listed}.")
+
+
+def draw_probabilities(ax: Axes, probabilities: Mapping[str, Any], label: str) -> None:
+    """Histogram of the probabilities of scored rows, and of the training rows where it is known."""
+    scored, training = probabilities["scored"]["histogram"], probabilities["training"]
+    edges, share = np.asarray(scored["edges"]), np.asarray(scored["share"])
+    ax.stairs(share, edges, fill=True, color=NEGATIVE, alpha=0.75, label="scored rows")
+    if training is not None:
+        old = np.asarray(training["histogram"]["share"])
+        ax.stairs(old, edges, color=INK, linewidth=1.3, label="training rows, out of bag")
+        ax.set_ylim(0, 1.3 * max(share.max(), old.max()))  # room for the legend
+        ax.legend(loc="upper left", ncols=2, handlelength=1.2, columnspacing=1.2)
+    ax.set(xlim=(-0.02, 1.02), ylabel="share of rows", xlabel=label)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(percent_axis())
 
 
 def widths(content: dict[str, Any]) -> Picture:
