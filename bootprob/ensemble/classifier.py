@@ -94,6 +94,10 @@ class BootstrapClassifier(BootstrapEnsemble):
         Samples that are fitted at the same time, through joblib.
     verbose : int, default 0
         1 shows a progress bar on standard error, with the time that is left.
+    checkpoint : str, optional
+        A folder in which fitted classifiers are kept, by skops and without pickle: the same `fit`
+        goes on from them after it was stopped, or with a larger `time_budget`, to the same model
+        (docs/scaling.md). What is fitted once, such as a forest, is not kept.
 
     Attributes
     ----------
@@ -135,6 +139,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
+        "checkpoint": [str, None],
     }
 
     def __init__(
@@ -155,6 +160,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        checkpoint: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -171,6 +177,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.checkpoint = checkpoint
 
     def fit(
         self,
@@ -204,11 +211,14 @@ class BootstrapClassifier(BootstrapEnsemble):
             For data that scikit-learn's checks refuse, a single class, unusable weights, groups or
             times, or an estimator that has no scores or changes labels (`DataError`); for rates
             that cannot be kept (`UnattainableRateError`). What the estimator raises comes through.
+            For a `checkpoint` that is of another fit, or no folder to write to (`DataError`), or
+            classifiers that skops cannot store in it (`ModelFileError`).
 
         Warns
         -----
         UserWarning
-            If `time_budget` was up after fewer than 20 samples.
+            If `time_budget` was up after fewer than 20 samples; if a file of the checkpoint is
+            damaged, and its replicate is trained again.
         CopiedRowsWarning, DoubtfulTableWarning, LaterRowsWarning
             As by `BootstrapSVC.fit`.
         """
@@ -245,6 +255,7 @@ class BootstrapClassifier(BootstrapEnsemble):
             self.random_state,
             self.n_jobs,
             self.verbose,
+            self.checkpoint,
         )
         names, columns, dates = told_of_columns(self, encoding)
         together = checked_groups(groups, len(rows))

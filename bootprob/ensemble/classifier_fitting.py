@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from bootprob.calibration.coupling import class_pairs
 from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.bases.kept_replicates import checksum_of_rows
 from bootprob.ensemble.bases.replicates import Task
 from bootprob.ensemble.bases.trained_classifiers import TrainedClassifiers
 from bootprob.ensemble.bases.training import ClassifierSpec, train
@@ -24,6 +25,7 @@ from bootprob.ensemble.noticed import called_columns, remarks_before, remarks_of
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.pairs import couple_pairs, labels_of_pairs
 from bootprob.ensemble.scoring.table_rows import TableRows
+from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared, versions
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
 from bootprob.preparation.labels import encode_classes
@@ -78,11 +80,15 @@ def learn_classifiers(
     else:
         shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
         control = Control(asked.method, asked.floors, shares)
-    seed = int(check_random_state(spec.random_state).randint(np.iinfo(np.int32).max))
+    checkpoint, random_state = None, spec.random_state
+    if spec.checkpoint is not None:
+        checkpoint = Checkpoint(spec.checkpoint, {"rows": checksum_of_rows(rows.given)})
+        random_state = checkpoint.random_state(random_state)
+    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     table = _prepare(spec, seed, rows.matrix, codes, weight, groups, names, levels)
     others, machines = told_apart(spec.candidates, len(classes), weight)
     task = Task(others, rows.given, y, classes, weight, table.entropy)
-    trained = train(spec, task, table, codes)
+    trained = train(spec, task, table, codes, checkpoint)
     beside = [
         machines_beside(each, rows.matrix, y, weight, groups, trained, seed) for each in machines
     ]

@@ -21,7 +21,7 @@ from bootprob.ensemble.noticed import (
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.pairs import labels_of_pairs, learn_pairs
 from bootprob.ensemble.specs import FitSpec
-from bootprob.ensemble.training.checkpoints import Checkpoint
+from bootprob.ensemble.training.checkpoints import Checkpoint, checksum
 from bootprob.ensemble.training.pilot import choose_kernels
 from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
@@ -113,7 +113,8 @@ def learn(
             preparation += f" {prepared.effort}"
         if levels:
             preparation += f" {levels}"
-        checkpoint = Checkpoint(spec.schedule.checkpoint, X, preparation)
+        known = {"rows": checksum(X), "preparation": preparation}
+        checkpoint = Checkpoint(spec.schedule.checkpoint, known)
     if len(classes) > 2:
         class_shares(floors, codes, weight, groups)  # before anything is trained
         table = prepare(

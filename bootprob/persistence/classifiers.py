@@ -14,6 +14,7 @@ from bootprob.encoding.given_columns import GivenColumns
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.exceptions import ModelFileError
 from bootprob.persistence.values import decode, encode
+from bootprob.runtime.skops_io import as_bytes, skops_io
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier
@@ -37,15 +38,11 @@ def to_bytes(model: BootstrapClassifier) -> NDArray[np.uint8]:
     ModelFileError
         skops is not installed, or cannot store one of them.
     """
-    io = _skops()
     found = {name: getattr(model, name) for name in (*PARAMETERS, *_FITTED)}
     for name in ("estimator", "candidates_"):
         if isinstance(found[name], list):
             found[name] = [_stored(each) for each in found[name]]
-    try:
-        return np.frombuffer(io.dumps(found), dtype=np.uint8)
-    except Exception as error:  # of the classifiers' own, and of skops
-        raise ModelFileError(f"skops cannot store the classifiers: {error}") from error
+    return np.frombuffer(as_bytes(found), dtype=np.uint8)
 
 
 def classifiers_of(
@@ -66,7 +63,7 @@ def classifiers_of(
     ModelFileError
         Types are not trusted; or the bytes are damaged, or skops or a package is missing.
     """
-    io, content = _skops(), data.tobytes()
+    io, content = skops_io(), data.tobytes()
     try:
         wanted = [name for name in io.get_untrusted_types(data=content) if name not in trusted]
         if not wanted:
@@ -147,16 +144,6 @@ def _restored(stored: Any) -> Any:
     svc = clone(BootstrapSVC(**decode(stored[_MACHINES])))
     svc._validate_params()
     return svc
-
-
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError:
-        raise ModelFileError(
-            "Files of classifiers need the package skops: pip install 'bootprob[skops]'."
-        ) from None
-    return skops.io
 
 
 def _refusal(wanted: Sequence[str], path: Any) -> str:

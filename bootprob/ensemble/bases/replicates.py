@@ -90,21 +90,23 @@ class Task:
             )
 
     def train(
-        self, counts: NDArray[np.unsignedinteger[Any]], first: int, n_jobs: int | None
+        self,
+        counts: NDArray[np.unsignedinteger[Any]],
+        numbers: Sequence[int],
+        n_jobs: int | None,
     ) -> Generator[Replicate, None, None]:
         """Train one replicate after the other, several at a time through joblib.
 
         Parameters
         ----------
-        counts : ndarray of int, shape (b, n)
-            How often each replicate sees each row.
-        first : int
-            Number of the first of these replicates among all.
+        counts : ndarray of int, shape (B, n)
+            How often each of all replicates sees each row.
+        numbers : sequence of int
+            The replicates to train.
         n_jobs : int or None
             As of `BootstrapClassifier`.
         """
-        numbered = enumerate(counts, start=first)
-        calls = (delayed(_train)(self, number, count) for number, count in numbered)
+        calls = (delayed(_train)(self, number, counts[number]) for number in numbers)
         yield from Parallel(n_jobs=n_jobs, return_as="generator")(calls)
 
     def fitted_to_all(self, n_jobs: int | None) -> Any:

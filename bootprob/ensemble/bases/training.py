@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -17,9 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bootprob.ensemble.bases.class_scores import class_scores
 from bootprob.ensemble.bases.forests import counts_of_trees, is_forest, scores_of_trees
+from bootprob.ensemble.bases.kept_replicates import KeptReplicates
 from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
-from bootprob.ensemble.bases.replicates import Task, unfitted
+from bootprob.ensemble.bases.replicates import Replicate, Task, unfitted
 from bootprob.ensemble.specs import CalibrationSpec, ControlSpec
+from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
@@ -27,6 +30,7 @@ from bootprob.runtime.progress import progress_bar
 
 __all__ = ["ClassifierSpec", "Trained", "train"]
 
+_Source = Callable[[Sequence[int], int | None], Generator[Replicate, None, None]]
 _FIRST = 50  # replicates before it is asked whether they are enough
 _FEW = 20  # replicates below which a budget has cost too much
 
@@ -45,6 +49,7 @@ class ClassifierSpec:
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
     verbose: int
+    checkpoint: str | None
 
     @property
     def candidates(self) -> list[Any]:
@@ -102,18 +107,31 @@ class Trained:
     are_trees: bool = False
 
 
-def train(spec: ClassifierSpec, task: Task, table: Prepared, codes: NDArray[np.intp]) -> Trained:
-    """Fit the candidates of a task to bootstrap samples, or take what is of such already."""
+def train(
+    spec: ClassifierSpec,
+    task: Task,
+    table: Prepared,
+    codes: NDArray[np.intp],
+    checkpoint: Checkpoint | None,
+) -> Trained:
+    """Fit the candidates of a task to bootstrap samples, or take what is of such already.
+
+    A checkpoint keeps replicates; what is fitted once is not kept.
+    """
     if spec.is_frozen:
         return _frozen(spec, task, table.counts)
     if table.groups is None and len(task.candidates) == 1 and is_forest(task.candidates[0]):
         return _forest(spec, task)
-    return _resampled(spec, task, table.counts, codes)
+    source: _Source = partial(task.train, table.counts)
+    if checkpoint is not None:
+        source = KeptReplicates(checkpoint, task, codes, table.counts).train
+    return _resampled(spec, task, source, table.counts, codes)
 
 
 def _resampled(
     spec: ClassifierSpec,
     task: Task,
+    source: _Source,
     counts: NDArray[np.unsignedinteger[Any]],
     codes: NDArray[np.intp],
 ) -> Trained:
@@ -126,8 +144,8 @@ def _resampled(
     spent, enough = False, min(_FIRST, most)
     with progress_bar(spec.name, most, shown=spec.verbose > 0) as advance:
         while len(classifiers) < enough and not spent:
-            first = len(classifiers)
-            with closing(task.train(counts[first:enough], first, spec.n_jobs)) as trained:
+            wanted = range(len(classifiers), enough)
+            with closing(source(wanted, spec.n_jobs)) as trained:
                 for replicate in trained:
                     scores[replicate.left_out, :, len(classifiers)] = replicate.scores
                     classifiers.append(replicate.classifiers)

@@ -3,8 +3,8 @@
 ===========================  =====================================================================
 ``checkpoint.json``          ``protocol``, ``seed`` (drawn where the fit has no ``random_state``)
                              and ``made_of``: checksums of the data and the options, and versions
-``shard-00012.safetensors``  the arrays of a shard; its header says of which fit, which shard it is
-                             and the checksum of the arrays
+``shard-00012.safetensors``  the arrays of a shard, of classifiers of one replicate; its header says
+                             of which fit, which shard it is and the checksum of the arrays
 ===========================  =====================================================================
 
 A file takes its place only when it is complete. Opening a checkpoint runs no code.
@@ -15,24 +15,22 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from bootprob.ensemble.training.shards import Work
 from bootprob.exceptions import DataError
 from bootprob.preparation.bootstrap import draw_entropy
 from bootprob.runtime.bounded_json import parse
 from bootprob.runtime.files import check_output, replace_when_complete
 from bootprob.runtime.version import __version__
-from bootprob_gpu import Problem
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "checksum", "versions_of"]
 
 _PROTOCOL = 1
 _INDEX = "checkpoint.json"
@@ -46,10 +44,8 @@ class Checkpoint:
     ----------
     folder : str
         Is created if it does not exist; else empty, or a checkpoint.
-    rows : ndarray, shape (n, p)
-        The fit's, as they were given.
-    preparation : str
-        What is done to them before machines see them.
+    made_of : mapping of str
+        What is known of the fit so far, each part under the name that a person knows it by.
 
     Raises
     ------
@@ -57,9 +53,9 @@ class Checkpoint:
         `folder` is something else, cannot be written, or holds other files.
     """
 
-    def __init__(self, folder: str, rows: NDArray[np.float64], preparation: str) -> None:
+    def __init__(self, folder: str, made_of: Mapping[str, str]) -> None:
         self.folder = Path(folder).resolve()
-        self._made_of = {"rows": _checksum(rows), "preparation": preparation}
+        self._made_of = {**made_of}
         self._fit = ""
         if self.folder.exists() and not self.folder.is_dir():
             raise DataError(f"The checkpoint {folder} is not a folder; give the name of one.")
@@ -85,16 +81,20 @@ class Checkpoint:
             self._index["seed"] = draw_entropy(check_random_state(None))
         return np.random.RandomState(self._index["seed"])
 
-    def bind(self, work: Work, device: torch.device) -> None:
+    def bind(self, more: Mapping[str, str]) -> None:
         """Begin, or see that what is here belongs to the same fit.
+
+        Parameters
+        ----------
+        more : mapping of str
+            What else the shards depend on.
 
         Raises
         ------
         DataError
             It belongs to another: says in what that differs.
         """
-        # Not the rows as they were prepared: another number of threads may change the last bits.
-        made_of = self._made_of | _made_of(work, device)
+        made_of = self._made_of | {**more}
         if (before := self._index.get("made_of")) is not None:
             names = made_of.keys() | before.keys()
             different = sorted(name for name in names if made_of.get(name) != before.get(name))
@@ -109,8 +109,8 @@ class Checkpoint:
                 file.write(json.dumps(self._index, indent=1).encode())
         self._fit = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
-    def intact(self, n_shards: int) -> set[int]:
-        """Numbers of the shards that are here and whole.
+    def intact(self, numbers: Iterable[int]) -> set[int]:
+        """Which of these shards are here and whole.
 
         Warns
         -----
@@ -118,7 +118,7 @@ class Checkpoint:
             A file is damaged; its shard is trained again.
         """
         found = set()
-        for number in range(n_shards):
+        for number in numbers:
             if not self._path(number).exists():
                 continue
             try:
@@ -174,9 +174,7 @@ class Checkpoint:
             "protocol": _PROTOCOL,
             "fit": self._fit,
             "shard": number,
-            "sha256": _checksum(
-                *(part for name in sorted(arrays) for part in (name, arrays[name]))
-            ),
+            "sha256": checksum(*(part for name in sorted(arrays) for part in (name, arrays[name]))),
         }
 
 
@@ -202,29 +200,10 @@ def _read_index(path: Path) -> dict[str, Any]:
     return index
 
 
-def _made_of(work: Work, device: torch.device) -> dict[str, str]:
-    """What else the shards depend on, each part under the name that a person knows it by."""
-    problem, recipe = work.problem, work.recipe
-    floors = [repr(floor) for floor in recipe.floors]
-    constraints = [floors, recipe.shares, recipe.exact, recipe.time_limit if recipe.exact else None]
-    shards = [(shard.pair, shard.drawn.start, shard.drawn.stop) for shard in work.shards(device)]
-    return {
-        "labels": _checksum(problem.y),
-        "weights": _checksum(problem.row_weight, work.weight),
-        "bootstrap samples": _checksum(problem.counts, work.drawn),
-        "C": _checksum(problem.C),
-        "kernel": _kernel(problem),
-        "tol": repr(recipe.tol),
-        "dtype": recipe.dtype,
-        "constraints": repr(constraints),
-        "device": device.type,
-        "shards": _checksum(np.array(shards)),
-        "version of bootprob": __version__,
-        **{
-            f"version of {name}": _version(name)
-            for name in ("torch", "numpy", "scipy", "numba", "scikit-learn")
-        },
-    }
+def versions_of(*packages: str) -> dict[str, str]:
+    """Versions that shards depend on: of bootprob and of these."""
+    of_packages = {f"version of {name}": _version(name) for name in packages}
+    return {"version of bootprob": __version__, **of_packages}
 
 
 def _version(package: str) -> str:
@@ -234,7 +213,8 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _checksum(*parts: str | NDArray[Any]) -> str:
+def checksum(*parts: str | NDArray[Any]) -> str:
+    """SHA-256 of strings and arrays, with their types and shapes."""
     found = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):
@@ -243,10 +223,3 @@ def _checksum(*parts: str | NDArray[Any]) -> str:
             found.update(f"{part.dtype.str}{part.shape}".encode())
             found.update(np.ascontiguousarray(part).data)
     return found.hexdigest()
-
-
-def _kernel(problem: Problem) -> str:
-    """Name and parameters of a kernel."""
-    kernel = problem.kernel_function
-    gamma = None if problem.gamma is None else problem.gamma.tolist()
-    return " ".join(map(str, (kernel.name, gamma, *kernel.others.values())))

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint
+from bootprob.ensemble.training.made_of import made_of
 from bootprob.ensemble.training.shards import Draws, Recipe, Shard, ShardResult, Work
 from bootprob.ensemble.training.train import train_shards
 from bootprob.ensemble.training.trained_ensemble import TrainedEnsemble
@@ -71,7 +72,7 @@ def train_ensembles(
         Of each pair of classes; its shards are trained when it is asked for.
     """
     if checkpoint is not None:
-        checkpoint.bind(work, device)
+        checkpoint.bind(made_of(work, device))
     n_ensembles, shards = len(work.weight), work.shards(device)
     with progress_bar(description, work.problem.n_replicates, shown=spec.verbose > 0) as advance:
         results = _results(work, shards, device, spec.n_jobs, checkpoint, advance)
@@ -89,7 +90,7 @@ def _results(
     advance: Advance,
 ) -> Generator[ShardResult, None, None]:
     """Train all shards of a fit, or read those that a checkpoint has, in their order."""
-    stored = set() if checkpoint is None else checkpoint.intact(len(shards))
+    stored = set() if checkpoint is None else checkpoint.intact(range(len(shards)))
     missing = [shard for shard in shards if shard.number not in stored]
     trained = _train(work, missing, device, n_jobs, advance)
     ahead: dict[int, ShardResult] = {}
