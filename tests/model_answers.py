@@ -43,7 +43,7 @@ def ask(model: BootstrapSVC | TableModel, rng: np.random.Generator) -> tuple[boo
     rows[3] *= 1e6
     level = float(rng.choice([0.5, 0.95, 1 - 1e-9]))
     refused = False
-    questions = _of_rows(svc, svc.center_ + svc.scale_ * rows, level)
+    questions = _of_rows(svc, svc.center_ + svc.scale_ * rows, level, rng)
     questions |= _of_fit(svc, level, metrics=rng.random() < 0.4)  # the slowest by far
     if isinstance(model, TableModel):
         table = credit_table(4, seed=int(rng.integers(2**31)))
@@ -59,22 +59,37 @@ def ask(model: BootstrapSVC | TableModel, rng: np.random.Generator) -> tuple[boo
     return refused, ""
 
 
-def _of_rows(svc: BootstrapSVC, X: NDArray[np.float64], level: float) -> dict[str, Question]:
+def _evidence(entry: dict[str, Any]) -> str:
+    found = np.array([*entry["e_values"].values()])
+    return "" if np.isfinite(found).all() and (found >= 1).all() else f"is {found}"
+
+
+def _of_rows(
+    svc: BootstrapSVC, X: NDArray[np.float64], level: float, rng: np.random.Generator
+) -> dict[str, Question]:
     several = len(svc.classes_) > 2
     methods = OF_PROBABILITIES if svc.calibration is not None else ()
     if not several:
         methods += OF_VOTES
     elif methods:
         methods = tuple(name for name in methods if name != "venn-abers")
+    of_class = getattr(svc, "recalibration_", None) is not None
+    p_values = partial(conformal_p_values, svc, X, class_conditional=of_class)
     questions: dict[str, Question] = {
         "probability": lambda: _probability(svc.predict_proba(X)),
         "votes": lambda: _probability(svc.vote_proba(X)),
         "score": lambda: _finite(svc.decision_function(X)),
         "label": lambda: "is no class" * (not np.isin(svc.predict(X), svc.classes_).all()),
-        "p-value": lambda: _share(conformal_p_values(svc, X)),
-        "p-value of the ensemble": lambda: _share(conformal_p_values(svc, X, weights="ensemble")),
-        "set": lambda: "is of no shape" * (svc.prediction_sets(X).shape != (4, len(svc.classes_))),
+        "p-value": lambda: _share(p_values()),
+        "p-value of the ensemble": lambda: _share(p_values(weights="ensemble")),
+        "set": lambda: (
+            "is of no shape"
+            * (svc.prediction_sets(X, class_conditional=of_class).shape != (4, len(svc.classes_)))
+        ),
     }
+    if getattr(svc, "monitor_", None) is not None:
+        labels = svc.classes_[rng.integers(2, size=len(X))]
+        questions["evidence"] = lambda: _evidence(svc.watched(X, labels).history_[-1])
     for name in methods:
         found = partial(svc.proba_interval, X, level, name)
         questions[f"interval {name!r}"] = partial(_asked, _interval, found, share=name != "wald")

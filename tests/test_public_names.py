@@ -77,6 +77,9 @@ PUBLIC = {
     "bootprob.metrics": """
         MetricInterval ReliabilityCurve class_metrics metric_intervals reliability_curve
     """,
+    "bootprob.monitoring": """
+        CalibrationEvidence DriftEvidence
+    """,
     "bootprob.onnx_export": """
         export_onnx
     """,

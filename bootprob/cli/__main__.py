@@ -42,6 +42,7 @@ from bootprob.cli.report import check_report, report, write_html_report
 from bootprob.cli.roles import RoleOptions
 from bootprob.cli.score import score
 from bootprob.cli.serve import serve
+from bootprob.cli.update import update
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.runtime.version import __version__
@@ -253,6 +254,7 @@ def predict(
 
 app.command()(report)
 app.command()(explain)
+app.command()(update)
 app.command()(export)
 app.command()(score)
 app.command()(serve)

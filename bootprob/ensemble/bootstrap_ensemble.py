@@ -21,6 +21,7 @@ from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
+from bootprob.ensemble.updates import recalibrated, watched
 from bootprob.exceptions import LaterRowsWarning
 from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import VOTE_INTERVALS
@@ -368,6 +369,29 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         else:
             for each in scores.machines.of_models_there(rows, chunk_size):
                 yield in_kind(each, X)
+
+    def watched(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """See whether new rows, and their labels, are still like those of `fit`.
+
+        Parameters, result and errors as for `bootprob.ensemble.updates.watched`.
+        """
+        found: Self = watched(self, X, y)
+        return found
+
+    def recalibrated(
+        self,
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        base_rate: float | None = None,
+    ) -> Self:
+        """Move probabilities and intervals to new labels, new rows or a known base rate.
+
+        Parameters, result and errors as for `bootprob.ensemble.updates.recalibrated`.
+        """
+        found: Self = recalibrated(self, X, y, sample_weight=sample_weight, base_rate=base_rate)
+        return found
 
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""

@@ -149,6 +149,8 @@ def conformal_p_values(
     """
     ensemble, state = ensemble_of(model), state_of(model)
     members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles
+    if not class_conditional:  # other base rates leave the rows of each class what they were
+        members[0].refuse_recalibrated("Prediction sets without class_conditional=True")
     return p_values(
         state,
         [_Mixture.of(member, weights) for member in members],

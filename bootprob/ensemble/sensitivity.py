@@ -132,6 +132,7 @@ def probability_sensitivity(
     (2, 519)
     """
     ensemble = two_classes_of(model, "sensitivities")
+    ensemble.refuse_recalibrated("Sensitivities")
     state = ensemble.state
     if state.estimators_ is not None:
         raise DataError(

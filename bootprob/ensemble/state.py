@@ -151,6 +151,14 @@ _KERNEL_POSTERIOR = {
     "stepped": _part("j", "not negative", kinds="i"),
     "thresholds": _part("j"),
 }
+_MONITOR = {
+    "rows": _part("z", "not negative"),
+    "positives": _part("z", "not negative"),
+    "numerators": _part("2"),
+    "pool": _part("z", "not negative"),
+    "capital": _part("23", "not negative"),
+    "values": _part("3"),
+}
 VIEWS = {
     "knots": _part("pv"),
     "scores": _part("pv"),
@@ -441,6 +449,20 @@ class TwoClassState(State):
     true_logit_: Floats = _array(
         "4", """What the interval "corrected" is made of:
         `bootprob.ensemble.uncertainty.true_logit.TrueLogit`.""")
+    recalibration_: dict[str, Floats] | None = _declare(
+        """What `recalibrated` learnt since the fit: "coefficients" (intercept and slope of the
+        logit), their "covariance", and what of it intervals hold already, "replaced"; else
+        None.""",
+        parts={"coefficients": _part("2"), "covariance": _part("22"), "replaced": _part("22")},
+        absent="None")
+    monitor_: dict[str, Floats] | None = _declare(
+        """Where `watched` has seen rows: what is known of them, and the evidence that they are no
+        longer those of the fit (`bootprob.ensemble.updates`); else None.""",
+        parts=_MONITOR, absent="None")
+    history_: list[dict[str, Any]] | None = _declare(
+        """What `watched` and `recalibrated` have found since the fit, an entry each; None if they
+        were never called.""", kind=list, absent="None", of_pair="implied",
+        shown="list of dict or None")
     kernel_posterior_: dict[str, NDArray[Any]] = _declare(
         """What the kernel and the labels say of true logits, for the interval "corrected":
         `bootprob.ensemble.uncertainty.kernel_posterior.KernelPosterior`, or with ``kernel="auto"``

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
-from bootprob.calibration.calibrated import Calibrated, both_intervals
+from bootprob.calibration.calibrated import Calibrated, both, both_intervals
+from bootprob.calibration.recalibration import Recalibration
 from bootprob.ensemble.scores import Scores
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.rows import Rows
@@ -55,6 +56,12 @@ class TwoClasses:
             float(state.oob_counts_.mean()),
         )
 
+    @cached_property
+    def recalibration(self) -> Recalibration | None:
+        """What new rows have taught since the fit."""
+        learnt = self.state.recalibration_
+        return None if learnt is None else Recalibration(**learnt)
+
     @property
     def n_replicates(self) -> int:
         """Number of bootstrap samples, B."""
@@ -63,7 +70,12 @@ class TwoClasses:
     @cached_property
     def decision_threshold(self) -> float:
         """Probability of the second class above which it is said."""
-        return 0.5 if self.spec.calibration is None else self.calibrated.decision_threshold
+        if self.spec.calibration is None:
+            return 0.5
+        before = self.calibrated.decision_threshold
+        if self.recalibration is None or self.calibrated.threshold == 0:
+            return before
+        return float(self.recalibration.predict(np.array(before)))
 
     def predict(self, X: Rows) -> NDArray[Any]:
         """Classes, shape (m,)."""
@@ -81,7 +93,8 @@ class TwoClasses:
         """Probabilities, shape (m, 2)."""
         if self.spec.calibration is None:
             return self.vote_proba(X)
-        return self.calibrated.predict_both(self.scores.mean(X), self._votes(X))
+        probability = self.calibrated.predict(self.scores.mean(X), self._votes(X))
+        return both(self._recalibrated(probability))
 
     def proba_interval(
         self, X: Rows, level: float, method: str | None = None, *, clip: bool = False
@@ -151,7 +164,8 @@ class TwoClasses:
             assert known is not None
             scores += self.scores.spread_over_replicates(known)
         slope, intercept = state.sigmoid_replicates_.T
-        return slope * (scores + state.score_threshold_) + intercept
+        logits: Floats = slope * (scores + state.score_threshold_) + intercept
+        return logits if self.recalibration is None else self.recalibration.logit(logits)
 
     def checked_method(self, method: str | None) -> str:
         """The method of intervals asked for, or the default; a DataError for one it has not."""
@@ -185,9 +199,21 @@ class TwoClasses:
             accelerations,
         )
 
+    def refuse_recalibrated(self, what: str) -> None:
+        """Raise a DataError for what is of the model as it was fitted, named in the plural."""
+        if self.recalibration is not None:
+            raise DataError(
+                f"{what} are of the model as it was fitted, and it was recalibrated since; ask the "
+                "model of before, or fit again with the new rows."
+            )
+
     def _votes(self, X: Rows) -> Floats | None:
         """Shares for the second class, where the calibrator needs them."""
         return self.vote_proba(X)[:, 1] if self.calibrated.calibrator.needs_votes else None
+
+    def _recalibrated(self, probability: Floats) -> Floats:
+        found = self.recalibration
+        return probability if found is None else found.predict(probability)
 
     def _labels(self, probability: Floats) -> NDArray[Any]:
         return self.state.classes_[(probability > self.decision_threshold).astype(int)]
@@ -220,14 +246,18 @@ class TwoClasses:
             done = rows.stop
             seen = None if votes is None else votes[rows]
             known = None if kernel_logits is None else kernel_logits[rows]
-            probability = made.calibrated.predict(mean, seen)
+            before = made.calibrated.predict(mean, seen)
             basic = interval = none
             if isinstance(part, ScoreMoments):
                 if method is not None:
-                    interval = made.of_moments(part, known, probability, level, method)
+                    interval = made.of_moments(part, known, before, level, method)
             else:
                 if of_scores:
                     basic = intervals.basic(part, level)
                 if method is not None:
-                    interval = made.of_replicates(part, known, probability, level, method)
-            yield mean, basic, probability, interval
+                    interval = made.of_replicates(part, known, before, level, method)
+            if self.recalibration is not None and method is not None:
+                interval = self.recalibration.bounds(
+                    before, interval, intervals.normal_quantile(level)
+                )
+            yield mean, basic, self._recalibrated(before), interval

@@ -168,7 +168,11 @@ class Explained:
         ensemble, checked = self.ensemble, self.taken(rows)
         moments = ensemble.scores.combined_logits(checked, mixing)
         if moments is not None:
-            return of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
+            bounds = of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
+            if (found := ensemble.recalibration) is None:
+                return bounds
+            moved = found.coefficients[0] * mixing.sum(axis=1)
+            return found.coefficients[1] * bounds + moved[:, None]
         return percentile(mixing @ ensemble.replicate_logits(checked), level)
 
     def taken(self, rows: Floats) -> Rows:

@@ -170,6 +170,7 @@ def _add_answers(
             odds = graph.add("Div", inside, graph.add("Sub", np.float64(1.0), inside))
             deciding = graph.add("Add", graph.add("Log", odds), ensemble.offsets[None])
         return probability, graph.add("ArgMax", deciding, axis=1, keepdims=0), {}
+    ensemble.refuse_recalibrated("ONNX graphs")
     level = None if interval is None else check_interval(ensemble, interval)
     positive, scored = _add_positive(graph, ensemble, X)
     above = graph.add("Greater", positive, np.float64(ensemble.decision_threshold))

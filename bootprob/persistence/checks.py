@@ -30,6 +30,7 @@ from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.metrics.lack_of_fit import SHARES
 from bootprob.metrics.metrics import METRICS
 from bootprob.persistence.layout import Layout
+from bootprob.persistence.update_checks import check_updates
 from bootprob.runtime.array_forms import LARGEST
 from bootprob_gpu import Status
 from bootprob_gpu.kernels.function import KernelFunction
@@ -101,6 +102,7 @@ def check_state(arrays: Arrays, values: Mapping[str, Any], layout: Layout) -> No
         raise TypeError("the arrays of shared_draws_ belong together")
     _check_groups(arrays)
     _check_two_classes(arrays, values)
+    check_updates(arrays, values, parts)
     if layout.of == "machines":
         _check_machines(arrays, values, parts["feature_map_"])
     _check_kernel_posterior(arrays, values, parts["kernel_posterior_"])

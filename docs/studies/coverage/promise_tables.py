@@ -305,6 +305,40 @@ def _any_classifier(results: Path) -> str:
     return markdown(["around", "truth", *heads, "posterior's share", *losses_of], lines)
 
 
+def _updates(results: Path) -> str:
+    lines = []
+    for case in _cases(results, "updates_prior_shift_*"):
+        until = case["rows until an alarm, median"]
+        for what, found in case["of"].items():
+            lines.append(
+                [
+                    case["truth"],
+                    f"{case['logit moved by']:+g}",
+                    what,
+                    _share(found["log-loss"]),
+                    _share(found["over a new fit's"]),
+                    _share(found["coverage"]),
+                    _share(found["mean width"], 2),
+                    f"{until:,.0f}" if what == "as it was" else "",
+                ]
+            )
+    heads = ["truth", "logit", "model", "log-loss", "by a new fit's", "coverage", "width"]
+    shift = markdown([*heads, "rows until an alarm (median)"], lines)
+    lines = [
+        [
+            case["truth"],
+            case["kernel"],
+            f"{case['models']:,}",
+            f"{case['rows shown']:,}",
+            *(_share(each) for each in case["share with an alarm"].values()),
+        ]
+        for case in _cases(results, "updates_false_alarms_*")
+    ]
+    heads = ["truth", "kernel", "models", "rows shown to each"]
+    alarms = markdown([*heads, "false alarms: calibration", "drift", "either"], lines)
+    return f"{shift}\n\nNo change, many rows:\n\n{alarms}"
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -318,6 +352,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "time.md": _time,
     "explanations.md": _explanations,
     "any_classifier.md": _any_classifier,
+    "updating.md": _updates,
 }
 """File name of the document to what makes its table from the results."""
 

@@ -12,6 +12,7 @@ from bootprob.report.model.sections import (
     rows,
     sets,
     settings,
+    updates,
     votes,
 )
 from bootprob.report.model.sections.section import Section
@@ -22,6 +23,7 @@ SECTIONS = (
     Section("summary", "In short"),
     quality.SECTION,
     later.SECTION,
+    updates.SECTION,
     control.SECTION,
     calibration.SECTION,
     effects.SECTION,

@@ -1,0 +1,145 @@
+"""The command ``bootprob update``: a model beside rows that came later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bootprob.cli.console import file_size, note
+from bootprob.cli.models import check_model_name, load_table_model
+from bootprob.cli.options import Encoding, Trust
+from bootprob.runtime.counted import counted
+from bootprob.runtime.files import check_output
+
+if TYPE_CHECKING:
+    from bootprob.tables.model import TableModel
+
+__all__ = ["update"]
+
+_SHOWN = (0.1, 0.5, 0.9)  # probabilities, before and after
+
+
+def update(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="Later rows in their order, with the target if it is known: .csv, .tsv (.gz too), "
+            ".parquet or .xlsx.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="The model file to write; default: MODEL."
+        ),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Only look for a change; probabilities stay as they are."),
+    ] = False,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--base-rate",
+            metavar="SHARE",
+            help="Share of the positive class from now on, where it is known; without TABLE.",
+        ),
+    ] = None,
+    encoding: Encoding = None,
+    trust: Trust = None,
+) -> None:
+    """Bring a model up to date with rows that came after its fit.
+
+    First the rows are looked at as evidence that something has changed since:
+    the calibration, where TABLE has the target, and what rows are like (drift).
+    An alarm may be looked for as often as there are rows; without a change, at
+    most one model in twenty ever gives one.
+
+    Then probabilities and intervals follow the labels, beginning with what the
+    model knows: few labels change little. Without labels, the base rate of the
+    rows is estimated. What labels show that cannot be mended so is said: fit
+    again then, with the new rows.
+
+    The file keeps the history. Show each row once.
+
+    [bold]Examples[/bold]
+
+    bootprob update loans.model june.csv --watch
+    bootprob update loans.model june.csv -o loans-june.model
+    bootprob update loans.model --base-rate 0.12 -o loans-abroad.model
+    """
+    if (table is None) == (base_rate is None):
+        raise typer.BadParameter("Give either TABLE or --base-rate.")
+    if watch and table is None:
+        raise typer.BadParameter("--watch looks at rows: give TABLE.")
+    written = model if output is None else output
+    check_model_name(written)
+    check_output(written, inputs=() if table is None else (table,))
+
+    from dataclasses import replace
+
+    fitted = load_table_model(model, trust)
+    if table is None:
+        changed = fitted.svc.recalibrated(base_rate=base_rate)
+    else:
+        rows = _rows(fitted, table, encoding)
+        changed = fitted.svc.watched(*rows)
+        _tell_evidence(changed.history_[-1])
+        if not watch:
+            changed = changed.recalibrated(*rows)
+    if not watch:
+        _tell_change(changed.history_[-1])
+
+    from bootprob.persistence.save_load import save
+
+    save(replace(fitted, svc=changed), written)
+    typer.echo(f"The model is in {written} ({file_size(written)}).")
+
+
+def _rows(fitted: TableModel, table: Path, encoding: str | None) -> tuple[Any, Any]:
+    """Encoded rows of a table and their labels, if it has them."""
+    from bootprob.tables.files import read_table
+    from bootprob.tables.held_out import known_codes, text_columns
+
+    frame = read_table(table, text_columns=text_columns(fitted), encoding=encoding)
+    X = fitted.preprocessor.encode(frame, fitted.encoder).X
+    if fitted.target.name not in frame.columns:
+        note(f"The table has no column {fitted.target.name!r}: rows are looked at without labels.")
+        return X, None
+    return X, fitted.svc.classes_[known_codes(fitted.target, frame)]
+
+
+def _tell_evidence(entry: dict[str, Any]) -> None:
+    shown = ", ".join(f"{name} {value:.3g}" for name, value in entry["e_values"].items())
+    labelled = " with labels" if entry["n_labels"] else ""
+    typer.echo(
+        f"{counted(entry['n_rows'], 'row')}{labelled}. Largest e-values so far: {shown} "
+        "(an alarm from 80 on)."
+    )
+    for name in entry["alarms"]:
+        what = {
+            "calibration": "Probabilities are no longer calibrated",
+            "drift": "Rows are no longer like those of the fit",
+        }[name]
+        note(f"{what} (e-value {entry['e_values'][name]:.3g}).")
+
+
+def _tell_change(entry: dict[str, Any]) -> None:
+    from scipy.special import expit, logit
+
+    intercept, slope = entry["intercept"][0], entry["slope"][0]
+    moved = ", ".join(
+        f"{before:.0%} is now {expit(intercept + slope * logit(before)):.1%}" for before in _SHOWN
+    )
+    typer.echo(f"Of the probabilities of the fit, {moved} ({entry['what']}).")
+    if entry["log_loss_after"] is not None:
+        typer.echo(
+            f"Log-loss of these rows: {entry['log_loss']:.4f} before, "
+            f"{entry['log_loss_after']:.4f} after."
+        )
+    if entry["refit"] is not None:
+        note(f"That is not enough, fit again with the new rows: {entry['refit']}.")

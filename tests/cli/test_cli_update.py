@@ -1,0 +1,114 @@
+"""``bootprob update`` from a person's chair."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit
+from typer.testing import CliRunner
+
+from bootprob.cli.__main__ import app
+from bootprob.persistence.save_load import load
+
+
+def _run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def _loans(n, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    bad = rng.random(n) < expit(1.2 * X[:, 0] - 0.5 + shift)
+    frame = pd.DataFrame(X, columns=["income", "debt"])
+    return frame.assign(home=np.where(X[:, 1] > 0, "rent", "own"), risk=np.where(bad, "bad", "ok"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("update")
+    _loans(200).to_csv(folder / "loans.csv", index=False)
+    _loans(400, 2.0, seed=1).to_csv(folder / "june.csv", index=False)
+    _loans(80, seed=2).drop(columns="risk").to_csv(folder / "july.csv", index=False)
+    options = ["--kernel", "linear", "--n-bootstraps", 20, "--seed", 0]
+    fitted = _run(
+        "fit", folder / "loans.csv", "--target", "risk", "--positive", "bad", *options,
+        "-o", folder / "loans.model",
+    )  # fmt: skip
+    assert fitted.exit_code == 0, fitted.output
+    return folder
+
+
+def test_labels_move_the_model_and_an_alarm_is_told(folder):
+    found = _run("update", folder / "loans.model", folder / "june.csv", "-o", folder / "june.model")
+    assert found.exit_code == 0, found.output
+    said = " ".join(found.output.split())
+    assert "400 rows with labels. Largest e-values so far: calibration" in said
+    assert "Probabilities are no longer calibrated" in said
+    assert "Of the probabilities of the fit, 10% is now" in said
+    assert "Log-loss of these rows:" in said
+    moved, before = load(folder / "june.model"), load(folder / "loans.model")
+    assert [entry["what"] for entry in moved.svc.history_] == ["watched", "recalibrated by labels"]
+    assert before.svc.history_ is None
+    frame = _loans(50, seed=3)
+    assert (moved.predict(frame)["probability"] > before.predict(frame)["probability"]).all()
+
+
+def test_watching_leaves_probabilities_and_goes_on_in_the_same_file(folder, tmp_path):
+    path = tmp_path / "watched.model"
+    path.write_bytes((folder / "loans.model").read_bytes())
+    for rows in ("july.csv", "july.csv"):
+        found = _run("update", path, folder / rows, "--watch")
+        assert found.exit_code == 0, found.output
+        assert "has no column 'risk'" in " ".join(found.output.split())
+    watched, frame = load(path), _loans(20, seed=3)
+    assert len(watched.svc.history_) == 2
+    pd.testing.assert_frame_equal(
+        watched.predict(frame), load(folder / "loans.model").predict(frame)
+    )
+
+
+def test_base_rates_and_rows_without_labels(folder, tmp_path):
+    for given in (["--base-rate", 0.8], [folder / "july.csv"]):
+        found = _run("update", folder / "loans.model", *given, "-o", tmp_path / "model")
+        assert found.exit_code == 0, found.output
+        assert "is now" in found.output
+        assert load(tmp_path / "model").svc.recalibration_ is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([], "Give either TABLE or --base-rate"),
+        (["--watch", "--base-rate", 0.3], "--watch looks at rows"),
+        (["--base-rate", 1.5], "give a share between 0 and 1"),
+        (["june.csv", "--base-rate", 0.3], "Give either TABLE or --base-rate"),
+        (["other.csv"], "'income'"),
+        (["labels.csv"], "terrible"),
+    ],
+)
+def test_bad_input_changes_nothing(folder, given, words):
+    pd.DataFrame({"age": [1, 2], "risk": ["bad", "ok"]}).to_csv(folder / "other.csv", index=False)
+    _loans(9).assign(risk="terrible").to_csv(folder / "labels.csv", index=False)
+    before = (folder / "loans.model").read_bytes()
+    given = [folder / each if str(each).endswith(".csv") else each for each in given]
+    found = _run("update", folder / "loans.model", *given)
+    assert found.exit_code in (1, 2)
+    assert words in " ".join(found.stderr.replace("│", " ").split())
+    assert (folder / "loans.model").read_bytes() == before
+
+
+def test_the_report_has_the_history(folder, tmp_path):
+    from bootprob.report import write_report
+
+    path = tmp_path / "june.model"
+    _run("update", folder / "loans.model", folder / "june.csv", "-o", path)
+    svc = load(path).svc_with_class_names()
+    write_report({"june": svc}, tmp_path / "page.html", title="June")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "What happened since the fit?" in page
+    assert "alarm: calibration" in page
+    [found] = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))["models"]
+    assert [entry["what"] for entry in found["history"]] == ["watched", "recalibrated by labels"]
+    write_report({"june": load(folder / "loans.model").svc}, tmp_path / "old.html", title="May")
+    assert "What happened since the fit?" not in (tmp_path / "old.html").read_text(encoding="utf-8")
