@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,13 @@ from bootprob.cli.options import Trust, takes_options
 from bootprob.exceptions import DataError
 
 __all__ = ["serve"]
+
+
+class Log(StrEnum):
+    """How lines of the log are written."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 @takes_options
@@ -27,8 +35,9 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Holds the token that clients send as Authorization: Bearer. Without it the "
-            "environment variable BOOTPROB_TOKEN is taken, if it is set.",
+            help="Holds tokens that clients may send as Authorization: Bearer, a line each; it is "
+            "read again when it changes. Without it the environment variable BOOTPROB_TOKEN is "
+            "taken, if it is set.",
         ),
     ] = None,
     name: Annotated[
@@ -60,9 +69,16 @@ def serve(
             metavar="SECONDS", help="Asked to stop, say so at /v2/health/ready for so long first."
         ),
     ] = 0.0,
-    metrics: Annotated[
-        bool, typer.Option(help="Prometheus's counts at /metrics; for one worker.")
-    ] = True,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="PEM", help="Chain of certificates: the server speaks TLS."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="PEM", help="Its private key, unless it stands with the chain."),
+    ] = None,
+    log: Annotated[Log, typer.Option(help="Lines of the log: text, or JSON objects.")] = Log.TEXT,
+    metrics: Annotated[bool, typer.Option(help="Prometheus's counts at /metrics.")] = True,
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
     ] = 1,
@@ -80,6 +96,7 @@ def serve(
     bootprob serve loans.model
     bootprob serve loans.model --host 0.0.0.0 --token-file token.txt
     bootprob serve loans.model --cost-fp 1 --cost-fn 5
+    bootprob serve loans.model --certificate chain.pem --key key.pem --workers 2 --log json
     """
     try:
         from bootprob.server.limits import Limits
@@ -91,7 +108,7 @@ def serve(
         max_rows=max_rows, queue_rows=queue_rows, max_requests=max_requests, deadline=deadline
     )
     decided_by = costs.mistakes()
-    token = _token(token_file)
+    token = token_file or os.environ.get("BOOTPROB_TOKEN") or None
     check_host(host, token)
     run(
         model,
@@ -107,16 +124,7 @@ def serve(
         drain_delay=drain_delay,
         costs=decided_by,
         trusted=tuple(trust or ()),
+        certificate=certificate,
+        key=key,
+        log=log.value,
     )
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return os.environ.get("BOOTPROB_TOKEN") or None
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-    except UnicodeDecodeError:
-        raise DataError(f"{file} is no text.") from None
-    if not token:
-        raise DataError(f"{file} is empty; it must hold the token.")
-    return token

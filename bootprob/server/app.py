@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -44,6 +43,7 @@ from bootprob.server.schemas import (
     predict_request,
 )
 from bootprob.server.served_model import Ensemble, ServedModel
+from bootprob.server.tokens import Tokens
 
 if TYPE_CHECKING:
     from bootprob.tables.mistake_costs import MistakeCosts
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["create_app"]
 
-_LEAST_TOKEN = 16
 _REFUSALS = {
     400: "The body is no strict JSON, or nested too deep.",
     401: "The token is missing or wrong.",
@@ -70,7 +69,7 @@ def create_app(
     name: str = "model",
     version: str = "1",
     limits: Limits | None = None,
-    token: str | None = None,
+    token: str | Tokens | None = None,
     metrics: bool = True,
     costs: MistakeCosts | None = None,
 ) -> FastAPI:
@@ -84,8 +83,9 @@ def create_app(
         What it is called in addresses and replies.
     limits : Limits, optional
         How much is taken before requests are refused.
-    token : str, optional
-        Clients must send it as ``Authorization: Bearer TOKEN``, except to the health endpoints.
+    token : str or Tokens, optional
+        Clients must send it, or one of them, as ``Authorization: Bearer TOKEN``, except to the
+        health endpoints.
     metrics : bool, default True
         Whether there is a /metrics for Prometheus.
     costs : MistakeCosts, optional
@@ -109,7 +109,7 @@ def create_app(
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str) or not text.isprintable() or not text or "/" in text:
             raise DataError(f"{what} is {text!r}; give printable text without a slash.")
-    check_token(token)
+    tokens = Tokens(token) if isinstance(token, str) else token
     limits = limits or Limits()
     served = ServedModel(model, name, version, costs)
     batcher = MicroBatcher(served.score, limits, joined=served.joined)
@@ -140,7 +140,7 @@ def create_app(
 
     app.include_router(_health(is_ready))
     bounded = [Depends(refuse_overload)]
-    protected = [*bounded, *(_token_check(token) if token is not None else [])]
+    protected = [*bounded, *(_token_check(tokens) if tokens is not None else [])]
     app.include_router(_models(answering, is_ready), dependencies=protected)
     app.include_router(_documents(app, answering, counts), dependencies=protected)
     app.include_router(pages(), dependencies=bounded)
@@ -152,27 +152,13 @@ def create_app(
     return app
 
 
-def check_token(token: str | None) -> None:
-    """Refuse a token that is too short, or cannot be sent in a header."""
-    if token is None:
-        return
-    if not token.isascii() or not token.isprintable() or " " in token or len(token) < _LEAST_TOKEN:
-        raise DataError(
-            f"The token must be {_LEAST_TOKEN} or more printable ASCII characters without blanks; "
-            "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'."
-        )
-
-
-def _token_check(token: str) -> list[Any]:
-    """Dependencies that let only those in who send the token."""
+def _token_check(tokens: Tokens) -> list[Any]:
+    """Dependencies that let only those in who send a token."""
     scheme = HTTPBearer(auto_error=False, description="The token the server was started with.")
-    expected = token.encode()
 
     async def check(request: Request) -> None:
         given = await scheme(request)
-        # Compared as bytes, in a time that does not depend on where they differ.
-        sent = b"" if given is None else given.credentials.encode()
-        if not secrets.compare_digest(sent, expected):
+        if not tokens.allow(b"" if given is None else given.credentials.encode()):
             raise RequestError(401, "Send the server's token as Authorization: Bearer TOKEN.")
 
     return [Depends(scheme), Depends(check)]
@@ -318,10 +304,10 @@ def _openapi(app: FastAPI, answering: Answering) -> dict[str, Any]:
     return app.openapi_schema
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
     if error.__cause__ is not None:
-        log_exception(error.__cause__)
+        log_exception(error.__cause__, request.state.request_id)
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"

@@ -17,6 +17,7 @@ from bootprob.runtime.counted import counted
 from bootprob.server.draining import Stopping
 from bootprob.server.errors import RequestError
 from bootprob.server.metrics import Metrics
+from bootprob.server.request_ids import HEADER, request_id
 
 __all__ = ["LOGGER", "Bounded", "Observed", "log_exception", "refuse_overload"]
 
@@ -42,20 +43,23 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), _GONE
+        started, status, name = time.perf_counter(), _GONE, request_id(scope)
+        scope.setdefault("state", {})["request_id"] = name
 
         async def noted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                added = [(HEADER, name.encode())]
                 if self._stopping.begun:
-                    message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
+                    added.append((b"connection", b"close"))
+                message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
         try:
             await self._app(scope, receive, noted)
         except Exception as error:
-            log_exception(error)
+            log_exception(error, name)
             if status == _GONE:
                 reply = JSONResponse({"error": "The server failed; its log says where."}, 500)
                 await reply(scope, receive, noted)
@@ -63,7 +67,13 @@ class Observed:
             # The route's pattern: a path that leads nowhere may hold anything.
             endpoint = getattr(scope.get("route"), "path", "(none)")
             seconds = time.perf_counter() - started
-            LOGGER.info("%s %s %d %.1f ms", scope["method"], endpoint, status, 1e3 * seconds)
+            LOGGER.info(
+                "%s %s %d %.1f ms %s", scope["method"], endpoint, status, 1e3 * seconds, name,
+                extra={
+                    "request_id": name, "method": scope["method"], "route": endpoint,
+                    "status": status, "milliseconds": round(1e3 * seconds, 3),
+                },
+            )  # fmt: skip
             if self._metrics is not None:
                 self._metrics.request(endpoint, status, seconds)
 
@@ -113,8 +123,15 @@ def _path(scope: Scope) -> str:
     return path.removeprefix(root)
 
 
-def log_exception(error: BaseException) -> None:
-    """Log what an exception is and where it was raised, without its message."""
+def log_exception(error: BaseException, request: str | None = None) -> None:
+    """Log what an exception is and where it was raised, without its message.
+
+    Parameters
+    ----------
+    error : BaseException
+    request : str, optional
+        Id of the request that met it.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-6:]))
-    LOGGER.error("%s at %s", type(error).__name__, where)
+    LOGGER.error("%s at %s", type(error).__name__, where, extra={"request_id": request})

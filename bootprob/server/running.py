@@ -7,8 +7,10 @@ import hashlib
 import ipaddress
 import logging
 import math
+import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -22,27 +24,21 @@ from uvicorn.supervisors import Multiprocess
 
 from bootprob.exceptions import DataError
 from bootprob.persistence.save_load import load
-from bootprob.server.app import check_token, create_app
+from bootprob.server.app import create_app
+from bootprob.server.certificates import check_certificate
 from bootprob.server.connections import BoundedProtocol, Connections
 from bootprob.server.descriptors import room_for
 from bootprob.server.draining import draining
 from bootprob.server.limits import Limits
+from bootprob.server.logs import LogFormat, log_config
+from bootprob.server.metrics import SHARED_FOLDER
+from bootprob.server.tokens import Tokens
 from bootprob.tables.mistake_costs import MistakeCosts
 
 __all__ = ["check_host", "run"]
 
 _KEEP_ALIVE = 75  # seconds
 _LONGEST_START = 120  # seconds until a worker is taken for dead; it imports and loads first
-_LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(process)d %(levelname)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {
-        name: {"handlers": ["stderr"], "level": "INFO", "propagate": False}
-        for name in ("uvicorn", "bootprob.server")
-    },
-}
 
 
 def run(
@@ -52,7 +48,7 @@ def run(
     port: int,
     name: str,
     limits: Limits,
-    token: str | None,
+    token: str | Path | None,
     metrics: bool,
     workers: int,
     max_connections: int | None = None,
@@ -60,6 +56,9 @@ def run(
     drain_delay: float = 0.0,
     costs: MistakeCosts | None = None,
     trusted: Sequence[str] = (),
+    certificate: Path | None = None,
+    key: Path | None = None,
+    log: LogFormat = "text",
 ) -> None:
     """Serve a model file until SIGTERM or Ctrl-C.
 
@@ -75,9 +74,10 @@ def run(
     name : str
         Of the model, in addresses.
     limits : Limits
-    token : str or None
+    token : str, Path or None
+        Or a file of them, as of `bootprob.server.tokens.Tokens`.
     metrics : bool
-        For one process only: several would each show their own counts.
+        Those of several processes add up.
     workers : int
         Processes. One that dies is replaced.
     max_connections : int, optional
@@ -92,6 +92,11 @@ def run(
         As in `create_app`.
     trusted : sequence of str, optional
         Types of the file, as of `bootprob.load`.
+    certificate, key : Path, optional
+        PEM files of the chain and its private key: the server speaks TLS then, 1.2 or later. The
+        key may stand in the file of the chain.
+    log : {"text", "json"}, default "text"
+        How lines of the log are written.
 
     Raises
     ------
@@ -101,12 +106,8 @@ def run(
         The file cannot be loaded.
     """
     check_host(host, token)
-    check_token(token)
-    if workers > 1 and metrics:
-        raise DataError(
-            "Each of several workers would show metrics of its own; give --no-metrics, or run "
-            "single servers on ports of their own."
-        )
+    logging_as = log_config(log)
+    check_certificate(certificate, key)
     if not (math.isfinite(header_deadline) and header_deadline > 0):
         raise DataError(f"header_deadline is {header_deadline!r}; give seconds above 0.")
     if not (math.isfinite(drain_delay) and drain_delay >= 0):
@@ -143,7 +144,9 @@ def run(
         backlog=room.backlog,
         ws="none",
         access_log=False,  # it would write query strings; the application has its own
-        log_config=_LOGGING,
+        log_config=logging_as,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=math.ceil(limits.deadline) + 1,
@@ -164,12 +167,17 @@ def run(
         uvicorn.Server(config).run([listening])
         if app.state.stopping.interrupted:  # uvicorn raises it again, but once in a while too late
             raise KeyboardInterrupt
-    else:
-        del app
-        Multiprocess(config, [listening]).run()
+        return
+    del app
+    with tempfile.TemporaryDirectory(prefix="bootprob-metrics-") as folder:
+        os.environ[SHARED_FOLDER] = folder  # of the workers, which begin anew
+        try:
+            Multiprocess(config, [listening]).run()
+        finally:
+            del os.environ[SHARED_FOLDER]
 
 
-def check_host(host: str, token: str | None) -> None:
+def check_host(host: str, token: str | Path | None) -> None:
     """Refuse to listen to other machines without a token."""
     try:
         loopback = ipaddress.ip_address(host).is_loopback
@@ -187,6 +195,7 @@ def _make_app(
     *,
     workers: int,
     drain_delay: float,
+    token: str | Path | None,
     trusted: Sequence[str] = (),
     **application: Any,
 ) -> FastAPI:
@@ -198,7 +207,8 @@ def _make_app(
     model = load(path, trusted)
     with path.open("rb") as file:
         version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    app = create_app(model, version=version, **application)
+    tokens = None if token is None else Tokens(token)
+    app = create_app(model, version=version, token=tokens, **application)
     lifespan = app.router.lifespan_context
 
     @asynccontextmanager

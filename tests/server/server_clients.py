@@ -37,10 +37,11 @@ class Server:
     process: subprocess.Popen[bytes]
     port: int
     log: Path
+    scheme: str = "http"
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def said(self) -> str:
         """Its log so far."""
@@ -73,7 +74,7 @@ def running(
         process = subprocess.Popen(
             command, stdout=file, stderr=subprocess.STDOUT, env=os.environ | environment
         )
-    server = Server(process, port, log)
+    server = Server(process, port, log, "https" if "--certificate" in options else "http")
     try:
         _wait_until_ready(server)
         yield server
