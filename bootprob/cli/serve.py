@@ -26,7 +26,9 @@ class Log(StrEnum):
 @takes_options
 def serve(
     *,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
+    model: Annotated[
+        list[Path], typer.Argument(metavar="MODEL...", help="Files that bootprob fit wrote.")
+    ],
     host: Annotated[
         str, typer.Option(metavar="HOST", help="Where to listen; other than loopback with a token.")
     ] = "127.0.0.1",
@@ -41,8 +43,8 @@ def serve(
         ),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of the model, in addresses. Default: the file's."),
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Of each model, in addresses. Default: the file's."),
     ] = None,
     max_rows: Annotated[
         int, typer.Option(min=1, metavar="N", help="Most rows of a request, and scored together.")
@@ -85,16 +87,18 @@ def serve(
     costs: CostOptions,
     trust: Trust = None,
 ) -> None:
-    """Serve a model over HTTP.
+    """Serve models over HTTP.
 
     POST /predict takes records by column name; /v2 is the Open Inference
-    Protocol. /docs shows all of it. Stop with Ctrl-C or SIGTERM: what was
-    accepted is finished.
+    Protocol. /docs shows all of it. With several models it is NAME/predict and
+    NAME/docs. A file that is replaced is taken anew, and no request is lost.
+    Stop with Ctrl-C or SIGTERM: what was accepted is finished.
 
     [bold]Examples[/bold]
 
     bootprob serve loans.model
     bootprob serve loans.model --host 0.0.0.0 --token-file token.txt
+    bootprob serve loans.model churn.model
     bootprob serve loans.model --cost-fp 1 --cost-fn 5
     bootprob serve loans.model --certificate chain.pem --key key.pem --workers 2 --log json
     """
@@ -111,10 +115,9 @@ def serve(
     token = token_file or os.environ.get("BOOTPROB_TOKEN") or None
     check_host(host, token)
     run(
-        model,
+        _named(model, name),
         host=host,
         port=port,
-        name=model.stem if name is None else name,
         limits=limits,
         token=token,
         metrics=metrics,
@@ -128,3 +131,18 @@ def serve(
         key=key,
         log=log.value,
     )
+
+
+def _named(models: list[Path], names: list[str] | None) -> dict[str, Path]:
+    given = names or [path.stem for path in models]
+    if len(given) != len(models):
+        raise typer.BadParameter(
+            f"{len(models)} models have {len(given)} names; give --name once for each."
+        )
+    if len(set(given)) < len(given):
+        raise typer.BadParameter(
+            f"Models must have names of their own, not {', '.join(given)}; say --name for each."
+        )
+    if len(given) > 1 and (taken := {"v2", "docs", "metrics"} & set(given)):
+        raise typer.BadParameter(f"{taken.pop()!r} is an address of the server; give --name.")
+    return dict(zip(given, models, strict=True))

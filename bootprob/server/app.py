@@ -21,7 +21,7 @@ from bootprob.server.draining import Stopping
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.examples import infer_example, predict_example
 from bootprob.server.limits import Limits
-from bootprob.server.metrics import Metrics
+from bootprob.server.metrics import Counts, Metrics
 from bootprob.server.middleware import (
     LOGGER,
     Bounded,
@@ -70,8 +70,9 @@ def create_app(
     version: str = "1",
     limits: Limits | None = None,
     token: str | Tokens | None = None,
-    metrics: bool = True,
+    metrics: bool | Counts = True,
     costs: MistakeCosts | None = None,
+    stopping: Stopping | None = None,
 ) -> FastAPI:
     """Make an ASGI application that serves a model, to be run or mounted.
 
@@ -86,11 +87,13 @@ def create_app(
     token : str or Tokens, optional
         Clients must send it, or one of them, as ``Authorization: Bearer TOKEN``, except to the
         health endpoints.
-    metrics : bool, default True
-        Whether there is a /metrics for Prometheus.
+    metrics : bool or Counts, default True
+        Whether there is a /metrics for Prometheus; or what several models are counted in.
     costs : MistakeCosts, optional
         What mistakes cost: labels are then those of least expected cost. Columns of costs are
         columns of requests.
+    stopping : Stopping, optional
+        Of a server of several models.
 
     Returns
     -------
@@ -113,9 +116,11 @@ def create_app(
     limits = limits or Limits()
     served = ServedModel(model, name, version, costs)
     batcher = MicroBatcher(served.score, limits, joined=served.joined)
-    counts = Metrics(served, lambda: batcher.queued_rows) if metrics else None
+    counts = Counts() if metrics is True else metrics or None
+    counted = None
     if counts is not None:
-        batcher.observe = counts.batch
+        counted = Metrics(counts, served, lambda: batcher.queued_rows)
+        batcher.observe = counted.batch
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -133,7 +138,7 @@ def create_app(
         lifespan=lifespan,
     )
     answering = Answering(served, batcher, limits)
-    app.state.stopping = stopping = Stopping()
+    app.state.stopping = stopping = stopping or Stopping()
 
     def is_ready() -> bool:
         return not (batcher.closed or stopping.begun)
@@ -145,7 +150,7 @@ def create_app(
     app.include_router(_documents(app, answering, counts), dependencies=protected)
     app.include_router(pages(), dependencies=bounded)
     app.add_middleware(Bounded, most=limits.max_requests)
-    app.add_middleware(Observed, stopping=stopping, metrics=counts)  # the outer one: sees refusals
+    app.add_middleware(Observed, stopping=stopping, metrics=counted)  # the outer one: sees refusals
     app.add_exception_handler(RequestError, _refuse)
     app.add_exception_handler(HTTPException, _refuse_http)
     app.add_exception_handler(ClientGone, _leave)
@@ -257,7 +262,7 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     return router
 
 
-def _documents(app: FastAPI, answering: Answering, counts: Metrics | None) -> APIRouter:
+def _documents(app: FastAPI, answering: Answering, counts: Counts | None) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/openapi.json")

@@ -1,4 +1,4 @@
-"""Counts for Prometheus, in a registry of their own for each application.
+"""Counts for Prometheus, in a registry of their own for each server.
 
 Several processes add up where the environment variable PROMETHEUS_MULTIPROC_DIR names a folder:
 each writes its counts to files there, and whichever is asked reads all of them.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,85 +20,142 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from bootprob.encoding.columns import level_text
+from bootprob.runtime.arrays import Floats
 from bootprob.server.served_model import Scores, ServedModel
 
-__all__ = ["SHARED_FOLDER", "Metrics"]
+__all__ = ["SHARED_FOLDER", "Counts", "Metrics"]
 
 SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable of prometheus_client, read when it is imported."""
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ROWS = (1, 4, 16, 64, 256, 1024, 4096, 16384)
+_OF_CLASSES = {
+    "training_probability_mean": "Mean out-of-bag probability.",
+    "training_probability_deviation": "Standard deviation of the out-of-bag probability.",
+    "probability_drift_z": "Mean served less trained, in errors of it.",
+}
 
 
-class Metrics:
-    """Latency, batches, queue, and how far probabilities have moved since training."""
+class Counts:
+    """What is counted of all models of a server, each by its name."""
 
-    def __init__(self, served: ServedModel, queued_rows: Callable[[], float]) -> None:
+    def __init__(self) -> None:
         self._folder = os.environ.get(SHARED_FOLDER)
         self._registry = CollectorRegistry()
-        self._queued_rows = queued_rows
-        options: dict[str, Any] = {"registry": self._registry}
-        self._requests = Counter(
-            "bootprob_requests", "Requests answered.", ["endpoint", "status"], **options
-        )
-        self._latency = Histogram(
-            "bootprob_request_seconds", "From first byte to last.", ["endpoint"],
-            buckets=_SECONDS, **options,
-        )  # fmt: skip
-        self._batches = Histogram(
-            "bootprob_batch_rows", "Rows scored together.", buckets=_ROWS, **options
-        )
-        self._scoring = Histogram(
-            "bootprob_score_seconds", "Time of one batch.", buckets=_SECONDS, **options
-        )
-        self._queue = Gauge(
-            "bootprob_queue_rows", "Rows that wait to be scored.", multiprocess_mode="livesum",
-            **options,
-        )  # fmt: skip
-        self._rows = Gauge(
-            "bootprob_rows_served", "Rows scored.", multiprocess_mode="sum", **options
-        )
-        self._sums = Gauge(
-            "bootprob_probability_sum", "Sum of the probabilities served.", ["class"],
-            multiprocess_mode="sum", **options,
-        )  # fmt: skip
-        self._drift = _Drift(served)
-        for name in self._drift.classes:
-            self._sums.labels(name).set(0)
-        info = Gauge(
-            "bootprob_model", "1, of the model.", ["name", "version"], multiprocess_mode="max",
-            **options,
-        )  # fmt: skip
-        info.labels(served.name, served.version).set(1)
+        self.models: dict[str, Metrics] = {}
 
-    def request(self, endpoint: str, status: int, seconds: float) -> None:
-        """Count a request; `endpoint` is a route's pattern, never what a client sent."""
-        self._requests.labels(endpoint, str(status)).inc()
-        self._latency.labels(endpoint).observe(seconds)
-        self._queue.set(self._queued_rows())
+        def named(kind: Any, name: str, text: str, *labels: str, **more: Any) -> Any:
+            labelled = ["model", *labels]
+            return kind(f"bootprob_{name}", text, labelled, registry=self._registry, **more)
 
-    def batch(self, scores: Scores, seconds: float) -> None:
-        """Count rows scored together."""
-        self._batches.observe(len(scores.probability))
-        self._scoring.observe(seconds)
-        self._rows.inc(len(scores.probability))
-        sums = scores.probability.sum(axis=0).tolist()
-        for name, added in zip(self._drift.classes, sums, strict=True):
-            self._sums.labels(name).inc(added)
+        self.requests = named(Counter, "requests", "Requests answered.", "endpoint", "status")
+        self.latency = named(
+            Histogram, "request_seconds", "From first byte to last.", "endpoint", buckets=_SECONDS
+        )
+        self.batches = named(Histogram, "batch_rows", "Rows scored together.", buckets=_ROWS)
+        self.scoring = named(Histogram, "score_seconds", "Time of one batch.", buckets=_SECONDS)
+        self.queue = named(
+            Gauge, "queue_rows", "Rows that wait to be scored.", multiprocess_mode="livesum"
+        )
+        self.rows = named(
+            Gauge, "rows_served", "Rows scored by this version.", multiprocess_mode="livesum"
+        )
+        self.sums = named(
+            Gauge, "probability_sum", "Sum of the probabilities served by this version.", "class",
+            multiprocess_mode="livesum",
+        )  # fmt: skip
 
     def text(self) -> bytes:
         """All of it, in Prometheus's format."""
-        self._queue.set(self._queued_rows())
+        for each in self.models.values():
+            each.note_queue()
         counted = self._registry
         if self._folder is not None:
             _forget_the_dead(Path(self._folder))
             counted = CollectorRegistry()
             MultiProcessCollector(counted, self._folder)
         families = list(counted.collect())
+        values = {
+            (each.name, each.labels["model"], each.labels.get("class", "")): each.value
+            for family in families
+            for each in family.samples
+            if each.name in ("bootprob_rows_served", "bootprob_probability_sum")
+        }
         shown = CollectorRegistry()
-        shown.register(_Families([*families, *self._drift.families(families)]))
+        shown.register(_Families([*families, *self._of_models(values)]))
         return generate_latest(shown)
+
+    def _of_models(self, values: Mapping[tuple[str, ...], float]) -> Iterator[GaugeMetricFamily]:
+        """What is known of each model, and follows from what was counted."""
+        info = GaugeMetricFamily("bootprob_model", "1, of the model.", labels=["model", "version"])
+        families = {
+            name: GaugeMetricFamily(f"bootprob_{name}", text, labels=["model", "class"])
+            for name, text in _OF_CLASSES.items()
+        }
+        for name, each in self.models.items():
+            info.add_metric([name, each.version], 1)
+            sums = [values.get(("bootprob_probability_sum", name, k), 0.0) for k in each.classes]
+            found = each.drift(values.get(("bootprob_rows_served", name, ""), 0.0), np.array(sums))
+            for what, of_classes in found.items():
+                for label, value in zip(each.classes, of_classes.tolist(), strict=True):
+                    families[what].add_metric([name, label], value)
+        yield info
+        yield from families.values()
+
+
+class Metrics:
+    """Latency, batches, queue of a model, and how far probabilities have moved since training."""
+
+    def __init__(
+        self, counts: Counts, served: ServedModel, queued_rows: Callable[[], float]
+    ) -> None:
+        self._counts, self._name, self.version = counts, served.name, served.version
+        self._queued_rows = queued_rows
+        self.classes = [level_text(label) for label in served.classes]
+        self._mean, self._deviation = served.training_probability()
+        self._trained = int(np.isfinite(served.svc.oob_proba_).all(axis=1).sum())
+        counts.models[served.name] = self
+        self._batches = counts.batches.labels(served.name)
+        self._scoring = counts.scoring.labels(served.name)
+        self._queue = counts.queue.labels(served.name)
+        self._rows = counts.rows.labels(served.name)
+        self._sums = [counts.sums.labels(served.name, each) for each in self.classes]
+        for each in (self._rows, *self._sums):
+            each.set(0)
+
+    def request(self, endpoint: str, status: int, seconds: float) -> None:
+        """Count a request; `endpoint` is a route's pattern, never what a client sent."""
+        self._counts.requests.labels(self._name, endpoint, str(status)).inc()
+        self._counts.latency.labels(self._name, endpoint).observe(seconds)
+        self.note_queue()
+
+    def batch(self, scores: Scores, seconds: float) -> None:
+        """Count rows scored together."""
+        self._batches.observe(len(scores.probability))
+        self._scoring.observe(seconds)
+        self._rows.inc(len(scores.probability))
+        for each, added in zip(self._sums, scores.probability.sum(axis=0).tolist(), strict=True):
+            each.inc(added)
+
+    def note_queue(self) -> None:
+        """Count the rows that wait now."""
+        self._queue.set(self._queued_rows())
+
+    def drift(self, count: float, sums: Floats) -> dict[str, Floats]:
+        """Mean probability of the rows served beside that of the training rows out of bag.
+
+        z is the difference over its standard error if the rows were drawn like the training rows:
+        ``(mean − m) / (s √(1 / served + 1 / trained))`` with the training rows' m and s.
+        """
+        found = {
+            "training_probability_mean": self._mean,
+            "training_probability_deviation": self._deviation,
+        }
+        if count and (self._deviation > 0).all():
+            error = self._deviation * np.sqrt(1 / count + 1 / self._trained)
+            found["probability_drift_z"] = (sums / count - self._mean) / error
+        return found
 
 
 class _Families:
@@ -117,42 +174,3 @@ def _forget_the_dead(folder: Path) -> None:
         found = re.fullmatch(r".*_(\d+)", path.stem)
         if found and not psutil.pid_exists(int(found[1])):
             mark_process_dead(int(found[1]), str(folder))
-
-
-class _Drift:
-    """Mean probability of the rows served beside that of the training rows out of bag.
-
-    z is the difference over its standard error if the rows were drawn like the training rows:
-    ``(mean − m) / (s √(1 / served + 1 / trained))`` with the training rows' m and s.
-    """
-
-    def __init__(self, served: ServedModel) -> None:
-        self.classes = [level_text(label) for label in served.classes]
-        self._mean, self._deviation = served.training_probability()
-        self._trained = int(np.isfinite(served.svc.oob_proba_).all(axis=1).sum())
-
-    def families(self, counted: Iterable[Metric]) -> Iterator[GaugeMetricFamily]:
-        """What follows from what was counted, and the training rows' own."""
-        samples = [each for family in counted for each in family.samples]
-        count = sum(each.value for each in samples if each.name == "bootprob_rows_served")
-        of_class = {
-            each.labels["class"]: each.value
-            for each in samples
-            if each.name == "bootprob_probability_sum"
-        }
-        sums = np.array([of_class.get(name, 0.0) for name in self.classes])
-        found: dict[str, tuple[str, np.ndarray]] = {
-            "training_probability_mean": ("Mean out-of-bag probability.", self._mean),
-            "training_probability_deviation": (
-                "Standard deviation of the out-of-bag probability.", self._deviation,
-            ),
-        }  # fmt: skip
-        if count and (self._deviation > 0).all():
-            error = self._deviation * np.sqrt(1 / count + 1 / self._trained)
-            z = (sums / count - self._mean) / error
-            found["probability_drift_z"] = ("Mean served less trained, in errors of it.", z)
-        for name, (text, values) in found.items():
-            family = GaugeMetricFamily(f"bootprob_{name}", text, labels=["class"])
-            for label, value in zip(self.classes, values, strict=True):
-                family.add_metric([label], float(value))
-            yield family

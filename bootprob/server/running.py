@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -28,10 +28,11 @@ from bootprob.server.app import create_app
 from bootprob.server.certificates import check_certificate
 from bootprob.server.connections import BoundedProtocol, Connections
 from bootprob.server.descriptors import room_for
-from bootprob.server.draining import draining
+from bootprob.server.draining import Stopping, draining
 from bootprob.server.limits import Limits
 from bootprob.server.logs import LogFormat, log_config
-from bootprob.server.metrics import SHARED_FOLDER
+from bootprob.server.metrics import SHARED_FOLDER, Counts
+from bootprob.server.repository import Repository
 from bootprob.server.tokens import Tokens
 from bootprob.tables.mistake_costs import MistakeCosts
 
@@ -42,11 +43,10 @@ _LONGEST_START = 120  # seconds until a worker is taken for dead; it imports and
 
 
 def run(
-    path: Path,
+    paths: Mapping[str, Path],
     *,
     host: str,
     port: int,
-    name: str,
     limits: Limits,
     token: str | Path | None,
     metrics: bool,
@@ -60,20 +60,19 @@ def run(
     key: Path | None = None,
     log: LogFormat = "text",
 ) -> None:
-    """Serve a model file until SIGTERM or Ctrl-C.
+    """Serve model files until SIGTERM or Ctrl-C, each anew when it changes.
 
     After either and the delay, no connection is accepted any more, and requests that were accepted
     have the deadline to finish.
 
     Parameters
     ----------
-    path : Path
-        What `bootprob.save` wrote.
+    paths : mapping of str to Path
+        What `bootprob.save` wrote, by the names that models have in addresses.
     host, port : str, int
         Where to listen.
-    name : str
-        Of the model, in addresses.
     limits : Limits
+        Of each model.
     token : str, Path or None
         Or a file of them, as of `bootprob.server.tokens.Tokens`.
     metrics : bool
@@ -122,11 +121,10 @@ def run(
     room = room_for(max_connections, limits.max_requests)
     limits = replace(limits, max_requests=room.requests)
     make = partial(
-        _make_app,
-        path,
+        _make_server,
+        paths,
         workers=workers,
         drain_delay=drain_delay,
-        name=name,
         limits=limits,
         token=token,
         metrics=metrics,
@@ -165,7 +163,7 @@ def run(
     signal.signal(signal.SIGTERM, lambda *_: None)
     if workers == 1:
         uvicorn.Server(config).run([listening])
-        if app.state.stopping.interrupted:  # uvicorn raises it again, but once in a while too late
+        if app.stopping.interrupted:  # uvicorn raises it again, but once in a while too late
             raise KeyboardInterrupt
         return
     del app
@@ -190,37 +188,45 @@ def check_host(host: str, token: str | Path | None) -> None:
         )
 
 
-def _make_app(
-    path: Path,
+def _make_server(
+    paths: Mapping[str, Path],
     *,
     workers: int,
     drain_delay: float,
     token: str | Path | None,
+    metrics: bool,
     trusted: Sequence[str] = (),
     **application: Any,
-) -> FastAPI:
+) -> Repository:
     """What a process serves; `application` is for `create_app`."""
     if workers > 1:
         import torch
 
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
-    model = load(path, trusted)
-    with path.open("rb") as file:
-        version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-    tokens = None if token is None else Tokens(token)
-    app = create_app(model, version=version, token=tokens, **application)
-    lifespan = app.router.lifespan_context
+    tokens, stopping = None if token is None else Tokens(token), Stopping()
+    counts = Counts() if metrics else None
+
+    def make(name: str, path: Path) -> FastAPI:
+        with path.open("rb") as file:
+            version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
+        return create_app(
+            load(path, trusted), name=name, version=version, token=tokens,
+            metrics=counts or False, stopping=stopping, **application,
+        )  # fmt: skip
+
+    server = Repository(paths, make, tokens, stopping, counts)
+    lifespan = server.lifespan
 
     @asynccontextmanager
-    async def drained(app: FastAPI) -> AsyncIterator[Any]:
-        with draining(app.state.stopping, drain_delay):
-            async with lifespan(app) as state:
-                yield state
+    async def drained() -> AsyncIterator[Any]:
+        with draining(stopping, drain_delay):
+            async with lifespan():
+                yield
 
-    app.router.lifespan_context = drained
+    server.lifespan = drained
     # For others while a large body is read: threads take turns sooner than every 5 ms, and what is
     # there now stays; going through half a million objects for garbage takes 0.1 s each time.
     sys.setswitchinterval(1e-3)
     gc.collect()
     gc.freeze()
-    return app
+    return server

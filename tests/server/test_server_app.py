@@ -79,17 +79,31 @@ def test_metrics_count_requests_rows_and_drift(array_model, rng):
         for part in (records[:10], records[10:]):
             assert client.post("/predict", json={"records": part}).status_code == 200
         client.post("/predict", json={})
-        assert _metric(client, 'bootprob_requests_total{endpoint="/predict",status="200"}') == 2
-        assert _metric(client, 'bootprob_requests_total{endpoint="/predict",status="422"}') == 1
-        assert _metric(client, "bootprob_rows_served") == 30
-        assert _metric(client, "bootprob_batch_rows_sum") == 30
-        assert _metric(client, "bootprob_queue_rows") == 0
+        assert (
+            _metric(
+                client, 'bootprob_requests_total{endpoint="/predict",model="model",status="200"}'
+            )
+            == 2
+        )
+        assert (
+            _metric(
+                client, 'bootprob_requests_total{endpoint="/predict",model="model",status="422"}'
+            )
+            == 1
+        )
+        assert _metric(client, 'bootprob_rows_served{model="model"}') == 30
+        assert _metric(client, 'bootprob_batch_rows_sum{model="model"}') == 30
+        assert _metric(client, 'bootprob_queue_rows{model="model"}') == 0
         total = array_model.predict_proba(X)[:, 1].sum()
-        assert _metric(client, 'bootprob_probability_sum{class="7"}') == pytest.approx(total)
+        assert _metric(
+            client, 'bootprob_probability_sum{class="7",model="model"}'
+        ) == pytest.approx(total)
         oob = array_model.oob_proba_[np.isfinite(array_model.oob_proba_).all(axis=1), 1]
         error = oob.std() * np.sqrt(1 / 30 + 1 / len(oob))
         z = (total / 30 - oob.mean()) / error
-        assert _metric(client, 'bootprob_probability_drift_z{class="7"}') == pytest.approx(z)
+        assert _metric(
+            client, 'bootprob_probability_drift_z{class="7",model="model"}'
+        ) == pytest.approx(z)
 
 
 def test_without_metrics_there_are_none(array_model):
@@ -167,7 +181,9 @@ def test_no_more_requests_at_once_than_allowed(array_model, monkeypatch, mounted
         assert first.result().status_code == 200
         assert client.post(f"{mounted}/predict", json=row).status_code == 200
         for endpoint in ("/predict", "/v2"):
-            counted = f'bootprob_requests_total{{endpoint="{endpoint}",status="503"}} 1.0'
+            counted = (
+                f'bootprob_requests_total{{endpoint="{endpoint}",model="model",status="503"}} 1.0'
+            )
             assert counted in client.get(f"{mounted}/metrics").text
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "1"

@@ -87,7 +87,7 @@ def test_a_data_frame_of_several_kinds() -> None:
         assert not metadata["parameters"]["explains"]
         explained = client.post("/predict", json={"records": records(odd), "explain": True})
         assert explained.status_code == 422
-        assert "bootprob_rows_served 103.0" in client.get("/metrics").text
+        assert 'bootprob_rows_served{model="model"} 103.0' in client.get("/metrics").text
         example = client.get("/openapi.json").json()["paths"]["/predict"]["post"]["requestBody"]
         sent = example["content"]["application/json"]["example"]
         assert client.post("/predict", json=sent).status_code == 200

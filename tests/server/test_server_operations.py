@@ -146,9 +146,9 @@ def test_tls_tokens_logs_and_counts(model_file, tmp_path, rng, workers):
             assert ask(OLD).status_code == 200
         text = ask(OLD, "/metrics").text
         assert re.search(
-            r'bootprob_requests_total\{endpoint="/predict",status="200"\} 12.0', text
+            r'bootprob_requests_total\{endpoint="/predict",model="rows",status="200"\} 12.0', text
         ), text
-        assert "bootprob_rows_served 48.0" in text
+        assert 'bootprob_rows_served{model="rows"} 48.0' in text
         sums = [float(x) for x in re.findall(r"bootprob_probability_sum\{.*\} (\S+)", text)]
         assert np.isclose(sum(sums), 48)
         assert len(re.findall("bootprob_probability_drift_z", text)) == 4
