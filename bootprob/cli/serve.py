@@ -80,6 +80,15 @@ def serve(
         typer.Option(metavar="PEM", help="Its private key, unless it stands with the chain."),
     ] = None,
     log: Annotated[Log, typer.Option(help="Lines of the log: text, or JSON objects.")] = Log.TEXT,
+    rate_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE", help="Most of each client, such as 100/second; beyond, it gets 429."
+        ),
+    ] = None,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Send spans by OpenTelemetry; OTEL_... say where.")
+    ] = False,
     metrics: Annotated[bool, typer.Option(help="Prometheus's counts at /metrics.")] = True,
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Processes; one that dies is replaced.")
@@ -130,6 +139,8 @@ def serve(
         certificate=certificate,
         key=key,
         log=log.value,
+        rate_limit=rate_limit,
+        traces=traces,
     )
 
 

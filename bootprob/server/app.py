@@ -30,6 +30,7 @@ from bootprob.server.middleware import (
     refuse_overload,
 )
 from bootprob.server.pages import PAGE_HEADERS, operations_page, pages
+from bootprob.server.rates import ClientRate
 from bootprob.server.schemas import (
     ErrorReply,
     InferReply,
@@ -58,7 +59,7 @@ _REFUSALS = {
     413: "The body, its number of values or a text in it, or the number of rows is too large.",
     415: "The body is of another type, or compressed.",
     422: "The body does not have the form of this request.",
-    429: "Too many rows wait; Retry-After says when to come back.",
+    429: "Too many rows wait, or the client asks too often; Retry-After says when to come back.",
     503: "The server is stopping, has too many requests, or was not done within the deadline.",
 }
 
@@ -72,6 +73,7 @@ def create_app(
     token: str | Tokens | None = None,
     metrics: bool | Counts = True,
     costs: MistakeCosts | None = None,
+    rate_limit: str | ClientRate | None = None,
     stopping: Stopping | None = None,
 ) -> FastAPI:
     """Make an ASGI application that serves a model, to be run or mounted.
@@ -92,6 +94,8 @@ def create_app(
     costs : MistakeCosts, optional
         What mistakes cost: labels are then those of least expected cost. Columns of costs are
         columns of requests.
+    rate_limit : str or ClientRate, optional
+        How often each client may ask, such as "100/second"; beyond, 429.
     stopping : Stopping, optional
         Of a server of several models.
 
@@ -146,6 +150,10 @@ def create_app(
     app.include_router(_health(is_ready))
     bounded = [Depends(refuse_overload)]
     protected = [*bounded, *(_token_check(tokens) if tokens is not None else [])]
+    if rate_limit is not None:
+        if isinstance(rate_limit, str):
+            rate_limit = ClientRate(rate_limit, by_token=tokens is not None)
+        protected.append(Depends(rate_limit))
     app.include_router(_models(answering, is_ready), dependencies=protected)
     app.include_router(_documents(app, answering, counts), dependencies=protected)
     app.include_router(pages(), dependencies=bounded)

@@ -86,7 +86,9 @@ class Counts:
         shown.register(_Families([*families, *self._of_models(values)]))
         return generate_latest(shown)
 
-    def _of_models(self, values: Mapping[tuple[str, ...], float]) -> Iterator[GaugeMetricFamily]:
+    def _of_models(
+        self, values: Mapping[tuple[str, str, str], float]
+    ) -> Iterator[GaugeMetricFamily]:
         """What is known of each model, and follows from what was counted."""
         info = GaugeMetricFamily("bootprob_model", "1, of the model.", labels=["model", "version"])
         families = {

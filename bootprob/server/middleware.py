@@ -18,6 +18,7 @@ from bootprob.server.draining import Stopping
 from bootprob.server.errors import RequestError
 from bootprob.server.metrics import Metrics
 from bootprob.server.request_ids import HEADER, request_id
+from bootprob.server.traces import request_span
 
 __all__ = ["LOGGER", "Bounded", "Observed", "log_exception", "refuse_overload"]
 
@@ -56,26 +57,32 @@ class Observed:
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
-        try:
-            await self._app(scope, receive, noted)
-        except Exception as error:
-            log_exception(error, name)
-            if status == _GONE:
-                reply = JSONResponse({"error": "The server failed; its log says where."}, 500)
-                await reply(scope, receive, noted)
-        finally:
-            # The route's pattern: a path that leads nowhere may hold anything.
-            endpoint = getattr(scope.get("route"), "path", "(none)")
-            seconds = time.perf_counter() - started
-            LOGGER.info(
-                "%s %s %d %.1f ms %s", scope["method"], endpoint, status, 1e3 * seconds, name,
-                extra={
-                    "request_id": name, "method": scope["method"], "route": endpoint,
-                    "status": status, "milliseconds": round(1e3 * seconds, 3),
-                },
-            )  # fmt: skip
-            if self._metrics is not None:
-                self._metrics.request(endpoint, status, seconds)
+        with request_span(scope) as span:
+            try:
+                await self._app(scope, receive, noted)
+            except Exception as error:
+                log_exception(error, name)
+                if status == _GONE:
+                    reply = JSONResponse({"error": "The server failed; its log says where."}, 500)
+                    await reply(scope, receive, noted)
+            finally:
+                # The route's pattern: a path that leads nowhere may hold anything.
+                endpoint = getattr(scope.get("route"), "path", "(none)")
+                seconds = time.perf_counter() - started
+                self._note(scope["method"], endpoint, status, seconds, name)
+                span.end(scope["method"], endpoint, status, name)
+
+    def _note(self, method: str, endpoint: str, status: int, seconds: float, name: str) -> None:
+        """Write a line of the log, and count."""
+        LOGGER.info(
+            "%s %s %d %.1f ms %s", method, endpoint, status, 1e3 * seconds, name,
+            extra={
+                "request_id": name, "method": method, "route": endpoint, "status": status,
+                "milliseconds": round(1e3 * seconds, 3),
+            },
+        )  # fmt: skip
+        if self._metrics is not None:
+            self._metrics.request(endpoint, status, seconds)
 
 
 class Bounded:

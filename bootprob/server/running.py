@@ -32,8 +32,10 @@ from bootprob.server.draining import Stopping, draining
 from bootprob.server.limits import Limits
 from bootprob.server.logs import LogFormat, log_config
 from bootprob.server.metrics import SHARED_FOLDER, Counts
+from bootprob.server.rates import ClientRate
 from bootprob.server.repository import Repository
 from bootprob.server.tokens import Tokens
+from bootprob.server.traces import send_traces
 from bootprob.tables.mistake_costs import MistakeCosts
 
 __all__ = ["check_host", "run"]
@@ -59,6 +61,8 @@ def run(
     certificate: Path | None = None,
     key: Path | None = None,
     log: LogFormat = "text",
+    rate_limit: str | None = None,
+    traces: bool = False,
 ) -> None:
     """Serve model files until SIGTERM or Ctrl-C, each anew when it changes.
 
@@ -96,6 +100,10 @@ def run(
         key may stand in the file of the chain.
     log : {"text", "json"}, default "text"
         How lines of the log are written.
+    rate_limit : str, optional
+        Of each client, as in `create_app`; of all models together, in each process.
+    traces : bool, default False
+        Whether spans of requests are sent by OpenTelemetry.
 
     Raises
     ------
@@ -130,6 +138,8 @@ def run(
         metrics=metrics,
         costs=costs,
         trusted=trusted,
+        rate_limit=rate_limit,
+        traces=traces,
     )
     app = make()  # here, so that an unusable model is told before anything starts
     config = uvicorn.Config(
@@ -196,6 +206,8 @@ def _make_server(
     token: str | Path | None,
     metrics: bool,
     trusted: Sequence[str] = (),
+    rate_limit: str | None = None,
+    traces: bool = False,
     **application: Any,
 ) -> Repository:
     """What a process serves; `application` is for `create_app`."""
@@ -205,13 +217,17 @@ def _make_server(
         torch.set_num_threads(max(1, torch.get_num_threads() // workers))
     tokens, stopping = None if token is None else Tokens(token), Stopping()
     counts = Counts() if metrics else None
+    rate = None if rate_limit is None else ClientRate(rate_limit, by_token=tokens is not None)
+    if traces:
+        send_traces()
 
     def make(name: str, path: Path) -> FastAPI:
         with path.open("rb") as file:
             version = hashlib.file_digest(file, "sha256").hexdigest()[:12]
         return create_app(
             load(path, trusted), name=name, version=version, token=tokens,
-            metrics=counts or False, stopping=stopping, **application,
+            metrics=counts or False, stopping=stopping, rate_limit=rate,
+            **application,
         )  # fmt: skip
 
     server = Repository(paths, make, tokens, stopping, counts)

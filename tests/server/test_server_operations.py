@@ -20,6 +20,7 @@ from bootprob.persistence.save_load import save
 from bootprob.server import create_app
 from bootprob.server.logs import log_config
 from bootprob.server.tokens import Tokens
+from bootprob.server.traces import send_traces
 
 OLD, NEW = "the-old-token-of-clients", "the-new-token-of-clients"
 
@@ -166,3 +167,77 @@ def test_tls_tokens_logs_and_counts(model_file, tmp_path, rng, workers):
         assert {line["status"] for line in asked} >= {200, 401}
         assert OLD not in server.said()
         assert len({line["process"] for line in asked}) == workers
+
+
+def test_a_client_that_asks_too_often_waits(array_model):
+    row = {"records": [{"x0": 1.0, "x1": 0.0, "x2": 0.0}]}
+    with TestClient(create_app(array_model, rate_limit="3 per minute")) as client:
+        found = [client.post("/predict", json=row) for _ in range(4)]
+        assert [each.status_code for each in found] == [200, 200, 200, 429]
+        assert 1 <= int(found[3].headers["retry-after"]) <= 60
+        assert "3 per 1 minute" in found[3].json()["error"]
+        other = {"Authorization": "Bearer of-something-else"}  # an address is an address
+        assert client.post("/predict", json=row, headers=other).status_code == 429
+        for always in ("/v2/health/live", "/v2/health/ready"):
+            assert client.get(always).status_code == 200
+
+
+def test_clients_are_told_apart_by_their_tokens(array_model, tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text(f"{OLD}\n{NEW}\n")
+    made = create_app(array_model, token=Tokens(path), rate_limit="2/minute")
+    with TestClient(made) as client:
+
+        def ask(token):
+            return client.get("/v2", headers={"Authorization": f"Bearer {token}"}).status_code
+
+        assert [ask(OLD) for _ in range(3)] == [200, 200, 429]
+        assert [ask("wrong") for _ in range(3)] == [401, 401, 401]
+        assert [ask(NEW) for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.parametrize("rate", ["often", "", "3", "-1/second", "3/fortnight"])
+def test_rates_that_are_none(array_model, rate):
+    with pytest.raises(DataError, match="The rate is"):
+        create_app(array_model, rate_limit=rate)
+
+
+def test_requests_have_spans(array_model, monkeypatch):
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    spans, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    with TestClient(create_app(array_model)) as client:
+        client.get("/v2", headers={"traceparent": parent, "X-Request-ID": "mine"})
+        client.get("/secret-place")
+        monkeypatch.setattr("bootprob.server.app.json_reply", lambda *_: 1 / 0)
+        assert client.get("/v2").status_code == 500
+    first, second, third = spans.get_finished_spans()
+    assert first.name == "GET /v2"
+    assert f"{first.context.trace_id:032x}" == parent[3:35]
+    assert dict(first.attributes) == {
+        "http.request.method": "GET",
+        "http.route": "/v2",
+        "http.response.status_code": 200,
+        "bootprob.request_id": "mine",
+    }
+    assert second.name == "GET (none)"
+    assert "secret" not in second.to_json()
+    assert not third.status.is_ok
+    assert "division" not in third.to_json()
+
+
+def test_spans_are_sent(monkeypatch):
+    from opentelemetry import trace
+
+    given = []
+    monkeypatch.setattr(trace, "set_tracer_provider", given.append)
+    send_traces()
+    [provider] = given
+    assert provider.resource.attributes["service.name"] == "bootprob"
+    provider.shutdown()
