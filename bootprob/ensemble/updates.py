@@ -27,6 +27,7 @@ from bootprob.runtime.device_rows import on_host
 
 __all__ = ["recalibrated", "watched"]
 
+_STEP = 1e-3  # of a derivative by differences
 _LEAST_LABELS = 50  # of which it is asked whether recalibration is enough
 _SIGNIFICANT = 0.01
 _LESS = 0.7  # of the slope: scores that tell the classes apart so much less are those of others
@@ -159,8 +160,11 @@ def recalibrated(
     if rows.positive is None:
         share, variance = base_rate_of_scores(rows.before, rate, rows.weight)
         if not np.isfinite(variance):
-            raise DataError("The probabilities of these rows are alike and say nothing of their "
-                            "base rate; give labels, or base_rate.")  # fmt: skip
+            raise DataError(
+                "The probabilities of these rows are alike and say nothing of their base rate; "
+                "give labels, or base_rate."
+            )
+        variance += _by_calibration(rows, rate, _of_training(state))
         learnt = Recalibration.of_base_rates(rate, share, variance)
         entry = _entry("recalibrated by rows", rows, rows.before)
         return _with(model, learnt, entry | {"base_rate": share}, rows.before)
@@ -175,6 +179,18 @@ def recalibrated(
         "refit": _reason_to_refit(learnt, after, rows, column_names(model)),
     }
     return _with(model, learnt, entry, rows.before)
+
+
+def _by_calibration(rows: _NewRows, rate: float, covariance: Floats) -> float:
+    """Variance of the logit of an estimated base rate by what training left of the calibration."""
+
+    def estimate(intercept: float, slope: float) -> float:
+        moved = rows.before + intercept + slope * rows.before
+        return float(logit(base_rate_of_scores(moved, rate, rows.weight)[0]))
+
+    moves = _STEP * np.eye(2)
+    slopes = np.array([(estimate(*move) - estimate(*-move)) / (2 * _STEP) for move in moves])
+    return float(slopes @ covariance @ slopes)
 
 
 def _with(model: Any, learnt: Recalibration, entry: dict[str, Any], logits: Floats) -> Any:
