@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
@@ -21,6 +22,7 @@ from bootprob.explanation.row_contributions import Contributions
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
 from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher
+from bootprob.server.binary import binary_reply, parts_of, with_data
 from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.explaining import Explainer, as_json
@@ -53,6 +55,7 @@ class _Wanted:
     explain: bool = False
     id: str | None = None
     outputs: tuple[str, ...] = ()
+    binary: tuple[str, ...] = ()
 
 
 class Answering:
@@ -89,18 +92,20 @@ class Answering:
     async def infer(self, request: Request) -> Response:
         """Answer tensors."""
         until = self._deadline()
-        X, given = await self._read(request, self._tensors, until)
+        X, given = await self._read(request, partial(self._tensors, request.headers), until)
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
             decided = self.served.decided(scores, given.thresholds)
-            content = {
+            content: dict[str, Any] = {
                 "model_name": self.served.name,
                 "model_version": self.served.version,
                 "parameters": {"level": given.level},
                 "outputs": reply_tensors(decided, self.served, given.outputs),
             }
-            return json_reply(content if given.id is None else content | {"id": given.id})
+            if given.id is not None:
+                content["id"] = given.id
+            return binary_reply(content, given.binary) if given.binary else json_reply(content)
 
         return await self._written(reply, len(X))
 
@@ -143,15 +148,25 @@ class Answering:
         thresholds = self.served.thresholds(values, len(X))
         return self._checked(X), _Wanted(request.level, thresholds, request.explain)
 
-    def _tensors(self, body: bytes) -> tuple[ServedRows, _Wanted]:
+    def _tensors(self, headers: Mapping[str, str], body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
-        request = valid(self._infer_head, parse_json(body, self.limits))
+        text, binary = parts_of(body, headers)
+        request = valid(self._infer_head, parse_json(text, self.limits))
         outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
         if "threshold" in outputs and len(self.served.classes) > 2:
             raise RequestError(422, "There is a threshold with two classes only.")
-        X, values = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
+        inputs = request.inputs if binary is None else with_data(request.inputs, binary)
+        X, values = rows_of(inputs, self.served.columns, self.limits.max_rows)
         thresholds = self.served.thresholds(values, len(X))
-        wanted = _Wanted(request.parameters.level, thresholds, id=request.id, outputs=outputs)
+        always = request.parameters.binary_data_output
+        said = {each.name: each.parameters.binary_data for each in request.outputs or ()}
+        names = outputs or tuple(each["name"] for each in output_metadata(self.served))
+        as_bytes = tuple(
+            each for each in names if (always if said.get(each) is None else said[each])
+        )
+        wanted = _Wanted(
+            request.parameters.level, thresholds, id=request.id, outputs=outputs, binary=as_bytes
+        )
         return self._checked(X), wanted
 
     def _checked(self, X: ServedRows) -> ServedRows:

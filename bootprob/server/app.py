@@ -220,7 +220,13 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     @router.get("/v2", tags=["v2"], response_model=ServerMetadata, responses={401: refusals[401]})
     async def server_metadata() -> Response:
         """Name and version of the server."""
-        return json_reply({"name": "bootprob", "version": __version__, "extensions": []})
+        return json_reply(
+            {
+                "name": "bootprob",
+                "version": __version__,
+                "extensions": ["binary_tensor_data", "model_repository"],
+            }
+        )
 
     def add(path: str, version: str | None) -> None:
         # The same three with and without a version in the address.

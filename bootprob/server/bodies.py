@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
+from bootprob.server.binary import HEADER
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.limits import Limits
 
@@ -93,7 +94,8 @@ def _counted(size: int) -> int:
 
 def _check_headers(request: Request, limits: Limits) -> None:
     kind = request.headers.get("content-type", "")
-    if not re.fullmatch(r'(?i)application/json(\s*;\s*charset="?utf-8"?)?\s*', kind):
+    binary = HEADER in request.headers and kind == "application/octet-stream"
+    if not binary and not re.fullmatch(r'(?i)application/json(\s*;\s*charset="?utf-8"?)?\s*', kind):
         raise RequestError(415, "The body must be sent as Content-Type: application/json.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(415, "Compressed bodies are not taken; send the JSON as it is.")

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -117,10 +116,13 @@ class InferParameters(_Strict):
     """Parameters of an inference."""
 
     level: Level = 0.95
+    binary_data_output: Annotated[
+        bool, Field(description="Whether outputs that do not say so stand behind the JSON.")
+    ] = False
 
 
 class NoParameters(_Strict):
-    """No parameter of a tensor is known; ``binary_data_size`` would change what it means."""
+    """Beside ``binary_data_size``, read before, no parameter of a tensor is known."""
 
 
 class InferInput(_Strict):
@@ -136,16 +138,12 @@ class InferInput(_Strict):
     data: Unread
 
 
-def _is_boolean(given: Any) -> Any:
-    if not isinstance(given, bool):  # 0 is equal to False
-        raise PydanticCustomError("bool_type", "Input should be a valid boolean")
-    return given
-
-
 class OutputParameters(_Strict):
-    """Parameters of a tensor wanted; some clients always say that they want JSON."""
+    """Parameters of a tensor wanted."""
 
-    binary_data: Annotated[Literal[False], BeforeValidator(_is_boolean)] = False
+    binary_data: Annotated[bool | None, Field(description="Whether it stands behind the JSON.")] = (
+        None
+    )
 
 
 class InferOutput(_Strict):

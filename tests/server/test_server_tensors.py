@@ -154,10 +154,9 @@ def test_tensors_that_do_not_fit_are_refused(array_client, tensor, status):
         {"inputs": [_tensor(X23, parameters={"binary_data_size": 48})]},
         {"inputs": [_tensor(X23, parameters={"other": 1})]},
         {"inputs": [_tensor(X23, parameters=[])]},
-        {"outputs": [{"name": "label", "parameters": {"binary_data": True}}]},
         {"outputs": [{"name": "label", "parameters": {"binary_data": 0}}]},
         {"outputs": [{"name": "label", "parameters": {"classification": 2}}]},
-        {"parameters": {"binary_data_output": True}},
+        {"parameters": {"binary_data_output": 1}},
     ],
 )
 def test_parameters_that_are_not_known_are_refused(array_client, changes):
