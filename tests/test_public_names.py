@@ -43,7 +43,7 @@ PUBLIC = {
     "bootprob.displays": """
         ContributionsDisplay ControlDisplay ImportanceDisplay IntervalDisplay
         PartialDependenceDisplay
-        ReliabilityDisplay
+        ReliabilityDisplay StabilityDisplay
     """,
     "bootprob.explanation": """
         Contributions PartialDependence PermutationImportance contributions partial_dependence
@@ -75,7 +75,8 @@ PUBLIC = {
         of_votes percentile separated student_quantile studentised wald wilson
     """,
     "bootprob.metrics": """
-        MetricInterval ReliabilityCurve class_metrics metric_intervals reliability_curve
+        CalibrationCurve MetricInterval ReliabilityCurve Stability calibration_line class_metrics
+        effective_sample_size metric_intervals net_benefit reliability_curve stability
     """,
     "bootprob.onnx_export": """
         export_onnx

@@ -6,24 +6,39 @@ from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.metrics.classes import class_metrics
+    from bootprob.metrics.decision_curves import net_benefit
     from bootprob.metrics.intervals import MetricInterval, metric_intervals
+    from bootprob.metrics.logistic_calibration import CalibrationCurve, calibration_line
+    from bootprob.metrics.prediction_stability import Stability, effective_sample_size, stability
     from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
 
 __all__ = [
+    "CalibrationCurve",
     "MetricInterval",
     "ReliabilityCurve",
+    "Stability",
+    "calibration_line",
     "class_metrics",
+    "effective_sample_size",
     "metric_intervals",
+    "net_benefit",
     "reliability_curve",
+    "stability",
 ]
 
 __getattr__ = late_names(
     __name__,
     {
+        "CalibrationCurve": "logistic_calibration",
         "MetricInterval": "intervals",
         "ReliabilityCurve": "reliability",
+        "Stability": "prediction_stability",
+        "calibration_line": "logistic_calibration",
         "class_metrics": "classes",
+        "effective_sample_size": "prediction_stability",
         "metric_intervals": "intervals",
+        "net_benefit": "decision_curves",
         "reliability_curve": "reliability",
+        "stability": "prediction_stability",
     },
 )

@@ -13,6 +13,7 @@ from bootprob.displays import (
     IntervalDisplay,
     PartialDependenceDisplay,
     ReliabilityDisplay,
+    StabilityDisplay,
 )
 from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.explanation import contributions, permutation_importance
@@ -139,6 +140,9 @@ def test_models_of_tables_and_other_classes(model, table, ax):
     assert share == pytest.approx((risk == "bad").mean())
     intervals = IntervalDisplay.from_estimator(loans, frame, risk, ax=ax)
     np.testing.assert_array_equal(intervals.positive, risk == "bad")
+    stable = StabilityDisplay.from_estimator(loans, frame, risk, ax=ax).found
+    np.testing.assert_allclose(stable.probability, intervals.probability, rtol=1e-12)
+    assert 0 < stable.mean_absolute_error < 0.3
     assert ReliabilityDisplay.from_estimator(loans, ax=ax).curve.n_rows.sum() == 80
     assert ControlDisplay.from_estimator(loans, ax=ax).points == {}
     for display in (ReliabilityDisplay, IntervalDisplay):
@@ -164,3 +168,35 @@ def test_of_two_classes(table):
             display.from_estimator(three)
     with pytest.raises(DataError, match="3 classes"):
         IntervalDisplay.from_estimator(three, X)
+
+
+@pytest.mark.parametrize(
+    "kind", ["prediction", "error", "classification", "calibration", "net_benefit"]
+)
+def test_stability_draws_what_was_found(model, table, ax, kind):
+    X, y = table
+    shown = StabilityDisplay.from_estimator(model, X, y, kind=kind, ax=ax)
+    found = model.stability(X, y)
+    of_model = {
+        "error": (found.probability, found.absolute_error),
+        "classification": (found.probability, found.classification_instability),
+        "calibration": (found.curve.probability, found.curve.observed),
+        "net_benefit": (found.thresholds, found.net_benefit),
+    }
+    if kind == "prediction":
+        [lines] = ax.collections
+        ends = np.array([segment[:, 1] for segment in lines.get_segments()])
+        np.testing.assert_array_equal(ends, found.interval)
+    else:
+        np.testing.assert_array_equal(ax.lines[-1].get_data(), of_model[kind])
+    if kind in ("calibration", "net_benefit"):
+        assert len(ax.lines) >= 20 + 2
+    again = StabilityDisplay.from_predictions(
+        y == "well", model.predict_proba(X)[:, 1], model.bootstrap_proba(X)[:, :, 1], kind=kind
+    )
+    np.testing.assert_array_equal(again.found.absolute_error, shown.found.absolute_error)
+
+
+def test_no_such_stability(model, table):
+    with pytest.raises(DataError, match="'calibration' or 'net_benefit'"):
+        StabilityDisplay.from_estimator(model, *table, kind="slope")
