@@ -209,6 +209,10 @@ def test_ugly_probabilities():
     for curve in (found.curve, *found.curves):
         assert np.isfinite(curve.observed).all()
     np.testing.assert_allclose(found.curves[0].observed, 0.5, atol=1e-9)
+    few = stability(
+        [0, 1, 0, 1], [0.2, 0.4, 0.5, 0.9], [[0.1, 0.6, 0.4, 0.9], [0.3, 0.4, 0.6, 0.7]]
+    )
+    assert np.isfinite([few.slope, *few.curve.observed]).all()
     none = stability(y, apart, [same, same])
     assert np.isnan(none.slope_interval).all()
     assert np.isinf(none.effective_sample_size).all()
