@@ -75,7 +75,8 @@ PUBLIC = {
         of_votes percentile separated student_quantile studentised wald wilson
     """,
     "bootprob.metrics": """
-        CalibrationCurve MetricInterval ReliabilityCurve Stability calibration_line class_metrics
+        CalibrationBand CalibrationCurve CalibrationTest MetricInterval ReliabilityCurve Stability
+        calibration_band calibration_line calibration_tests class_metrics
         effective_sample_size metric_intervals net_benefit reliability_curve stability
     """,
     "bootprob.onnx_export": """
