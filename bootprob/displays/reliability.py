@@ -79,10 +79,11 @@ class ReliabilityDisplay(Display):
         svc, rows, positive = rows_of(estimator, X, y)
         if positive is None:
             state = two_class_state(svc, "figures")
-            of_rows = state.y_, cross_fitted_proba(svc), state.sample_weight_, state.groups_
+            p, weights, groups = cross_fitted_proba(svc), state.sample_weight_, state.groups_
+            curve = band_or_bins(state.y_, p, weights, groups, n_bins, level)
         else:
-            of_rows = positive, np.asarray(svc.predict_proba(rows))[:, 1], None, None
-        curve = band_or_bins(*of_rows, n_bins, level)
+            p = np.asarray(svc.predict_proba(rows))[:, 1]
+            curve = band_or_bins(positive, p, None, None, n_bins, level)
         return cls(curve, name or type(estimator).__name__).plot(ax, **kwargs)
 
     @classmethod
@@ -167,7 +168,7 @@ def _draw_band(ax: Axes, band: CalibrationBand, style: dict[str, Any]) -> None:
 
 
 def _draw_bins(ax: Axes, curve: ReliabilityCurve, style: dict[str, Any]) -> None:
-    style = {"marker": "o", "ms": 5.5} | style
+    of_points: dict[str, Any] = {"marker": "o", "ms": 5.5} | style
     below, above = curve.observed - curve.lower, curve.upper - curve.observed
     ax.errorbar(
         curve.probability,
@@ -175,5 +176,5 @@ def _draw_bins(ax: Axes, curve: ReliabilityCurve, style: dict[str, Any]) -> None
         yerr=[below, above],
         linestyle="none",
         elinewidth=0.9,
-        **style,
+        **of_points,
     )

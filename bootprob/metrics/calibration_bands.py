@@ -71,7 +71,7 @@ class CalibrationBand:
     @cached_property
     def miscalibrated(self) -> tuple[tuple[float, float], ...]:
         """Open intervals of probabilities that the band proves wrong, from the least on."""
-        x, found = self.probability, []
+        x, found = self.probability, list[tuple[float, float]]()
         for start, end, lower, upper in zip(
             x[:-1], x[1:], self.lower[:-1], self.upper[1:], strict=True
         ):
@@ -160,7 +160,7 @@ def calibration_band(
         )
     digits = _checked_digits(digits, p)
     x, index = np.unique(p, return_inverse=True)
-    positive, n_rows = np.bincount(index, y), np.bincount(index)
+    positive, n_rows = np.bincount(index[y == 1], minlength=len(x)), np.bincount(index)
     down, up = (x, x) if digits is None else _rounded(x, digits)
     (below, lower), (above, upper) = (
         _lower_bounds(x, up, positive, n_rows, 1 - level),
@@ -205,7 +205,7 @@ def _at_or_before(values: Floats, known: Floats, bounds: Floats) -> Floats:
 
 
 def _lower_bounds(
-    x: Floats, rounded: Floats, positive: Floats, n_rows: Integers, alpha: float
+    x: Floats, rounded: Floats, positive: Integers, n_rows: Integers, alpha: float
 ) -> tuple[Floats, Floats]:
     """Values (k,) in rising order, and the lower bound of the curve from each of them on.
 
@@ -222,7 +222,7 @@ def _lower_bounds(
     alpha : float
     """
     starts = np.flatnonzero(np.diff(rounded, prepend=-np.inf) > 0)
-    hits = np.add.reduceat(positive, starts).astype(np.int64)
+    hits = np.add.reduceat(positive, starts)
     misses = np.add.reduceat(n_rows, starts) - hits
     last = np.append(starts[1:], len(x)) - 1
     k = len(starts)

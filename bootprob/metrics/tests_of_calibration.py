@@ -104,8 +104,9 @@ def calibration_tests(
             "calibration_line takes groups."
         )
     y, p, weights, _ = check_rows(y, p, weights)
-    weights = weights / weights.max()
-    off, variance = weights * (y - p), np.square(weights) * p * (1 - p)
+    share: Floats = weights / weights.max()
+    off: Floats = share * (y - p)
+    variance: Floats = np.square(share) * p * (1 - p)
     values, index = np.unique(p, return_inverse=True)
     # Rows of one probability together: their order means nothing.
     walk = np.append(0.0, np.cumsum(np.bincount(index, off, len(values))))

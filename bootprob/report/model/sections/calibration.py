@@ -121,14 +121,9 @@ def diagram(
 
 
 def _band(found: dict[str, Any]) -> CalibrationBand:
-    return CalibrationBand(
-        **{
-            each.name: np.asarray(found[each.name], dtype=np.float64)
-            if isinstance(found[each.name], list)
-            else found[each.name]
-            for each in fields(CalibrationBand)
-        }
-    )
+    kept = {each.name: found[each.name] for each in fields(CalibrationBand)}
+    arrays = {name: np.asarray(v) for name, v in kept.items() if isinstance(v, list)}
+    return CalibrationBand(**(kept | arrays))
 
 
 def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
