@@ -12,6 +12,7 @@ from bootprob.displays.style import COLORS, Display, percent_axis, positives, ro
 from bootprob.exceptions import DataError
 from bootprob.intervals.levels import listed
 from bootprob.metrics.prediction_stability import THRESHOLDS, Stability, stability
+from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["StabilityDisplay"]
+__all__ = ["StabilityDisplay", "draw_intervals"]
 
 Kind = Literal["prediction", "error", "classification", "calibration", "net_benefit"]
 
@@ -144,9 +145,16 @@ default "prediction"
 
 
 def _predictions(ax: Axes, found: Stability, kwargs: dict[str, Any]) -> None:
+    draw_intervals(ax, found.probability, found.interval, kwargs)
+
+
+def draw_intervals(
+    ax: Axes, probability: Floats, interval: Floats, kwargs: dict[str, Any] | None = None
+) -> None:
+    """Stability intervals (n, 2) by the probability of each row (n,); options of `Axes.vlines`."""
     ax.plot([0, 1], [0, 1], color=COLORS["faint"], linewidth=1.0, zorder=0)
-    style: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 0.9, "alpha": 0.5} | kwargs
-    ax.vlines(found.probability, *found.interval.T, **style)
+    style: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 0.9, "alpha": 0.5}
+    ax.vlines(probability, *interval.T, **style | (kwargs or {}))
     ax.set(ylim=(-0.03, 1.03), ylabel="probability by replicates")
     ax.yaxis.set_major_formatter(percent_axis(0))
     _by_probability(ax)
