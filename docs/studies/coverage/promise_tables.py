@@ -324,7 +324,13 @@ def _calibration_band(results: Path) -> str:
             rows.append([first, f"{n:,}", least, widths, *rejected])
             first = ""
     tests = ["band", "Spiegelhalter", "Kolmogorov–Smirnov", "Kuiper"]
-    return markdown(["truth", "rows", "curve held, least", "mean width", *tests], rows)
+    found = markdown(["truth", "rows", "curve held, least", "mean width", *tests], rows)
+    out_of_bag = next(_cases(results, "calibration_band_out_of_bag"))
+    rows = [
+        [_title(case), f"{out_of_bag['training sets']}", _share(case["coverage"], 2)]
+        for case in out_of_bag["cases"]
+    ]
+    return f"{found}\n\n{markdown(['out of bag', 'training sets', 'curve held'], rows)}"
 
 
 def _stability(results: Path) -> str:
