@@ -8,7 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapClassifier, BootstrapSVC
-from bootprob.metrics import calibration_tests
+from bootprob.ensemble import cross_fitted_proba
+from bootprob.metrics import calibration_line, calibration_tests
 from bootprob.report import write_report
 from bootprob.report.model.sections.stability import _drawn
 from bootprob.tables.held_out import HeldOut
@@ -49,6 +50,10 @@ def test_training_rows_given_or_kept(table, tmp_path, kernel):
     assert sum(each["n_rows"] for each in found["tenths"]) == 80
     assert "80 training rows, 20 replicates" in page
     assert entry["calibration_tests"] is None
+    line = calibration_line(y == "yes", cross_fitted_proba(model))
+    for name, each in line.items():
+        assert entry["calibration_line"][name]["upper"] == pytest.approx(each.upper, abs=1e-6)
+    assert "The calibration slope is" in page
 
 
 def test_held_out_rows_of_machines_that_keep_none(table, tmp_path):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bootprob.displays.reliability import ReliabilityDisplay
 from bootprob.displays.style import COLORS, percent_axis
 from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band, has_band
+from bootprob.metrics.logistic_calibration import calibration_line, logistic_line
 from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
 from bootprob.metrics.tests_of_calibration import calibration_tests
 from bootprob.report.figure_table import Column, FigureTable
@@ -38,8 +39,20 @@ def _content(of: Measured) -> dict[str, Any]:
     of_probability = reliability(of, positive, of.probability) if calibrated else None
     return {
         "reliability": {"probability": of_probability, "vote": vote},
+        "calibration_line": _line(of, positive) if calibrated else None,
         "calibration_tests": _held_out_tests(of) if calibrated else None,
     }
+
+
+def _line(of: Measured, positive: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """Calibration slope and in the large, out of bag; None where there is no slope."""
+    model, known = of.model, np.isfinite(of.probability) & (of.model.sample_weight_ > 0)
+    y, p, weights = positive[known], of.probability[known], model.sample_weight_[known]
+    if np.isnan(logistic_line(y.astype(float), p, weights).slope):
+        return None
+    groups = None if model.groups_ is None else model.groups_[known]
+    found = calibration_line(y, p, weights, of.level, groups=groups)
+    return {name: asdict(each) for name, each in found.items()}
 
 
 def _held_out_tests(of: Measured) -> dict[str, Any] | None:
