@@ -43,7 +43,7 @@ PUBLIC = {
     "bootprob.displays": """
         ContributionsDisplay ControlDisplay ImportanceDisplay IntervalDisplay
         PartialDependenceDisplay
-        ReliabilityDisplay
+        ReliabilityDisplay StabilityDisplay
     """,
     "bootprob.explanation": """
         Contributions PartialDependence PermutationImportance contributions partial_dependence
@@ -75,7 +75,9 @@ PUBLIC = {
         of_votes percentile separated student_quantile studentised wald wilson
     """,
     "bootprob.metrics": """
-        MetricInterval ReliabilityCurve class_metrics metric_intervals reliability_curve
+        CalibrationBand CalibrationCurve CalibrationTest MetricInterval ReliabilityCurve Stability
+        calibration_band calibration_line calibration_tests class_metrics
+        effective_sample_size metric_intervals net_benefit reliability_curve stability
     """,
     "bootprob.monitoring": """
         CalibrationEvidence DriftEvidence

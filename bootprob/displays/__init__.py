@@ -8,6 +8,7 @@ from bootprob.displays.columns import (
 from bootprob.displays.control import ControlDisplay
 from bootprob.displays.intervals import IntervalDisplay
 from bootprob.displays.reliability import ReliabilityDisplay
+from bootprob.displays.stability import StabilityDisplay
 
 __all__ = [
     "ContributionsDisplay",
@@ -16,4 +17,5 @@ __all__ = [
     "IntervalDisplay",
     "PartialDependenceDisplay",
     "ReliabilityDisplay",
+    "StabilityDisplay",
 ]

@@ -11,6 +11,7 @@ from bootprob.displays.style import COLORS, Display, percent_axis, rows_of
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
+from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band, has_band
 from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
 
 if TYPE_CHECKING:
@@ -19,16 +20,17 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
-__all__ = ["ReliabilityDisplay"]
+__all__ = ["ReliabilityDisplay", "band_or_bins"]
 
 
 class ReliabilityDisplay(Display):
-    """Reliability diagram with an interval for each group of rows.
+    """Reliability diagram: a band that contains the whole curve, or groups of rows with intervals.
 
     Parameters
     ----------
-    curve : ReliabilityCurve
-        From `bootprob.metrics.reliability.reliability_curve`.
+    curve : CalibrationBand or ReliabilityCurve
+        From `bootprob.metrics.calibration_band`, or for groups of rows
+        `bootprob.metrics.reliability_curve`.
     name : str, optional
         In the legend.
 
@@ -38,7 +40,7 @@ class ReliabilityDisplay(Display):
         Where `plot` drew.
     """
 
-    def __init__(self, curve: ReliabilityCurve, name: str | None = None) -> None:
+    def __init__(self, curve: CalibrationBand | ReliabilityCurve, name: str | None = None) -> None:
         self.curve, self.name = curve, name
 
     @classmethod
@@ -48,7 +50,7 @@ class ReliabilityDisplay(Display):
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
-        n_bins: int = 10,
+        n_bins: int | None = None,
         level: float = 0.95,
         name: str | None = None,
         ax: Axes | None = None,
@@ -63,7 +65,7 @@ class ReliabilityDisplay(Display):
         X, y : array_like, optional
             Rows that it was not fitted to, and their classes; default the training rows.
         n_bins, level
-            As for `reliability_curve`.
+            As for `from_predictions`.
         name, ax, kwargs
             As for `from_predictions`.
 
@@ -77,15 +79,11 @@ class ReliabilityDisplay(Display):
         svc, rows, positive = rows_of(estimator, X, y)
         if positive is None:
             state = two_class_state(svc, "figures")
-            curve = reliability_curve(
-                *(state.y_, cross_fitted_proba(svc), state.sample_weight_),
-                n_bins=n_bins,
-                level=level,
-                groups=state.groups_,
-            )
+            p, weights, groups = cross_fitted_proba(svc), state.sample_weight_, state.groups_
+            curve = band_or_bins(state.y_, p, weights, groups, n_bins, level)
         else:
-            probability = np.asarray(svc.predict_proba(rows))[:, 1]
-            curve = reliability_curve(positive, probability, n_bins=n_bins, level=level)
+            p = np.asarray(svc.predict_proba(rows))[:, 1]
+            curve = band_or_bins(positive, p, None, None, n_bins, level)
         return cls(curve, name or type(estimator).__name__).plot(ax, **kwargs)
 
     @classmethod
@@ -96,7 +94,7 @@ class ReliabilityDisplay(Display):
         *,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-        n_bins: int = 10,
+        n_bins: int | None = None,
         level: float = 0.95,
         name: str | None = None,
         ax: Axes | None = None,
@@ -109,35 +107,30 @@ class ReliabilityDisplay(Display):
         y_true : array_like, shape (n,)
             1 for the positive class, 0 for the other.
         y_prob : array_like, shape (n,)
-        sample_weight, groups, n_bins, level
-            As for `bootprob.metrics.reliability.reliability_curve`.
+        sample_weight, groups, level
+            As for `bootprob.metrics.reliability_curve`.
+        n_bins : int, optional
+            Draw so many groups of rows with Wilson intervals; default the band, or ten groups of
+            rows that have different weights or belong together, of which there is no band.
         name : str, optional
             In the legend.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs
-            For `Axes.errorbar`.
+            For `Axes.plot` of the curve, or `Axes.errorbar` of groups.
         """
-        curve = reliability_curve(
-            y_true, y_prob, sample_weight, n_bins=n_bins, level=level, groups=groups
-        )
+        curve = band_or_bins(y_true, y_prob, sample_weight, groups, n_bins, level)
         return cls(curve, name).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.errorbar`."""
+        """Draw it; keyword arguments as for `from_predictions`."""
         ax, curve = self._on(ax), self.curve
         ax.plot([0, 1], [0, 1], color=COLORS["faint"], linewidth=1.0, zorder=0)
-        style: dict[str, Any] = {"color": COLORS["ink"], "marker": "o", "ms": 5.5} | kwargs
-        style.setdefault("label", self.name)
-        below, above = curve.observed - curve.lower, curve.upper - curve.observed
-        ax.errorbar(
-            curve.probability,
-            curve.observed,
-            yerr=[below, above],
-            linestyle="none",
-            elinewidth=0.9,
-            **style,
-        )
+        style: dict[str, Any] = {"color": COLORS["ink"], "label": self.name} | kwargs
+        if isinstance(curve, CalibrationBand):
+            _draw_band(ax, curve, style)
+        else:
+            _draw_bins(ax, curve, style)
         ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
         ax.set(xlabel="probability stated", ylabel="observed frequency")
         for axis in (ax.xaxis, ax.yaxis):
@@ -145,3 +138,43 @@ class ReliabilityDisplay(Display):
         if style["label"]:
             ax.legend(loc="upper left")
         return self
+
+
+def band_or_bins(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None,
+    groups: ArrayLike | None,
+    n_bins: int | None,
+    level: float,
+) -> CalibrationBand | ReliabilityCurve:
+    """What a reliability diagram shows of rows; parameters as of `from_predictions`."""
+    if n_bins is None:
+        mass = np.ones(np.shape(p)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if has_band(mass, None if groups is None else np.asarray(groups)):
+            return calibration_band(y, p, weights, level, groups=groups)
+    return reliability_curve(y, p, weights, 10 if n_bins is None else n_bins, level, groups=groups)
+
+
+def _draw_band(ax: Axes, band: CalibrationBand, style: dict[str, Any]) -> None:
+    x = band.probability
+    # From each value to the next: the lower bound of the one before, the upper of the one after.
+    ends = np.repeat(x, 2)[1:-1]
+    lower, upper = np.repeat(band.lower[:-1], 2), np.repeat(band.upper[1:], 2)
+    ax.fill_between(ends, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
+    ax.plot(band.stated, band.observed, **{"linewidth": 1.6} | style)
+    for start, end in band.miscalibrated:
+        ax.plot([start, end], [start, end], color=COLORS["positive"], linewidth=2.2)
+
+
+def _draw_bins(ax: Axes, curve: ReliabilityCurve, style: dict[str, Any]) -> None:
+    of_points: dict[str, Any] = {"marker": "o", "ms": 5.5} | style
+    below, above = curve.observed - curve.lower, curve.upper - curve.observed
+    ax.errorbar(
+        curve.probability,
+        curve.observed,
+        yerr=[below, above],
+        linestyle="none",
+        elinewidth=0.9,
+        **of_points,
+    )

@@ -16,6 +16,7 @@ from bootprob.ensemble.documentation import filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
 from bootprob.ensemble.later_rows import TimedRows, measured_later, remark_of_later
 from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.replicate_stability import replicate_probabilities, stability_of
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import state_of
@@ -26,6 +27,7 @@ from bootprob.exceptions import LaterRowsWarning
 from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
+from bootprob.metrics.prediction_stability import THRESHOLDS, Stability
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import (
     DeviceRows,
@@ -392,6 +394,89 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         """
         found: Self = recalibrated(self, X, y, sample_weight=sample_weight, base_rate=base_rate)
         return found
+
+    @answered_in_kind
+    def bootstrap_proba(self, X: ArrayLike) -> Floats:
+        """Class probabilities of rows by each bootstrap replicate alone.
+
+        By what was trained on its sample, with `weights_` as they are, and by its own sigmoid, one
+        Newton step from that of all rows. Another calibrator moves all replicates of a row alike,
+        from the sigmoid's logit to its own. Where the posterior has a share in the scores, what is
+        not known of its logit is spread over the replicates. With several classes the pairs are
+        coupled replicate by replicate.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Returns
+        -------
+        ndarray, shape (B, m, K)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        DataError
+            With ``calibration=None``.
+        """
+        return replicate_probabilities(self, checked_rows(self, X))
+
+    def stability(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        positive: Any = None,
+        threshold: float | None = None,
+        thresholds: ArrayLike = THRESHOLDS,
+        level: float = 0.95,
+    ) -> Stability:
+        """Say how far predictions would be others with other training rows.
+
+        The probabilities of all replicates (`bootstrap_proba`) beside `predict_proba`: instability
+        of predictions, classification, calibration and decision curves, after Riley and Collins
+        (docs/stability.md).
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+            Rows; those of `fit` in the definition.
+        y : array_like, shape (n,)
+            Their classes.
+        sample_weight : array_like, shape (n,), optional
+            Their weights.
+        positive : label, optional
+            Class whose probability is looked at; default ``classes_[1]`` of two classes. Of several
+            it has to be said: it is that class against the rest.
+        threshold : float, optional
+            Of the classification; default `decision_threshold_`, and one half of several classes.
+        thresholds : array_like, shape (k,), optional
+            Of the decision curves; default 0, 0.01, …, 0.99.
+        level : float, default 0.95
+            Of the percentiles.
+
+        Returns
+        -------
+        bootprob.metrics.Stability
+
+        Raises
+        ------
+        DataError
+            With ``calibration=None``, for classes that the model does not have, rows of one class,
+            or as of `bootprob.metrics.stability`.
+        """
+        return stability_of(
+            self,
+            checked_rows(self, X),
+            on_host(y),
+            on_host(sample_weight),
+            positive=positive,
+            threshold=threshold,
+            thresholds=thresholds,
+            level=level,
+        )
 
     def bootstrap_counts(self) -> NDArray[np.uint16]:
         """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""

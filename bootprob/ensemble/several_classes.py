@@ -79,6 +79,9 @@ class PairEnsemble(Protocol):
     def replicate_logits(self, X: Any) -> Floats:
         """Logits of the second class in every replicate, shape (m, B)."""
 
+    def replicate_proba(self, X: Any) -> Floats:
+        """Probabilities of the second class by every replicate, shape (m, B)."""
+
 
 def couple_known(second: Floats, method: Coupling = "wu-lin-weng") -> Floats:
     """`couple` for rows that every pair knows; NaN for others, such as never out of bag.
@@ -241,6 +244,16 @@ class SeveralClasses(Generic[P]):
         """Coupled probabilities of the classes, shape (m, K)."""
         second = [each.predict_proba(X)[:, 1] for each in self.ensembles]
         return couple(np.stack(second, axis=1), self.coupling)
+
+    def replicate_proba(self, X: Any) -> Floats:
+        """Probabilities coupled replicate by replicate, shape (m, B, K)."""
+        B, n_pairs = self.ensembles[0].n_replicates, len(self.ensembles)
+        found = np.empty((len(X), B, len(self.classes)))
+        for rows in row_blocks(len(X), n_pairs * B, _AT_ONCE):
+            second = np.stack([each.replicate_proba(X[rows]) for each in self.ensembles], axis=2)
+            coupled = couple(second.reshape(-1, n_pairs), self.coupling)
+            found[rows] = coupled.reshape(-1, *found.shape[1:])
+        return found
 
     def vote_proba(self, X: Any) -> Floats:
         """Coupled shares of votes, (3.4), shape (m, K)."""

@@ -156,16 +156,35 @@ class TwoClasses:
 
     def replicate_logits(self, X: Rows) -> Floats:
         """Logits in every replicate, scores and sigmoid resampled together, shape (m, B)."""
-        state = self.state
-        raw = [np.einsum("mrb,r->mb", s, state.weights_) for s in self.scores.of_models(X)]
-        scores = np.concatenate(raw) / state.score_scale_ + state.score_offset_
-        if state.posterior_slope_ is not None:
-            known = self.scores.kernel_logits(X)
-            assert known is not None
-            scores += self.scores.spread_over_replicates(known)
-        slope, intercept = state.sigmoid_replicates_.T
-        logits: Floats = slope * (scores + state.score_threshold_) + intercept
+        parts = map(self.probability_intervals.replicate_logits, self.scores.of_replicates(X))
+        logits = np.concatenate(list(parts))
         return logits if self.recalibration is None else self.recalibration.logit(logits)
+
+    def replicate_proba(self, X: Rows) -> Floats:
+        """Probabilities of the second class by every replicate alone, shape (m, B).
+
+        By its machines with the weights of the ensemble, and its own sigmoid; another calibrator
+        moves all replicates of a row alike, from the sigmoid's logit to its own.
+
+        Raises
+        ------
+        DataError
+            The model is not calibrated: a replicate alone has votes, and no probability.
+        """
+        if self.spec.calibration is None:
+            raise DataError(
+                "With calibration=None a probability is a share of the replicates' votes, and one "
+                "replicate alone has none; fit with calibration='sigmoid'."
+            )
+        made = self.probability_intervals
+        probability = self.calibrated.predict(self.scores.mean(X), self._votes(X))
+        found, done = np.empty((len(X), self.n_replicates)), 0
+        for scores in self.scores.of_replicates(X):
+            rows = slice(done, done + len(scores))
+            of_rows = made.replicate_probabilities(scores, probability[rows])
+            found[rows] = self._recalibrated(of_rows)
+            done = rows.stop
+        return found
 
     def checked_method(self, method: str | None) -> str:
         """The method of intervals asked for, or the default; a DataError for one it has not."""

@@ -5,25 +5,50 @@ from typing import TYPE_CHECKING
 from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
+    from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band
     from bootprob.metrics.classes import class_metrics
+    from bootprob.metrics.decision_curves import net_benefit
     from bootprob.metrics.intervals import MetricInterval, metric_intervals
+    from bootprob.metrics.logistic_calibration import CalibrationCurve, calibration_line
+    from bootprob.metrics.prediction_stability import Stability, effective_sample_size, stability
     from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
+    from bootprob.metrics.tests_of_calibration import CalibrationTest, calibration_tests
 
 __all__ = [
+    "CalibrationBand",
+    "CalibrationCurve",
+    "CalibrationTest",
     "MetricInterval",
     "ReliabilityCurve",
+    "Stability",
+    "calibration_band",
+    "calibration_line",
+    "calibration_tests",
     "class_metrics",
+    "effective_sample_size",
     "metric_intervals",
+    "net_benefit",
     "reliability_curve",
+    "stability",
 ]
 
 __getattr__ = late_names(
     __name__,
     {
+        "CalibrationBand": "calibration_bands",
+        "CalibrationCurve": "logistic_calibration",
+        "CalibrationTest": "tests_of_calibration",
         "MetricInterval": "intervals",
         "ReliabilityCurve": "reliability",
+        "Stability": "prediction_stability",
+        "calibration_band": "calibration_bands",
+        "calibration_line": "logistic_calibration",
+        "calibration_tests": "tests_of_calibration",
         "class_metrics": "classes",
+        "effective_sample_size": "prediction_stability",
         "metric_intervals": "intervals",
+        "net_benefit": "decision_curves",
         "reliability_curve": "reliability",
+        "stability": "prediction_stability",
     },
 )

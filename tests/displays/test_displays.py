@@ -13,6 +13,7 @@ from bootprob.displays import (
     IntervalDisplay,
     PartialDependenceDisplay,
     ReliabilityDisplay,
+    StabilityDisplay,
 )
 from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.explanation import contributions, permutation_importance
@@ -43,7 +44,14 @@ def test_reliability_out_of_bag_of_new_rows_and_of_any_probabilities(model, tabl
     found = ReliabilityDisplay.from_estimator(model, ax=ax)
     assert found.ax_ is ax
     assert found.figure_ is ax.figure
-    assert found.curve.n_rows.sum() == 120
+    assert found.curve.n_rows == 120
+    lower, upper = found.curve.at(found.curve.probability)
+    corners = ax.collections[0].get_paths()[0].vertices
+    assert set(found.curve.probability) == set(corners[:, 0])
+    assert set(corners[:, 1]) == {*lower[:-1], *upper[1:]}
+    np.testing.assert_array_equal(
+        ax.lines[1].get_data(), (found.curve.stated, found.curve.observed)
+    )
     assert ax.get_legend().get_texts()[0].get_text() == "BootstrapSVC"
     new = ReliabilityDisplay.from_estimator(model, X[:50], y[:50], n_bins=4, ax=ax, name="new")
     p = model.predict_proba(X[:50])[:, 1]
@@ -139,7 +147,10 @@ def test_models_of_tables_and_other_classes(model, table, ax):
     assert share == pytest.approx((risk == "bad").mean())
     intervals = IntervalDisplay.from_estimator(loans, frame, risk, ax=ax)
     np.testing.assert_array_equal(intervals.positive, risk == "bad")
-    assert ReliabilityDisplay.from_estimator(loans, ax=ax).curve.n_rows.sum() == 80
+    stable = StabilityDisplay.from_estimator(loans, frame, risk, ax=ax).found
+    np.testing.assert_allclose(stable.probability, intervals.probability, rtol=1e-12)
+    assert 0 < stable.mean_absolute_error < 0.3
+    assert ReliabilityDisplay.from_estimator(loans, ax=ax).curve.n_rows == 80
     assert ControlDisplay.from_estimator(loans, ax=ax).points == {}
     for display in (ReliabilityDisplay, IntervalDisplay):
         with pytest.raises(DataError, match="those of the model, which are ill, well"):
@@ -164,3 +175,46 @@ def test_of_two_classes(table):
             display.from_estimator(three)
     with pytest.raises(DataError, match="3 classes"):
         IntervalDisplay.from_estimator(three, X)
+
+
+@pytest.mark.parametrize(
+    "kind", ["prediction", "error", "classification", "calibration", "net_benefit"]
+)
+def test_stability_draws_what_was_found(model, table, ax, kind):
+    X, y = table
+    shown = StabilityDisplay.from_estimator(model, X, y, kind=kind, ax=ax)
+    found = model.stability(X, y)
+    of_model = {
+        "error": (found.probability, found.absolute_error),
+        "classification": (found.probability, found.classification_instability),
+        "calibration": (found.curve.probability, found.curve.observed),
+        "net_benefit": (found.thresholds, found.net_benefit),
+    }
+    if kind == "prediction":
+        [lines] = ax.collections
+        ends = np.array([segment[:, 1] for segment in lines.get_segments()])
+        np.testing.assert_array_equal(ends, found.interval)
+    else:
+        np.testing.assert_array_equal(ax.lines[-1].get_data(), of_model[kind])
+    if kind in ("calibration", "net_benefit"):
+        assert len(ax.lines) >= 20 + 2
+    again = StabilityDisplay.from_predictions(
+        y == "well", model.predict_proba(X)[:, 1], model.bootstrap_proba(X)[:, :, 1], kind=kind
+    )
+    np.testing.assert_array_equal(again.found.absolute_error, shown.found.absolute_error)
+
+
+def test_no_such_stability(model, table):
+    with pytest.raises(DataError, match="'calibration' or 'net_benefit'"):
+        StabilityDisplay.from_estimator(model, *table, kind="slope")
+
+
+def test_reliability_draws_where_probabilities_are_wrong_and_groups_of_weighted_rows(ax):
+    rng = np.random.default_rng(0)
+    p = rng.random(2000)
+    y = rng.random(2000) < p**2
+    found = ReliabilityDisplay.from_predictions(y, p, ax=ax)
+    drawn = [tuple(line.get_xdata()) for line in ax.lines[2:]]
+    assert drawn == list(found.curve.miscalibrated) != []
+    for rows in ({"sample_weight": 1 + y}, {"groups": np.arange(2000) // 2}):
+        assert len(ReliabilityDisplay.from_predictions(y, p, **rows).curve.n_rows) == 10

@@ -143,7 +143,7 @@ class TestNumbers:
 
     def test_every_figure_is_also_a_table(self, written):
         _, source, page, numbers = written
-        check_tables_of_figures(source, n_figures=8)
+        check_tables_of_figures(source, n_figures=9)
         check_accessible(source)
         shown = {value for value, _ in page.shown}
         for entry in numbers["models"]:
@@ -221,7 +221,7 @@ class TestWords:
         assert numbers["comparison"]["log_loss_difference"]["value"] == pytest.approx(0, abs=1e-9)
         assert "By log-loss, " in page.words()
         figures = [a for tag, a in page.elements if tag == "svg" and a.get("role") == "img"]
-        assert len(figures) == 11 + 2 * 2
+        assert len(figures) == 11 + 3 * 2
         assert sum("Curve of sensitivity" in a["aria-label"] for a in figures) == 1
 
     def test_both_rates_and_nothing_to_move(self, rng, tmp_path):
@@ -256,4 +256,4 @@ class TestRowsSetAside:
 
 @pytest.mark.skipif(test_report.CHROMIUM is None, reason="no Chromium on PATH")
 def test_nothing_is_cut_off(written, tmp_path):
-    test_report.check_layout(written[1], tmp_path, n_pictures=8)
+    test_report.check_layout(written[1], tmp_path, n_pictures=9)

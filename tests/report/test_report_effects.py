@@ -35,7 +35,7 @@ def report(model, path, **more):
 def test_importance_curves_and_contributions(loans, tmp_path):
     page, said = report(loans, tmp_path, training=TABLE, table=loans)
     assert "What do the probabilities depend on?" in page
-    assert page.count("<figure") == 8
+    assert page.count("<figure") == 9
     importance = permutation_importance(loans, TABLE, n_repeats=3, max_rows=500)
     assert said["importance"]["columns"] == importance.to_frame().to_dict("records")
     assert said["importance"]["n_rows"] == importance.n_rows

@@ -85,10 +85,18 @@ class ProbabilityIntervals:
             moments = ScoreMoments.of(scores, self.gram)
             return self.of_moments(moments, kernel_logits, probability, level, method)
         mean = scores.mean(axis=1)
-        slopes, intercepts = self.sigmoid_replicates.T
-        replicates = slopes * (scores + self.calibrated.threshold) + intercepts
-        bounds = made(self, replicates, self._sigmoid_logit(mean), level)
+        bounds = made(self, self.replicate_logits(scores), self._sigmoid_logit(mean), level)
         return self._probabilities(bounds, mean, probability)
+
+    def replicate_logits(self, scores: Floats) -> Floats:
+        """Logits (m, B) of replicate scores, each by the sigmoid of its replicate."""
+        slopes, intercepts = self.sigmoid_replicates.T
+        return slopes * (scores + self.calibrated.threshold) + intercepts
+
+    def replicate_probabilities(self, scores: Floats, probability: Floats) -> Floats:
+        """Probabilities (m, B) of replicate scores, beside those reported (m,)."""
+        moved = self._moved(self.replicate_logits(scores), scores.mean(axis=1), probability)
+        return expit(moved)
 
     def of_moments(
         self,
@@ -140,10 +148,13 @@ class ProbabilityIntervals:
 
     def _probabilities(self, bounds: Floats, mean: Floats, probability: Floats) -> Floats:
         """From the sigmoid's logits to probabilities around the one that is reported."""
+        return self._opened(self._moved(bounds, mean, probability))
+
+    def _moved(self, logits: Floats, mean: Floats, probability: Floats) -> Floats:
+        """The sigmoid's logits (m, k), moved to the logit of the probability reported."""
         if self.calibrated.calibrator is self.calibrated.sigmoid:
-            return self._opened(bounds)
-        moved = _logit(probability) - self._sigmoid_logit(mean)
-        return self._opened(bounds + moved[:, None])
+            return logits
+        return logits + (_logit(probability) - self._sigmoid_logit(mean))[:, None]
 
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""

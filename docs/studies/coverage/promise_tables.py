@@ -339,6 +339,52 @@ def _updates(results: Path) -> str:
     return f"{shift}\n\nNo change, many rows:\n\n{alarms}"
 
 
+_CURVES = ("calibrated", "too_extreme", "too_timid", "too_low", "a_step", "a_stretch_too_high")
+
+
+def _calibration_band(results: Path) -> str:
+    rows = []
+    for name in _CURVES:
+        case = next(_cases(results, f"calibration_band_{name}"))
+        first = case["truth"]
+        for n in dict.fromkeys(each["n"] for each in case["cases"]):
+            designs = [each for each in case["cases"] if each["n"] == n]
+            rejected = (
+                " / ".join(_share(each["rejected"][test], 2) for each in designs)
+                for test in designs[0]["rejected"]
+            )
+            widths = " / ".join(_share(each["mean width"], 2) for each in designs)
+            least = _share(min(each["coverage"] for each in designs))
+            rows.append([first, f"{n:,}", least, widths, *rejected])
+            first = ""
+    tests = ["band", "Spiegelhalter", "Kolmogorov–Smirnov", "Kuiper"]
+    found = markdown(["truth", "rows", "curve held, least", "mean width", *tests], rows)
+    out_of_bag = next(_cases(results, "calibration_band_out_of_bag"))
+    rows = [
+        [_title(case), f"{out_of_bag['training sets']}", _share(case["coverage"], 2)]
+        for case in out_of_bag["cases"]
+    ]
+    return f"{found}\n\n{markdown(['out of bag', 'training sets', 'curve held'], rows)}"
+
+
+def _stability(results: Path) -> str:
+    rows = []
+    for case in _cases(results, "stability_?"):
+        errors, decided, sizes = (
+            list(case[key].values())
+            for key in ("mean absolute error", "decided otherwise", "median effective sample size")
+        )
+        rows.append(
+            [
+                f"{_title(case)}, {case['kernel']}",
+                *(_share(each) for each in (*errors, *decided)),
+                *(f"{each:.0f}" for each in sizes),
+            ]
+        )
+    pairs = ["mean absolute error", "two tables", "decided otherwise", "two tables"]
+    return markdown(["truth", *pairs, "effective sample size", "many tables"], rows)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -353,6 +399,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "explanations.md": _explanations,
     "any_classifier.md": _any_classifier,
     "updating.md": _updates,
+    "calibration_band.md": _calibration_band,
+    "stability.md": _stability,
 }
 """File name of the document to what makes its table from the results."""
 

@@ -12,6 +12,7 @@ from bootprob.report.model.sections import (
     rows,
     sets,
     settings,
+    stability,
     updates,
     votes,
 )
@@ -26,6 +27,7 @@ SECTIONS = (
     updates.SECTION,
     control.SECTION,
     calibration.SECTION,
+    stability.SECTION,
     effects.SECTION,
     settings.SECTION,
     rows.SECTION,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 
 from bootprob.displays.reliability import ReliabilityDisplay
 from bootprob.displays.style import COLORS, percent_axis
+from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band, has_band
+from bootprob.metrics.logistic_calibration import calibration_line, logistic_line
 from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
+from bootprob.metrics.tests_of_calibration import calibration_tests
 from bootprob.report.figure_table import Column, FigureTable
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import Picture, draw_picture
@@ -22,6 +25,7 @@ __all__ = ["SECTION", "diagram", "reliability"]
 
 INK, QUIET, VOTE = (COLORS[name] for name in ("ink", "quiet", "vote"))
 _N_PROBABILITY_BINS = 20
+_TENTHS = np.arange(11) / 10
 _STYLES: dict[str, dict[str, Any]] = {
     "vote": {"color": VOTE, "marker": "D", "mfc": "white", "ms": 5.0},
     "probability": {"color": INK, "marker": "o", "ms": 5.5},
@@ -33,7 +37,31 @@ def _content(of: Measured) -> dict[str, Any]:
     vote = reliability(of, positive, of.model.oob_vote_proba_[:, 1])
     calibrated = of.model.calibration is not None
     of_probability = reliability(of, positive, of.probability) if calibrated else None
-    return {"reliability": {"probability": of_probability, "vote": vote}}
+    return {
+        "reliability": {"probability": of_probability, "vote": vote},
+        "calibration_line": _line(of, positive) if calibrated else None,
+        "calibration_tests": _held_out_tests(of) if calibrated else None,
+    }
+
+
+def _line(of: Measured, positive: NDArray[np.bool_]) -> dict[str, Any] | None:
+    """Calibration slope and in the large, out of bag; None where there is no slope."""
+    model, known = of.model, np.isfinite(of.probability) & (of.model.sample_weight_ > 0)
+    y, p, weights = positive[known], of.probability[known], model.sample_weight_[known]
+    if np.isnan(logistic_line(y.astype(float), p, weights).slope):
+        return None
+    groups = None if model.groups_ is None else model.groups_[known]
+    found = calibration_line(y, p, weights, of.level, groups=groups)
+    return {name: asdict(each) for name, each in found.items()}
+
+
+def _held_out_tests(of: Measured) -> dict[str, Any] | None:
+    """Tests of calibration on rows that took no part in training; None without such rows."""
+    if of.held_out is None:
+        return None
+    p = np.asarray(of.model.predict_proba(of.held_out.X))[:, 1]
+    found = calibration_tests(of.held_out.positive_rows(of.model), p)
+    return {name: asdict(each) for name, each in found.items()}
 
 
 def reliability(of: Measured, y: NDArray[np.bool_], p: NDArray[np.float64]) -> dict[str, Any]:
@@ -43,8 +71,15 @@ def reliability(of: Measured, y: NDArray[np.bool_], p: NDArray[np.float64]) -> d
     counts, edges = np.histogram(
         np.clip(p[seen], 0, 1), bins=_N_PROBABILITY_BINS, range=(0, 1), weights=weights[seen]
     )
+    groups, band = of.model.groups_, None
+    if has_band(weights * seen, groups):
+        found = calibration_band(y, p, weights, of.level, groups=groups)
+        band = asdict(found) | {"miscalibrated": found.miscalibrated, "crosses": found.crosses}
+        lower, upper = found.at(_TENTHS)
+        band["tenths"] = {"stated": _TENTHS, "lower": lower, "upper": upper}
     return {
-        "bins": asdict(reliability_curve(y, p, weights, level=of.level, groups=of.model.groups_)),
+        "band": band,
+        "bins": asdict(reliability_curve(y, p, weights, level=of.level, groups=groups)),
         "distribution": {"edges": edges, "share": counts / counts.sum()},
     }
 
@@ -66,8 +101,11 @@ def diagram(
         top, bottom = figure.subplots(
             2, 1, sharex=True, gridspec_kw={"height_ratios": [5, 1], "hspace": 0.09}
         )
-        found = {name: np.asarray(values) for name, values in curve["bins"].items()}
-        ReliabilityDisplay(ReliabilityCurve(**found)).plot(top, **style)
+        if curve["band"]:
+            ReliabilityDisplay(_band(curve["band"])).plot(top, color=style["color"])
+        else:
+            found = {name: np.asarray(values) for name, values in curve["bins"].items()}
+            ReliabilityDisplay(ReliabilityCurve(**found)).plot(top, **style)
         distribution = curve["distribution"]
         bottom.stairs(
             np.asarray(distribution["share"]),
@@ -87,7 +125,18 @@ def diagram(
         for p, o in zip(curve["bins"]["probability"], curve["bins"]["observed"], strict=True)
     )
     alt = f"Reliability diagram. {label.capitalize()}, by groups of rows: {listed}."
+    if curve["band"]:
+        wrong = ", ".join(f"{a:.1%} to {b:.1%}" for a, b in curve["band"]["miscalibrated"])
+        alt += (
+            f" The band {f'excludes the diagonal at {wrong}' if wrong else 'holds the diagonal'}."
+        )
     return draw_picture(draw, 4.3, name, alt, _tables(curve, label.capitalize()))
+
+
+def _band(found: dict[str, Any]) -> CalibrationBand:
+    kept = {each.name: found[each.name] for each in fields(CalibrationBand)}
+    arrays = {name: np.asarray(v) for name, v in kept.items() if isinstance(v, list)}
+    return CalibrationBand(**(kept | arrays))
 
 
 def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
@@ -98,6 +147,7 @@ def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
     bins, edges = curve["bins"], percent(curve["distribution"]["edges"], 0)
     written = probability if label == "Calibrated" else percent
     return (
+        *([] if curve["band"] is None else [_band_table(curve["band"]["tenths"], label)]),
         FigureTable(
             f"Groups of rows, {label.lower()}",
             (
@@ -114,6 +164,18 @@ def _tables(curve: dict[str, Any], label: str) -> tuple[FigureTable, ...]:
                 Column("Given a probability of", [f"{a} to {b}" for a, b in pairwise(edges)]),
                 Column.of(label, curve["distribution"]["share"], percent, 2),
             ),
+        ),
+    )
+
+
+def _band_table(tenths: dict[str, list[float | None]], label: str) -> FigureTable:
+    """The band at every tenth probability."""
+    return FigureTable(
+        f"Band of observed frequencies, {label.lower()}",
+        (
+            Column.of("Stated", tenths["stated"], percent, 0),
+            Column.of("Observed from", tenths["lower"], percent),
+            Column.of("to", tenths["upper"], percent),
         ),
     )
 
