@@ -226,6 +226,7 @@ def predict(
     bootprob predict loans.model applicants.csv --sets 0.9 -o probabilities.csv
     bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 -o decided.csv
     bootprob predict loans.model new.csv --cost-fp 50 --cost-fn amount -o decided.csv
+    bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 --cost-ask 0.4 -o decided.csv
     """
     from bootprob.tables.files import read_table, write_table
     from bootprob.tables.suffixes import table_suffix
@@ -248,7 +249,9 @@ def predict(
         return
     positive = target.positive
     n_positive = int((predicted["label"] == positive).sum())
-    typer.echo(f"{written} in {output}, {n_positive} of them labelled {target.name} = {positive}.")
+    asked = f"; ask a person about {predicted['ask'].sum()}" if "ask" in predicted else ""
+    labelled = f"{n_positive} of them labelled {target.name} = {positive}"
+    typer.echo(f"{written} in {output}, {labelled}{asked}.")
 
 
 app.command()(report)

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
+from bootprob.costs.matrix import CostMatrix, Decisions
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
@@ -248,6 +250,49 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         found = ensemble.summarize(rows, level, method, score_interval=score_interval)
         warn_of_doubts(self, method)
         return found
+
+    def decide(self, X: ArrayLike, costs: CostMatrix | ArrayLike, level: float = 0.95) -> Decisions:
+        """Yes, no, or ask a person: the decision of least expected cost for each row.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        costs : CostMatrix, array_like of shape (2, 2) or (m, 2, 2), or DataFrame
+            What each outcome costs, and with ``CostMatrix(..., ask=...)`` what it costs to ask;
+            arrays have true classes down and decided ones across.
+        level : float, default 0.95
+            Nominal confidence level of the intervals, for each row.
+
+        Returns
+        -------
+        Decisions
+            On the host. Its intervals are those of the probability carried over to the cost.
+
+        Raises
+        ------
+        DataError
+            With several classes, for vote shares, under control of a rate, or for costs that cannot
+            be used.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from bootprob import BootstrapSVC, CostMatrix
+        >>> X, benign = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = model.fit(X[60:, :5], benign[60:] == 0)
+        >>> costs = CostMatrix(false_positive=1, false_negative=20, ask=0.2)
+        >>> decisions = model.decide(X[:60, :5], costs)
+        >>> int(decisions.ask.sum()), int((~decisions.ask & decisions.label).sum())
+        (11, 42)
+        """
+        two_classes_of(self, "decisions by costs")
+        refuse_uncalibrated(self)
+        matrix = cost_matrix_of(costs, self.classes_)
+        found = self.summarize(X, level, score_interval=False)
+        probability, interval = (on_host(found[f"probability{of}"]) for of in ("", "_interval"))
+        return matrix.decide(probability, interval, self.classes_)
 
     def oob_proba_interval(
         self, level: float = 0.95, method: str | None = None, *, clip: bool = False

@@ -14,12 +14,12 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import DataError
 from bootprob.explanation.row_contributions import Contributions
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
-from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
@@ -36,6 +36,7 @@ from bootprob.server.tensors import (
     reply_tensors,
     rows_of,
 )
+from bootprob.tables.mistake_costs import asking_columns
 
 __all__ = ["Answering", "json_reply"]
 
@@ -49,7 +50,7 @@ class _Wanted:
     """What a request says beside its rows; id and outputs are those of tensors."""
 
     level: float
-    thresholds: Floats | None
+    costs: CostMatrix | None
     explain: bool = False
     id: str | None = None
     outputs: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ class Answering:
             why = await _while_connected(request, explained)
 
         def reply() -> Response:
-            decided = self.served.decided(scores, given.thresholds)
+            decided = self.served.decided(scores, given.costs)
             head = {"model": self.served.name, "version": self.served.version}
             return json_reply(head | {"level": given.level} | self._predictions(decided, why))
 
@@ -93,7 +94,7 @@ class Answering:
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
-            decided = self.served.decided(scores, given.thresholds)
+            decided = self.served.decided(scores, given.costs)
             content = {
                 "model_name": self.served.name,
                 "model_version": self.served.version,
@@ -140,8 +141,8 @@ class Answering:
         if request.explain:
             self._explainer.check(len(request.records))
         X = self.served.columns.encoder.encode(values, len(request.records)).X
-        thresholds = self.served.thresholds(values, len(X))
-        return self._checked(X), _Wanted(request.level, thresholds, request.explain)
+        costs = self.served.costs_of(values)
+        return self._checked(X), _Wanted(request.level, costs, request.explain)
 
     def _tensors(self, body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
@@ -149,9 +150,13 @@ class Answering:
         outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
         if "threshold" in outputs and len(self.served.classes) > 2:
             raise RequestError(422, "There is a threshold with two classes only.")
+        known = [each["name"] for each in output_metadata(self.served)]
+        if unknown := next((name for name in outputs if name not in known), None):
+            said = f"The output {unknown!r} is of servers that know what asking a person costs."
+            raise RequestError(422, said)
         X, values = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
-        thresholds = self.served.thresholds(values, len(X))
-        wanted = _Wanted(request.parameters.level, thresholds, id=request.id, outputs=outputs)
+        costs = self.served.costs_of(values)
+        wanted = _Wanted(request.parameters.level, costs, id=request.id, outputs=outputs)
         return self._checked(X), wanted
 
     def _checked(self, X: ServedRows) -> ServedRows:
@@ -208,6 +213,13 @@ class Answering:
         if scores.threshold is not None:
             for said, threshold in zip(predictions, scores.threshold.tolist(), strict=True):
                 said["threshold"] = threshold
+        if scores.decisions is not None:
+            columns = asking_columns(scores.decisions)
+            of_rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+            for said, (ask, cost, lower, upper, stable) in zip(predictions, of_rows, strict=True):
+                said |= {
+                    "ask": ask, "cost": cost, "cost_interval": [lower, upper], "stable": stable,
+                }  # fmt: skip
         for said, found in zip(predictions, why, strict=False):
             said["explanation"] = as_json(found)
         return {
