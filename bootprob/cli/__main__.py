@@ -142,8 +142,8 @@ def fit(
     are filled with the median or the most frequent value; the model keeps
     all of it. The metrics shown are measured out of bag.
 
-    With --tpr, --tnr or both, decisions are moved so that these rates hold;
-    what was reached is shown, and what the other class pays.
+    With --tpr, --tnr, --ppv, --npv or several, decisions are moved so that
+    these rates hold; what was reached is shown, and what the other class pays.
 
     With --groups rows that belong together, such as those of one patient,
     are drawn and left out together: what is said is then said of new patients.

@@ -186,6 +186,7 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
     from rich.table import Table
 
     from bootprob.ensemble.controlled_rates import rates_under_control
+    from bootprob.metrics.rates import RATE_NAMES
 
     rates = rates_under_control(model, LEVEL)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
@@ -218,10 +219,12 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
     for rate in rates:
         reached = rate.out_of_bag
         cells = [
-            "Sensitivity" if rate.rate == "tpr" else "Specificity",
+            RATE_NAMES[rate.rate],
             "–" if rate.floor is None else f"≥ {rate.floor.at_least:g}",
             "–" if rate.required_share is None else f"{rate.required_share:.3f}",
-            f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
+            "–"
+            if reached is None
+            else f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
         ]
         if rate.without_control is not None:
             cells.append(f"{rate.without_control.value:.3f}")

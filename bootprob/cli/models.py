@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bootprob.cli.console import LEVEL, later_table, metrics_table, note, rates_table
+from bootprob.cli.control import OF_TWO_CLASSES
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
@@ -73,9 +74,10 @@ def check_all_classes(positive: str | None, options: FittingOptions) -> None:
             "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
             "out."
         )
-    if options.tpr is not None or options.tnr is not None:
+    of_two = [f"--{name}" for name in OF_TWO_CLASSES if getattr(options, name) is not None]
+    if of_two:
         raise typer.BadParameter(
-            "--tpr and --tnr are of two classes; with --all-classes say --rate CLASS=RATE."
+            f"{' and '.join(of_two)}: of two classes; with --all-classes say --rate CLASS=RATE."
         )
 
 

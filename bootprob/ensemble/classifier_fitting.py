@@ -16,8 +16,8 @@ from bootprob.ensemble.bases.replicates import Task
 from bootprob.ensemble.bases.trained_classifiers import TrainedClassifiers
 from bootprob.ensemble.bases.training import ClassifierSpec, train
 from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked, class_shares
-from bootprob.ensemble.control.decisions import Control, rates_asked
-from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
+from bootprob.ensemble.control.decisions import Control, needed_of_all, rates_asked
+from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.kernels import arrays_of
 from bootprob.ensemble.machines_beside import machines_beside, told_apart, with_machines
 from bootprob.ensemble.noticed import called_columns, remarks_before, remarks_of_clusters
@@ -76,7 +76,7 @@ def learn_classifiers(
         class_shares(floors, codes, weight, groups)
         control = Control()
     else:
-        shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
+        shares = needed_of_all(asked.floors, LeftOut(positive, weight, groups))
         control = Control(asked.method, asked.floors, shares)
     seed = int(check_random_state(spec.random_state).randint(np.iinfo(np.int32).max))
     table = _prepare(spec, seed, rows.matrix, codes, weight, groups, names, levels)

@@ -9,10 +9,10 @@ probability ``α = 1 − confidence`` at most: thesis chapter 2, formulas (2.2) 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, floor, log, sqrt
 from numbers import Real
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,45 @@ from scipy import stats
 
 from bootprob.exceptions import DataError, UnattainableRateError
 
-__all__ = ["Bound", "Rate", "RateFloor", "rate_floors"]
+__all__ = [
+    "OF_CLASSES",
+    "OF_DECISIONS",
+    "OF_TWO_CLASSES",
+    "RATE_NAMES",
+    "Bound",
+    "Rate",
+    "RateFloor",
+    "rate_floors",
+]
 
-Rate = Literal["tpr", "tnr", "accuracy"]
+Rate = Literal["tpr", "tnr", "accuracy", "ppv", "npv"]
 Bound = Literal["binomial", "hoeffding"]
 
-_WHOSE = {"tpr": "positives", "tnr": "negatives", "accuracy": "rows"}
+OF_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", "accuracy")
+"""Shares of rows that are known before anything is decided."""
+
+OF_DECISIONS: tuple[Rate, ...] = ("ppv", "npv")
+"""Shares of the rows that are decided positive, and negative."""
+
+OF_TWO_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", *OF_DECISIONS)
+"""What an ensemble can be asked to keep."""
+
+RATE_NAMES: dict[str, str] = {
+    "tpr": "Sensitivity",
+    "tnr": "Specificity",
+    "accuracy": "Accuracy",
+    "ppv": "Precision",
+    "npv": "Negative predictive value",
+}
+"""What rates are called in tables for people."""
+
+_WHOSE = {
+    "tpr": "positives",
+    "tnr": "negatives",
+    "accuracy": "rows",
+    "ppv": "rows decided positive",
+    "npv": "rows decided negative",
+}
 _ROUNDING = 1e-9  # of a row: .95 · 20 must not ask for 20 rows
 
 
@@ -35,7 +68,7 @@ class RateFloor:
 
     Attributes
     ----------
-    rate : {"tpr", "tnr", "accuracy"}
+    rate : {"tpr", "tnr", "accuracy", "ppv", "npv"}
     at_least : float
         p0, in (0, 1].
     confidence : float or None
@@ -59,11 +92,27 @@ class RateFloor:
         """What it is a share of."""
         return _WHOSE[self.rate]
 
-    def members(self, positive: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which rows the rate is a share of, shape (n,)."""
+    def members(
+        self, positive: NDArray[np.bool_], decided: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Which rows the rate is a share of, shape (n,).
+
+        Parameters
+        ----------
+        positive : ndarray of bool, shape (n,)
+        decided : ndarray of bool, shape (n,), optional
+            Which rows are decided positive, for "ppv" and "npv".
+        """
         if self.rate == "accuracy":
             return np.ones_like(positive)
+        if self.rate in OF_DECISIONS:
+            assert decided is not None
+            return decided if self.rate == "ppv" else ~decided
         return positive if self.rate == "tpr" else ~positive
+
+    def at_level(self, alpha: float) -> Self:
+        """The same where a wrong promise may be made with probability `alpha`, if any may."""
+        return self if self.confidence is None else replace(self, confidence=1 - alpha)
 
     def required_share(self, n: float) -> float:
         """Share of the rows that has to be right, p*, where the promise is from n rows.
@@ -145,17 +194,22 @@ class RateFloor:
 
 
 def rate_floors(
-    rates: Mapping[str, float] | None, confidence: float | None = None, bound: str = "binomial"
+    rates: Mapping[str, float] | None,
+    confidence: float | None = None,
+    bound: str = "binomial",
+    known: tuple[Rate, ...] = OF_CLASSES,
 ) -> tuple[RateFloor, ...]:
     """Check what a user gave and make floors of it.
 
     Parameters
     ----------
     rates : mapping of str to float, or None
-        "tpr", "tnr" or "accuracy" to the least that the rate may be.
+        Names to the least that the rate may be.
     confidence : float, optional
         Of each of the floors.
     bound : {"binomial", "hoeffding"}, default "binomial"
+    known : tuple of str, default ("tpr", "tnr", "accuracy")
+        Rates that can be asked for.
 
     Raises
     ------
@@ -171,8 +225,9 @@ def rate_floors(
     if not isinstance(rates, Mapping):
         raise DataError(f"rates is {rates!r}; give a dict such as {{'tpr': 0.95}}.")
     for name, least in rates.items():
-        if name not in get_args(Rate):
-            raise DataError(f"rates has {name!r}; give 'tpr', 'tnr' or 'accuracy'.")
+        if name not in known:
+            *others, last = map(repr, known)
+            raise DataError(f"rates has {name!r}; give {', '.join(others)} or {last}.")
         if not (_is_number(least) and 0 < least <= 1):
             raise DataError(f"rates[{name!r}] is {least!r}; give a number above 0, up to 1.")
     return tuple(

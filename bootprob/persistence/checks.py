@@ -245,7 +245,7 @@ def _check_settings(values: Mapping[str, Any]) -> None:
             share = not isinstance(number, float) or -_ROUNDING <= number <= 1 + _ROUNDING
             if not (isinstance(number, kind) and share):
                 raise TypeError(f"{name} of controlled_rates_ is {str(number)[:40]!r}")
-        if rate["rate"] not in ("tpr", "tnr"):
+        if rate["rate"] not in ("tpr", "tnr", "ppv", "npv"):
             raise ValueError(f"{rate['rate'][:40]!r} is no rate")
 
 

@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.control.predictive_values import (
+    is_predictive,
+    most_needed,
+    threshold_of_all,
+)
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
 from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedReplicates
 from bootprob.ensemble.specs import ControlSpec
 from bootprob.exceptions import DataError
-from bootprob.metrics.rates import RateFloor, rate_floors
+from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor, rate_floors
 from bootprob.runtime.arrays import Floats
 
 __all__ = [
@@ -21,6 +26,7 @@ __all__ = [
     "Controlled",
     "check_control",
     "control_ensemble",
+    "needed_of_all",
     "rates_asked",
     "rates_reached",
 ]
@@ -35,9 +41,9 @@ class Control:
     method : {"threshold", "constrained"} or None
         None where nothing is controlled.
     floors : tuple of RateFloor
-        On "tpr", "tnr" or both.
+        On some of "tpr", "tnr", "ppv" and "npv".
     shares : dict of str to float
-        What `needed_shares` returned for all rows.
+        What `needed_of_all` returned for all rows.
     """
 
     method: str | None = None
@@ -110,15 +116,35 @@ def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
         For options that do not go together.
     """
     check_control(spec, calibration, example={"tpr": 0.95})
-    floors = rate_floors(spec.rates, spec.confidence, spec.bound)
+    if isinstance(spec.rates, Mapping) and "accuracy" in spec.rates:
+        raise DataError(
+            "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr', 'ppv' or "
+            "'npv' (ConstrainedSVC takes it)."
+        )
+    floors = rate_floors(spec.rates, spec.confidence, spec.bound, OF_TWO_CLASSES)
     if spec.control is None:
         return Control()
-    if any(floor.rate == "accuracy" for floor in floors):
+    of_decisions = [floor.rate for floor in floors if is_predictive(floor)]
+    if of_decisions and (spec.control != "threshold" or calibration is None):
+        given = f"control={spec.control!r}" if calibration else "calibration=None"
         raise DataError(
-            "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr' or both "
-            "(ConstrainedSVC takes all three)."
+            f"rates has {of_decisions[0]!r}, which is kept by a threshold on the calibrated "
+            f"probability, and not with {given}; give control='threshold' and "
+            "calibration='sigmoid'."
         )
     return Control(spec.control, floors)
+
+
+def needed_of_all(floors: Sequence[RateFloor], rows: LeftOut) -> dict[str, float]:
+    """Share of the rows that has to be right for each rate, as far as it is known before training.
+
+    Raises
+    ------
+    UnattainableRateError
+        There are too few rows for the confidence asked for.
+    """
+    shares = needed_shares([floor for floor in floors if not is_predictive(floor)], rows)
+    return shares | {f.rate: most_needed(f, rows) for f in floors if is_predictive(f)}
 
 
 @dataclass(frozen=True)
@@ -175,7 +201,7 @@ def control_ensemble(
     Raises
     ------
     UnattainableRateError
-        Both rates cannot be kept.
+        The rates cannot all be kept.
     DataError
         The scores say nothing out of bag, so that no probability orders the rows.
     """
@@ -193,14 +219,19 @@ def control_ensemble(
     if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
-    thresholds = vote_thresholds(machines, rows, floors)
-    votes = oob_votes(machines, thresholds)
-    moved = (
-        score_threshold(scores.mean, rows, floors)
-        if calibrated
-        else float(thresholds @ machines.weights)
-    )
-    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
+    of_classes = [floor for floor in floors if not is_predictive(floor)]
+    if of_classes:
+        thresholds = vote_thresholds(machines, rows, of_classes)
+        votes = oob_votes(machines, thresholds)
+    # A row that was never left out promises nothing.
+    seen_shares = needed_shares(of_classes, rows)
+    if len(of_classes) < len(floors):
+        chosen = threshold_of_all(scores.mean, rows, floors)
+        moved, seen_shares = chosen.threshold, seen_shares | chosen.shares
+    elif calibrated:
+        moved = score_threshold(scores.mean, rows, floors)
+    else:
+        moved = float(thresholds @ machines.weights)
     return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
 
 
@@ -222,7 +253,7 @@ def rates_reached(
         Probability above which a row is decided positive.
     rows : LeftOut
     shares : mapping
-        What `needed_shares` returned.
+        What the rows had to show for each rate.
 
     Returns
     -------
@@ -231,9 +262,10 @@ def rates_reached(
         share of, the "required_share" of these and the share reached "out_of_bag".
     """
     found, positive, weight = [], rows.positive, rows.weight
+    decided = probability > threshold
     for floor in floors:
-        members = floor.members(positive) & (weight > 0) & np.isfinite(probability)
-        right = (probability > threshold) == positive
+        members = floor.members(positive, decided) & (weight > 0) & np.isfinite(probability)
+        right = decided == positive
         found.append(
             asdict(floor)
             | {

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bootprob.ensemble.controlled_rates import ControlledRate, rates_under_control
-from bootprob.metrics.decision_rates import ClassRate, decision_rates, trade_off
+from bootprob.metrics.decision_rates import (
+    ClassRate,
+    decision_rates,
+    predictive_values,
+    trade_off,
+)
 from bootprob.metrics.intervals import metric_intervals
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.model.sections.trade_off import trade_off as trade_off_picture
@@ -31,11 +36,12 @@ def _control(of: Measured) -> dict[str, Any] | None:
     model, level, held_out = of.model, of.level, of.held_out
     if model.control is None:
         return None
-    set_aside: dict[str, ClassRate] = {}
+    set_aside: dict[str, ClassRate | None] = {}
     if held_out is not None:
         positive = held_out.positive_rows(model)
         decided = model.predict(held_out.X) == model.classes_[1]
-        set_aside = decision_rates(positive, decided, np.ones(len(positive)), level)
+        known = positive, decided, np.ones(len(positive)), level
+        set_aside = {**decision_rates(*known), **predictive_values(*known)}
     scores = model.oob_decision_function_
     if model.calibration is None:
         scores = model.oob_vote_proba_[:, 1]  # which decide
@@ -73,7 +79,7 @@ def _rate(rate: ControlledRate, set_aside: ClassRate | None) -> dict[str, Any]:
         "confidence": None if floor is None else floor.confidence,
         "bound": None if floor is None else floor.bound,
         "required_share": rate.required_share,
-        "out_of_bag": asdict(rate.out_of_bag),
+        "out_of_bag": None if rate.out_of_bag is None else asdict(rate.out_of_bag),
         "without_control": None if rate.without_control is None else asdict(rate.without_control),
         "held_out": None if set_aside is None else asdict(set_aside),
     }
