@@ -73,5 +73,7 @@ def test_the_stated_values_hold(truth, names, record):
             ),
         },
     )
-    # Of 30 such shares at exactly .95 of 100, one below .86 is found less than once in 100 runs.
-    assert (shares >= (0.86 if len(kept) > 30 else 0.7)).all()
+    # A training set that shows too little makes no promise. Of 100, .05 at most make a wrong one in
+    # the mean, for each rate; more than .13 would be seen in one case of 2,000.
+    wrong = (1 - shares) * (1 - refused / TRIALS)
+    assert (wrong <= 0.13).all()

@@ -113,7 +113,9 @@ def threshold_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor])
         raise _unattainable(floors, predictive, holding)
     best = int(found[np.abs(thresholds[found]).argmin()])
     shares: dict[str, float] = {}
-    shares |= {floor.rate: float(candidates[floor.rate].needed(floor)[best]) for floor in predictive}
+    shares |= {
+        floor.rate: float(candidates[floor.rate].needed(floor)[best]) for floor in predictive
+    }
     return Chosen(float(thresholds[best]), shares)
 
 

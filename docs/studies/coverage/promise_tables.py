@@ -124,7 +124,25 @@ def _control(results: Path) -> str:
                 ]
             )
     header = ["decided by", "kept on new rows", "mean excess", "needed for the confidence"]
-    return markdown(["truth", *header], rows)
+    return f"{markdown(['truth', *header], rows)}\n\n{_predictive_values(results)}"
+
+
+def _predictive_values(results: Path) -> str:
+    rows = []
+    for number in range(len(list(results.glob("predictive_values_*_ppv.json")))):
+        kinds = list(_cases(results, f"predictive_values_{number}_*"))
+        kinds.sort(key=lambda case: list(case["wanted"]) != ["ppv"])
+        for case in kinds:
+            made, kept = case["promises made, share of training sets"], case["all kept together"]
+            rows.append(
+                [
+                    _title(case) if case is kinds[0] else "",
+                    ", ".join(f"{name} ≥ {least:g}" for name, least in case["wanted"].items()),
+                    f"{100 * made:.0f} %",
+                    f"{100 * made * (0 if kept is None else 1 - kept):.0f} %",
+                ]
+            )
+    return markdown(["truth", "wanted", "promised in", "wrong on new rows in"], rows)
 
 
 def _metric_intervals(results: Path) -> str:
