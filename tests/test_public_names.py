@@ -67,7 +67,8 @@ PUBLIC = {
     """,
     "bootprob.ensemble": """
         BootstrapClassifier BootstrapSVC ProbabilitySensitivity conformal_p_values
-        cross_fitted_proba out_of_bag_intervals prediction_sets probability_sensitivity
+        cross_fitted_proba out_of_bag_intervals out_of_bag_subgroups prediction_sets
+        probability_sensitivity
     """,
     "bootprob.intervals": """
         OF_SCORES OF_VOTES acceleration after_bootstrap_gram after_bootstrap_variance basic bca
@@ -75,7 +76,8 @@ PUBLIC = {
         of_votes percentile separated student_quantile studentised wald wilson
     """,
     "bootprob.metrics": """
-        MetricInterval ReliabilityCurve class_metrics metric_intervals reliability_curve
+        MetricInterval ReliabilityCurve Subgroup Subgroups class_metrics metric_intervals
+        reliability_curve subgroup_metrics
     """,
     "bootprob.onnx_export": """
         export_onnx

@@ -90,8 +90,12 @@ def fit_table(
     all_classes: bool = False,
     columns: RoleOptions | None = None,
     encoding: str | None = None,
+    needed: str | None = None,
 ) -> tuple[TableModel, pd.DataFrame]:
-    """Fit a model of a table file and tell what was done; the table as well."""
+    """Fit a model of a table file and tell what was done; the table as well.
+
+    A column that is `needed` besides is missed before anything is trained.
+    """
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
@@ -107,6 +111,8 @@ def fit_table(
             "say --tpr or --tnr."
         )
     roles.features(frame, target)
+    if needed is not None and needed not in [str(name) for name in frame.columns]:
+        raise DataError(f"{table} has no column {needed!r} to tell subgroups apart.")
 
     from bootprob.tables.model import TableModel
 

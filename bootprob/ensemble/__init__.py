@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
     from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
     from bootprob.ensemble.sensitivity import ProbabilitySensitivity, probability_sensitivity
+    from bootprob.ensemble.subgroups import out_of_bag_subgroups
 
 __all__ = [
     "BootstrapClassifier",
@@ -19,6 +20,7 @@ __all__ = [
     "conformal_p_values",
     "cross_fitted_proba",
     "out_of_bag_intervals",
+    "out_of_bag_subgroups",
     "prediction_sets",
     "probability_sensitivity",
 ]
@@ -32,6 +34,7 @@ __getattr__ = late_names(
         "conformal_p_values": "conformal",
         "cross_fitted_proba": "out_of_bag_proba",
         "out_of_bag_intervals": "out_of_bag_metrics",
+        "out_of_bag_subgroups": "subgroups",
         "prediction_sets": "conformal",
         "probability_sensitivity": "sensitivity",
     },

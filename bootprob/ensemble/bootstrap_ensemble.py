@@ -21,12 +21,14 @@ from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import state_of
+from bootprob.ensemble.subgroups import out_of_bag_subgroups
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.exceptions import LaterRowsWarning
 from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
+from bootprob.metrics.subgroups import Subgroups
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import (
     DeviceRows,
@@ -357,6 +359,8 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         class_conditional: bool = False,
         weights: str | ArrayLike = "equal",
         allow_empty: bool = True,
+        by: ArrayLike | None = None,
+        training_by: ArrayLike | None = None,
     ) -> NDArray[np.bool_]:
         """Say which classes cannot be excluded: sets with a finite-sample guarantee.
 
@@ -375,6 +379,8 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             class_conditional=class_conditional,
             weights=weights,
             allow_empty=allow_empty,
+            by=by,
+            training_by=training_by,
         )
 
     def metric_intervals(
@@ -385,6 +391,13 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         Parameters and result as for `bootprob.ensemble.out_of_bag_intervals`.
         """
         return out_of_bag_intervals(self, level, method, seed=seed)
+
+    def subgroup_metrics(self, by: ArrayLike, level: float = 0.95, *, seed: int = 0) -> Subgroups:
+        """Out-of-bag metrics, calibration and decisions of each subgroup of the training rows.
+
+        Parameters and result as for `bootprob.ensemble.out_of_bag_subgroups`.
+        """
+        return out_of_bag_subgroups(self, by, level, seed=seed)
 
     def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
         """Scores of rows under every model, some rows at a time.

@@ -8,13 +8,17 @@ if TYPE_CHECKING:
     from bootprob.metrics.classes import class_metrics
     from bootprob.metrics.intervals import MetricInterval, metric_intervals
     from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
+    from bootprob.metrics.subgroups import Subgroup, Subgroups, subgroup_metrics
 
 __all__ = [
     "MetricInterval",
     "ReliabilityCurve",
+    "Subgroup",
+    "Subgroups",
     "class_metrics",
     "metric_intervals",
     "reliability_curve",
+    "subgroup_metrics",
 ]
 
 __getattr__ = late_names(
@@ -22,8 +26,11 @@ __getattr__ = late_names(
     {
         "MetricInterval": "intervals",
         "ReliabilityCurve": "reliability",
+        "Subgroup": "subgroups",
+        "Subgroups": "subgroups",
         "class_metrics": "classes",
         "metric_intervals": "intervals",
         "reliability_curve": "reliability",
+        "subgroup_metrics": "subgroups",
     },
 )

@@ -12,6 +12,7 @@ from bootprob.report.model.sections import (
     rows,
     sets,
     settings,
+    subgroups,
     votes,
 )
 from bootprob.report.model.sections.section import Section
@@ -24,6 +25,7 @@ SECTIONS = (
     later.SECTION,
     control.SECTION,
     calibration.SECTION,
+    subgroups.SECTION,
     effects.SECTION,
     settings.SECTION,
     rows.SECTION,
