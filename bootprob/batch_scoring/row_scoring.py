@@ -246,6 +246,8 @@ class RowScorer:
                 asking = {} if decided.ask is None else asking_columns(decided)
             yield self._names[(probability > threshold).astype(int)]
             yield threshold
+            if "undecided" in found:
+                yield found["undecided"]
             yield from asking.values()
         if options.scores:
             yield from (found["score"], *found["score_interval"].T)
@@ -310,6 +312,8 @@ def _result_fields(model: TableModel, options: ScoringOptions) -> list[pa.Field]
     fields.append(pa.field("label", pa.array(np.array(labels)).type))
     if len(labels) == 2:
         fields.append(pa.field("threshold", pa.float64()))
+    if getattr(model.svc, "undecided_between_", None) is not None:
+        fields.append(pa.field("undecided", pa.bool_()))
     if options.costs is not None and options.costs.ask is not None:
         boolean, number = pa.bool_(), pa.float64()
         kinds = {"ask": boolean, "stable": boolean}

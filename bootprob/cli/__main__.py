@@ -250,6 +250,8 @@ def predict(
     positive = target.positive
     n_positive = int((predicted["label"] == positive).sum())
     asked = f"; ask a person about {predicted['ask'].sum()}" if "ask" in predicted else ""
+    if "undecided" in predicted:
+        asked = f"; {predicted['undecided'].sum()} are left undecided"
     labelled = f"{n_positive} of them labelled {target.name} = {positive}"
     typer.echo(f"{written} in {output}, {labelled}{asked}.")
 

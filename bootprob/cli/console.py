@@ -203,6 +203,12 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
             "The probabilities are the calibrated ones; a row is decided positive where its own is "
             f"above {model.decision_threshold_:.3g}."
         )
+    between = getattr(model, "undecided_between_", None)
+    if between is not None and between[0] < between[1]:
+        notes.append(
+            f"Above {between[0]:.3g} and up to {between[1]:.3g} it is left undecided, which counts "
+            "as no mistake in its class; no rate is promised of the label that it is given."
+        )
     table = Table(
         title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
         f"with exact {LEVEL:.0%} intervals",

@@ -20,6 +20,7 @@ __all__ = [
     "Control",
     "ControlName",
     "HeldOutTable",
+    "LeastDecided",
     "LeastNpv",
     "LeastOfClasses",
     "LeastPpv",
@@ -57,7 +58,7 @@ def _check_confidence(value: float | None) -> float | None:
     return value
 
 
-OF_TWO_CLASSES = ("tpr", "tnr", "ppv", "npv")
+OF_TWO_CLASSES = ("tpr", "tnr", "ppv", "npv", "decided")
 """As in bootprob.metrics.rates, which is heavy to import; a test compares them."""
 
 _PANEL = "Rates that must hold"
@@ -101,6 +102,17 @@ LeastNpv = Annotated[
         callback=_check_rate,
         rich_help_panel=_PANEL,
         help="Of the rows decided negative, at least this share is (negative predictive value).",
+    ),
+]
+LeastDecided = Annotated[
+    float | None,
+    typer.Option(
+        "--decided",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Rows may be left undecided so that the other rates hold, but at least this share is "
+        "decided.",
     ),
 ]
 LeastOfClasses = Annotated[
@@ -174,7 +186,9 @@ def control_parameters(
         raise typer.BadParameter(
             f"--rate is of several classes, {named} of two; leave one of the two out."
         )
-    if control is Control.constrained and (of_decisions := {"ppv", "npv"} & rates.keys()):
+    if control is Control.constrained and (
+        of_decisions := {"ppv", "npv", "decided"} & rates.keys()
+    ):
         raise typer.BadParameter(
             f"--control constrained keeps --tpr and --tnr; --{min(of_decisions)} needs --control "
             "threshold."

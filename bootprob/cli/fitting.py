@@ -19,6 +19,7 @@ from bootprob.cli.control import (
     BoundName,
     Confidence,
     ControlName,
+    LeastDecided,
     LeastNpv,
     LeastOfClasses,
     LeastPpv,
@@ -199,6 +200,7 @@ class FittingOptions:
     tnr: LeastTnr = field(default=None, metadata=_of_fit())
     ppv: LeastPpv = field(default=None, metadata=_of_fit())
     npv: LeastNpv = field(default=None, metadata=_of_fit())
+    decided: LeastDecided = field(default=None, metadata=_of_fit())
     rate: LeastOfClasses = field(default=None, metadata=_of_fit())
     control: ControlName = field(default=None, metadata=_of_fit())
     confidence: Confidence = field(default=None, metadata=_of_fit())

@@ -113,6 +113,29 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         warn_of_doubts(self, method)
         return probability, interval
 
+    @answered_in_kind
+    def undecided(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Rows that are left undecided so that rates hold of the others, shape (m,).
+
+        Where ``rates`` has "decided" those with a probability between the two of
+        `undecided_between_`; `predict` gives them the class of the nearer side, for which no rate
+        is promised. Elsewhere none.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Raises
+        ------
+        DataError
+            With several classes.
+        """
+        ensemble = two_classes_of(self, "undecided rows")
+        probability = ensemble.predict_proba(checked_rows(self, X))[:, 1]
+        found = ensemble.undecided(probability)
+        return np.zeros(len(probability), dtype=bool) if found is None else found
+
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
 
@@ -243,6 +266,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         dict
             For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
             (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
+            Where rows may be left undecided, "undecided" (m,).
             Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
         """
         ensemble = ensemble_of(self)

@@ -84,7 +84,8 @@ class BootstrapClassifier(BootstrapEnsemble):
     control : {"threshold"} or None, default None
         Make rates hold out of bag: docs/control.md.
     rates : dict, optional
-        The least that "tpr", "tnr", "ppv" and "npv" may be; of several classes of the classes' own.
+        The least that "tpr", "tnr", "ppv" and "npv" may be, and beside them "decided", the share of
+        rows that are not left undecided; of several classes of the classes' own.
     confidence : float, optional
         Of each rate, out of sample.
     bound : {"binomial", "hoeffding"}, default "binomial"

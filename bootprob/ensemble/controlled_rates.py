@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.ensemble.state import State, state_of
-from bootprob.metrics.decision_rates import ClassRate, decision_rates, predictive_values
-from bootprob.metrics.rates import OF_DECISIONS, RateFloor
+from bootprob.metrics.decision_rates import ClassRate, decision_rates, rates_between
+from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
@@ -29,7 +30,7 @@ class ControlledRate:
 
     Attributes
     ----------
-    rate : {"tpr", "tnr", "ppv", "npv"}
+    rate : {"tpr", "tnr", "ppv", "npv", "decided"}
     floor : RateFloor or None
         What was asked for; None for a class that was not controlled.
     required_share : float or None
@@ -52,8 +53,8 @@ class ControlledRate:
 def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]:
     """Rates of a fitted model; empty without control.
 
-    The true positive and the true negative rate, controlled or not, and then predictive values that
-    are controlled.
+    The true positive and the true negative rate, controlled or not, and then what else is
+    controlled. An undecided row is no mistake in its class.
 
     Parameters
     ----------
@@ -66,9 +67,10 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
         return []
     state = state_of(model)
     found = {entry["rate"]: entry for entry in state.controlled_rates_}
-    reached = _rates(state, model.decision_threshold_, level)
+    between = getattr(state, "undecided_between_", None)
+    reached = _rates(state, (model.decision_threshold_,) * 2 if between is None else between, level)
     known = model.control == "threshold" and model.calibration is not None
-    without = _rates(state, 0.5, level) if known else {}
+    without = _rates(state, (0.5, 0.5), level) if known else {}
     return [
         ControlledRate(
             rate=rate,
@@ -77,7 +79,7 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
             out_of_bag=reached[rate],
             without_control=without.get(rate),
         )
-        for rate in ("tpr", "tnr", *(name for name in OF_DECISIONS if name in found))
+        for rate in ("tpr", "tnr", *(name for name in OF_TWO_CLASSES[2:] if name in found))
     ]
 
 
@@ -155,8 +157,7 @@ def _floor(entry: dict[str, object]) -> RateFloor:
     return RateFloor(*(entry[name] for name in names))  # type: ignore[arg-type]
 
 
-def _rates(state: State, threshold: float, level: float) -> dict[str, ClassRate | None]:
+def _rates(state: State, between: Sequence[float], level: float) -> dict[str, ClassRate | None]:
     probability = state.oob_proba_[:, 1]
     weight = np.where(np.isfinite(probability), state.sample_weight_, 0.0)
-    known = state.y_ == 1, probability > threshold, weight, level, state.groups_
-    return {**decision_rates(*known), **predictive_values(*known)}
+    return rates_between(state.y_ == 1, probability, between, weight, level, state.groups_)

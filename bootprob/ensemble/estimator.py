@@ -151,7 +151,9 @@ class BootstrapSVC(BootstrapEnsemble):
     rates : dict, optional
         The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr", "ppv" (precision:
         of the rows decided so, the share that is ``classes_[1]``) and "npv" may be, such as
-        ``{"tpr": 0.95}``; for `control`, the last two by "threshold" alone. Of several classes the
+        ``{"tpr": 0.95}``; for `control`. With "decided" beside them rows may be left undecided
+        (`undecided`), but at least this share is decided. By "constrained" the first two alone. Of
+        several classes the
         least share of the rows of a class that `predict` gives it, such as ``{"setosa": 0.9}``, of
         one class or of several.
     confidence : float, optional

@@ -65,6 +65,13 @@ class TwoClasses:
         """Probability of the second class above which it is said."""
         return 0.5 if self.spec.calibration is None else self.calibrated.decision_threshold
 
+    def undecided(self, probability: Floats) -> NDArray[np.bool_] | None:
+        """Which rows of such probabilities are left undecided; None of a model that leaves none."""
+        if self.state.undecided_between_ is None:
+            return None
+        lower, upper = self.state.undecided_between_
+        return (probability > lower) & (probability <= upper)
+
     def predict(self, X: Rows) -> NDArray[Any]:
         """Classes, shape (m,)."""
         return self._labels(self.predict_proba(X)[:, 1])
@@ -117,7 +124,8 @@ class TwoClasses:
         }
         if not score_interval:
             del found["score_interval"]
-        return found
+        undecided = self.undecided(probability)
+        return found if undecided is None else found | {"undecided": undecided}
 
     def oob_proba_interval(self, level: float, method: str | None, *, clip: bool) -> Floats:
         """Intervals for the training rows, shape (n, 2, 2)."""

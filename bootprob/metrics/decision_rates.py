@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,14 @@ from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["ClassRate", "TradeOff", "decision_rates", "predictive_values", "trade_off"]
+__all__ = [
+    "ClassRate",
+    "TradeOff",
+    "decision_rates",
+    "predictive_values",
+    "rates_between",
+    "trade_off",
+]
 
 
 _POINTS = 200  # of a curve: more than can be told apart in a figure
@@ -117,6 +125,48 @@ def predictive_values(
         if own.any():
             found[name] = _rate(own, decided == positive, weight, level, groups)
     return found
+
+
+def rates_between(
+    positive: NDArray[np.bool_],
+    probability: Floats,
+    between: Sequence[float],
+    weight: Floats,
+    level: float,
+    groups: Groups | None = None,
+) -> dict[str, ClassRate | None]:
+    """All rates of decisions that may leave rows undecided.
+
+    Parameters
+    ----------
+    positive, weight, level, groups
+        As for `decision_rates`.
+    probability : ndarray, shape (n,)
+    between : (float, float)
+        Probability up to which a row is decided negative, and above which positive; an undecided
+        row is no mistake in its class.
+
+    Returns
+    -------
+    dict
+        "tpr", "tnr", "ppv", "npv" and "decided", the share of the rows that are, to `ClassRate`;
+        None where no row is decided so.
+    """
+    lower, upper = between
+    above_lower, above_upper = probability > lower, probability > upper
+    known = weight, level, groups
+    of_lower, of_upper = (
+        {**decision_rates(positive, above, *known), **predictive_values(positive, above, *known)}
+        for above in (above_lower, above_upper)
+    )
+    decided = _rate(weight > 0, above_upper | ~above_lower, *known)
+    return {
+        "tpr": of_lower["tpr"],
+        "tnr": of_upper["tnr"],
+        "ppv": of_upper["ppv"],
+        "npv": of_lower["npv"],
+        "decided": decided,
+    }
 
 
 def _rate(

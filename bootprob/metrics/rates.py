@@ -31,7 +31,7 @@ __all__ = [
     "rate_floors",
 ]
 
-Rate = Literal["tpr", "tnr", "accuracy", "ppv", "npv"]
+Rate = Literal["tpr", "tnr", "accuracy", "ppv", "npv", "decided"]
 Bound = Literal["binomial", "hoeffding"]
 
 OF_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", "accuracy")
@@ -40,7 +40,7 @@ OF_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", "accuracy")
 OF_DECISIONS: tuple[Rate, ...] = ("ppv", "npv")
 """Shares of the rows that are decided positive, and negative."""
 
-OF_TWO_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", *OF_DECISIONS)
+OF_TWO_CLASSES: tuple[Rate, ...] = ("tpr", "tnr", *OF_DECISIONS, "decided")
 """What an ensemble can be asked to keep."""
 
 RATE_NAMES: dict[str, str] = {
@@ -49,6 +49,7 @@ RATE_NAMES: dict[str, str] = {
     "accuracy": "Accuracy",
     "ppv": "Precision",
     "npv": "Negative predictive value",
+    "decided": "Share decided",
 }
 """What rates are called in tables for people."""
 
@@ -58,6 +59,7 @@ _WHOSE = {
     "accuracy": "rows",
     "ppv": "rows decided positive",
     "npv": "rows decided negative",
+    "decided": "rows",
 }
 _ROUNDING = 1e-9  # of a row: .95 · 20 must not ask for 20 rows
 
@@ -68,7 +70,7 @@ class RateFloor:
 
     Attributes
     ----------
-    rate : {"tpr", "tnr", "accuracy", "ppv", "npv"}
+    rate : {"tpr", "tnr", "accuracy", "ppv", "npv", "decided"}
     at_least : float
         p0, in (0, 1].
     confidence : float or None
@@ -103,7 +105,7 @@ class RateFloor:
         decided : ndarray of bool, shape (n,), optional
             Which rows are decided positive, for "ppv" and "npv".
         """
-        if self.rate == "accuracy":
+        if self.rate in ("accuracy", "decided"):
             return np.ones_like(positive)
         if self.rate in OF_DECISIONS:
             assert decided is not None
@@ -118,7 +120,9 @@ class RateFloor:
         """Share of the rows that has to be right, p*, where the promise is from n rows.
 
         It is not rounded to whole rows: p0 itself without a confidence level, (2.4) with
-        Hoeffding's bound. Only the exact binomial names a number of the n rows. So it can be asked
+        Hoeffding's bound. "decided" is of thresholds that labels chose: the share of n rows between
+        any two is off by less than twice ``√(log(2/α) / 2n)`` (P. Massart, Annals of Probability 18
+        (1990) 1269–1283). Only the exact binomial names a number of the n rows. So it can be asked
         of other rows too, such as a bootstrap sample's, and rounded there.
 
         Parameters
@@ -138,7 +142,9 @@ class RateFloor:
         if n == 0:
             raise self._too_few(n)
         alpha = 1 - self.confidence
-        if self.bound == "hoeffding":
+        if self.rate == "decided":
+            share = self.at_least + _off_by(alpha, n)
+        elif self.bound == "hoeffding":
             share = self.at_least + sqrt(log(alpha) / (-2 * n))
         else:  # the least m with P(Bin(n, p0) ≥ m) ≤ α
             share = (int(stats.binom.isf(alpha, n, self.at_least)) + 1) / n
@@ -163,6 +169,8 @@ class RateFloor:
         if self.at_least == 1:
             return None
         alpha = 1 - self.confidence
+        if self.rate == "decided":
+            return ceil(2 * log(2 / alpha) / (1 - self.at_least) ** 2 - _ROUNDING)
         if self.bound == "hoeffding":
             return ceil(log(alpha) / (-2 * (1 - self.at_least) ** 2) - _ROUNDING)
         return ceil(log(alpha) / log(self.at_least) - _ROUNDING)
@@ -175,16 +183,19 @@ class RateFloor:
         if n == 0:
             return 0.0
         alpha = 1 - self.confidence
+        if self.rate == "decided":
+            return max(0.0, 1 - _off_by(alpha, n))
         if self.bound == "hoeffding":
             return max(0.0, 1 - sqrt(log(alpha) / (-2 * n)))
         return exp(log(alpha) / n)
 
     def _too_few(self, n: int) -> UnattainableRateError:
         whose, best, rows = self.whose, self.attainable(n), self.least_rows()
+        bound = "bound of all thresholds" if self.rate == "decided" else f"{self.bound} bound"
         more = "" if rows is None else f"give at least {rows} {whose}, or "
         return UnattainableRateError(
             f"{self.spoken} ≥ {self.at_least:g} cannot be promised with confidence "
-            f"{self.confidence:g} ({self.bound} bound) from {n} {whose}: were all of them right, "
+            f"{self.confidence:g} ({bound}) from {n} {whose}: were all of them right, "
             f"that would show {self.spoken} ≥ {floor(best * 1000) / 1000:g}. To go on, {more}lower "
             "the rate or the confidence.",
             rate=self.rate,
@@ -235,6 +246,11 @@ def rate_floors(
         for name in get_args(Rate)
         if name in rates
     )
+
+
+def _off_by(alpha: float, n: float) -> float:
+    """By how much the share of n rows between any two thresholds can be off."""
+    return 2 * sqrt(log(2 / alpha) / (2 * n))
 
 
 def _is_number(value: object) -> bool:

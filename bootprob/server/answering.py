@@ -153,6 +153,8 @@ class Answering:
         known = [each["name"] for each in output_metadata(self.served)]
         if unknown := next((name for name in outputs if name not in known), None):
             said = f"The output {unknown!r} is of servers that know what asking a person costs."
+            if unknown == "undecided":
+                said = "The model leaves no row undecided."
             raise RequestError(422, said)
         X, values = rows_of(request.inputs, self.served.columns, self.limits.max_rows)
         costs = self.served.costs_of(values)
@@ -213,6 +215,9 @@ class Answering:
         if scores.threshold is not None:
             for said, threshold in zip(predictions, scores.threshold.tolist(), strict=True):
                 said["threshold"] = threshold
+        if scores.undecided is not None:
+            for said, undecided in zip(predictions, scores.undecided.tolist(), strict=True):
+                said["undecided"] = undecided
         if scores.decisions is not None:
             columns = asking_columns(scores.decisions)
             of_rows = zip(*(column.tolist() for column in columns.values()), strict=True)

@@ -152,8 +152,8 @@ class InferOutput(_Strict):
     """A tensor wanted in the reply."""
 
     name: Literal[
-        "probability", "probability_interval", "label", "threshold", "ask", "cost",
-        "cost_interval", "stable",
+        "probability", "probability_interval", "label", "threshold", "undecided", "ask",
+        "cost", "cost_interval", "stable",
     ]  # fmt: skip
     parameters: OutputParameters = OutputParameters()
 
@@ -164,7 +164,7 @@ class InferHead(_Strict):
     id: Annotated[str, Field(max_length=200)] | None = None
     parameters: InferParameters = InferParameters()
     inputs: Annotated[Unread, Field(min_length=1)]
-    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=8)] | None = None
+    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=9)] | None = None
 
 
 class InferRequest(InferHead):
@@ -212,13 +212,15 @@ class Explanation(BaseModel):
 class Prediction(BaseModel):
     """Of two classes, of the positive one; of several, for each class by its name.
 
-    Of two classes the label is the positive one where the probability is above the threshold. Where
-    a person can be asked, `ask` says to do so, `cost` what the decision is expected to cost, and
-    `stable` whether the whole interval leads to it.
+    Of two classes the label is the positive one where the probability is above the threshold;
+    where rows may be left `undecided`, that says of which nothing is promised. Where a person can
+    be asked, `ask` says to do so, `cost` what the decision is expected to cost, and `stable`
+    whether the whole interval leads to it.
     """
 
     label: bool | int | float | str
     threshold: float | None = None
+    undecided: bool | None = None
     ask: bool | None = None
     cost: float | None = None
     cost_interval: list[float] | None = None

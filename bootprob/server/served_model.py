@@ -48,6 +48,8 @@ class Scores:
         before anything is decided.
     decisions : Decisions or None
         Where a person can be asked.
+    undecided : ndarray of bool, shape (m,), or None
+        Rows left undecided so that rates hold of the others; None of a model that leaves none.
     """
 
     probability: Floats
@@ -55,6 +57,7 @@ class Scores:
     label: NDArray[np.intp]
     threshold: Floats | None = None
     decisions: Decisions | None = None
+    undecided: NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice) -> Self:
         return type(self)(self.probability[rows], self.interval[rows], self.label[rows])
@@ -191,7 +194,14 @@ class ServedModel:
             return scores
         thresholds = np.full(len(scores.probability), self.threshold)
         label = (scores.probability[:, 1] > thresholds).astype(np.intp)
-        return replace(scores, label=label, threshold=thresholds)
+        assert isinstance(self._ensemble, TwoClasses)
+        undecided = self._ensemble.undecided(scores.probability[:, 1])
+        return replace(scores, label=label, threshold=thresholds, undecided=undecided)
+
+    @property
+    def leaves_undecided(self) -> bool:
+        """Whether rows may be left undecided."""
+        return getattr(self.svc, "undecided_between_", None) is not None
 
     def training_probability(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each class's out-of-bag probability, shapes (K,)."""

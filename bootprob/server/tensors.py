@@ -176,6 +176,8 @@ def reply_tensors(
     }  # fmt: skip
     if scores.threshold is not None:
         found["threshold"] = ("FP64", [len(codes)], scores.threshold.tolist())
+    if scores.undecided is not None:
+        found["undecided"] = ("BOOL", [len(codes)], scores.undecided.tolist())
     if scores.decisions is not None:
         for name in ("ask", "cost", "cost_interval", "stable"):
             values = getattr(scores.decisions, name)
@@ -202,6 +204,7 @@ def output_metadata(served: ServedModel) -> list[dict[str, Any]]:
     """What a reply may hold."""
     n_classes = len(served.classes)
     threshold = {"name": "threshold", "datatype": "FP64", "shape": [-1]}
+    undecided = {"name": "undecided", "datatype": "BOOL", "shape": [-1]}
     asking = [
         {"name": name, "datatype": kind, "shape": [-1, 2] if "interval" in name else [-1]}
         for name, kind in _ASKING.items()
@@ -211,6 +214,7 @@ def output_metadata(served: ServedModel) -> list[dict[str, Any]]:
         {"name": "probability_interval", "datatype": "FP64", "shape": [-1, n_classes, 2]},
         {"name": "label", "datatype": _label_datatype(served), "shape": [-1]},
         *([threshold] if n_classes == 2 else []),
+        *([undecided] if served.leaves_undecided else []),
         *(asking if served.costs is not None and served.costs.ask is not None else []),
     ]
 

@@ -209,6 +209,8 @@ class TableModel:
             what that decision is expected to cost, with ``cost_lower`` and ``cost_upper``; and
             ``stable``, whether the whole interval leads to it (`bootprob.costs.Decisions`).
 
+            Of a model that leaves rows undecided for its rates also ``undecided``.
+
             With `sets` also ``set``: the classes of the set, joined by `` | ``, and empty where the
             row is like those of no class.
 
@@ -290,7 +292,8 @@ class TableModel:
                 "score_lower": found["score_interval"][:, 0],
                 "score_upper": found["score_interval"][:, 1],
             }
-            columns |= {name: found[name] for name in ASKING_COLUMNS if name in found}
+            also = ("undecided", *ASKING_COLUMNS)
+            columns |= {name: found[name] for name in also if name in found}
         if "set" in found:
             columns["set"] = [
                 " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)

@@ -236,3 +236,24 @@ def test_predictive_values_from_the_command_line(folder: Path, tmp_path: Path) -
     *_, ppv = model["control"]["rates"]
     assert (ppv["rate"], ppv["wanted"], ppv["confidence"]) == ("ppv", 0.6, 0.8)
     assert 0 < ppv["held_out"]["value"] <= 1
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_rows_left_undecided_from_the_command_line(folder: Path, tmp_path: Path) -> None:
+    asked = ("--tpr", "0.9", "--tnr", "0.9", "--decided", "0.1")
+    result = _run("fit", folder / "loans.csv", *BAD, *asked, "-o", tmp_path / "m.model")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "Share decided" in said
+    assert "left undecided" in said
+    result = _run("predict", tmp_path / "m.model", folder / "april.csv", "-o", tmp_path / "p.csv")
+    n = int(read_table(tmp_path / "p.csv")["undecided"].astype(str).eq("True").sum())
+    assert f"; {n} are left undecided" in result.stdout
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html",
+                  "--held-out", folder / "april.csv")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert "are left <b>undecided</b>" in page
+    [model] = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))["models"]
+    assert [r["rate"] for r in model["control"]["rates"]] == ["tpr", "tnr", "decided"]
+    assert model["control"]["rates"][2]["held_out"]["value"] == pytest.approx(1 - n / 60)

@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapClassifier, BootstrapSVC, DataError, UnattainableRateError
-from bootprob.ensemble.control.predictive_values import _Candidates
+from bootprob.ensemble.control.predictive_values import Candidates
 from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.intervals.shares import effective_rows
@@ -28,7 +28,7 @@ def test_a_promise_is_wrong_no_more_often_than_stated():
     rng, wrong, floor = np.random.default_rng(0), 0, RateFloor("ppv", 0.5, 0.9)
     for _ in range(400):
         scores, positive = rng.normal(size=120), rng.uniform(size=120) < 0.5
-        found = _Candidates.of(scores, LeftOut(positive, np.ones(120)), floor, [floor])
+        found = Candidates.of(scores, LeftOut(positive, np.ones(120)), floor, [floor])
         wrong += np.isfinite(found.needed(floor)).any()
     assert 0.02 < wrong / 400 <= 0.12
 
@@ -42,7 +42,7 @@ def test_what_holds_is_shown_at_its_level_by_brute_force(rng, rate, weighted):
     weight = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
     groups = rng.integers(0, 120, n) if weighted else None
     floor = RateFloor(rate, 0.7, 0.9)
-    found = _Candidates.of(scores, LeftOut(positive, weight, groups), floor, [floor])
+    found = Candidates.of(scores, LeftOut(positive, weight, groups), floor, [floor])
     needed = found.needed(floor)
     own, handed = 0.1 / 4, 0.0
     for turn, j in enumerate(found.order):
@@ -139,7 +139,7 @@ def test_what_cannot_be_had_is_said_with_what_can(rng):
     [
         ({"control": "constrained", "rates": {"ppv": 0.9}}, "control='constrained'"),
         ({"control": "threshold", "rates": {"npv": 0.9}, "calibration": None}, "calibration=None"),
-        ({"control": "threshold", "rates": {"recall": 0.9}}, "give 'tpr', 'tnr', 'ppv' or 'npv'"),
+        ({"control": "threshold", "rates": {"recall": 0.9}}, "give 'tpr', 'tnr', 'ppv', 'npv' or"),
         ({"control": "threshold", "rates": {"ppv": 1.5}}, "up to 1"),
     ],
 )

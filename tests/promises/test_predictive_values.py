@@ -24,13 +24,19 @@ def _floors(truth):
         "ppv": round(0.25 * p.mean() + 0.75 * of_positives, 2),
         "npv": round(0.25 * (1 - p.mean()) + 0.75 * of_negatives, 2),
         "tpr": 0.3,
+        "tnr": 0.85,
+        "decided": 0.2,
     }
 
 
-@pytest.mark.parametrize("names", [("ppv",), ("npv",), ("tpr", "ppv")], ids="+".join)
+@pytest.mark.parametrize(
+    "names", [("ppv",), ("npv",), ("tpr", "ppv"), ("tpr", "tnr", "decided")], ids="+".join
+)
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
 def test_the_stated_values_hold(truth, names, record):
     floors = {name: _floors(truth)[name] for name in names}
+    if "decided" in names:  # more than one threshold keeps together
+        floors |= {"tpr": 0.85}
     kept, decided_positive, refused = [], [], 0
     for trial in range(TRIALS):
         generator = np.random.default_rng([2031, trial])
@@ -49,11 +55,17 @@ def test_the_stated_values_hold(truth, names, record):
         p = truth.probability(new)
         if truth.of_subjects is not None:
             p = truth.of_subjects(new)
-        decided = model.predict(new) == model.classes_[1]
-        found = {"ppv": p[decided].mean(), "npv": 1 - p[~decided].mean(),
-                 "tpr": p[decided].sum() / p.sum()}  # fmt: skip
+        decided, undecided = model.predict(new) == model.classes_[1], model.undecided(new)
+        as_positive, as_negative = decided & ~undecided, ~decided & ~undecided
+        found = {
+            "ppv": p[as_positive].mean() if as_positive.any() else 1.0,
+            "npv": 1 - p[as_negative].mean() if as_negative.any() else 1.0,
+            "tpr": 1 - p[as_negative].sum() / p.sum(),
+            "tnr": 1 - (1 - p[as_positive]).sum() / (1 - p).sum(),
+            "decided": 1 - undecided.mean(),
+        }
         kept.append([found[name] >= floors[name] for name in names])
-        decided_positive.append(decided.mean())
+        decided_positive.append(as_positive.mean())
     shares = np.mean(kept, axis=0) if kept else np.ones(len(names))
     together = float(np.mean(np.all(kept, axis=1))) if kept else None
     record(

@@ -161,6 +161,21 @@ def test_somebody_to_ask(table_model, new, costs):
     assert [each["name"] for each in outputs][-4:] == ["ask", "cost", "cost_interval", "stable"]
 
 
+def test_rows_left_undecided():
+    model = TableModel.fit(
+        credit_table(160), "risk", "bad", control="threshold", kernel="linear", C=1.0,
+        rates={"tpr": 0.9, "tnr": 0.9, "decided": 0.1}, n_bootstraps=25, random_state=0,
+    )  # fmt: skip
+    new = credit_table(30, seed=8).drop(columns="risk")
+    with TestClient(create_app(model)) as client:
+        reply = client.post("/predict", json={"records": records_of(new)}).json()
+        outputs = [each["name"] for each in client.get(PARAMETERS).json()["outputs"]]
+    offline = model.predict(new)
+    assert [each["undecided"] for each in reply["predictions"]] == offline["undecided"].tolist()
+    assert 0 < offline["undecided"].mean() < 1
+    assert outputs[-1] == "undecided"
+
+
 def test_tensors_of_asking():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))

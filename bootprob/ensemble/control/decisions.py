@@ -14,6 +14,7 @@ from bootprob.ensemble.control.predictive_values import (
     threshold_of_all,
 )
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
+from bootprob.ensemble.control.undecided_rows import thresholds_of_all
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
 from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedReplicates
 from bootprob.ensemble.specs import ControlSpec
@@ -41,7 +42,7 @@ class Control:
     method : {"threshold", "constrained"} or None
         None where nothing is controlled.
     floors : tuple of RateFloor
-        On some of "tpr", "tnr", "ppv" and "npv".
+        On some of "tpr", "tnr", "ppv", "npv" and "decided".
     shares : dict of str to float
         What `needed_of_all` returned for all rows.
     """
@@ -124,7 +125,12 @@ def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
     floors = rate_floors(spec.rates, spec.confidence, spec.bound, OF_TWO_CLASSES)
     if spec.control is None:
         return Control()
-    of_decisions = [floor.rate for floor in floors if is_predictive(floor)]
+    if [floor.rate for floor in floors] == ["decided"]:
+        raise DataError(
+            "rates has 'decided' alone, and every row can be decided; give the rates beside it for "
+            "which rows may be left undecided."
+        )
+    of_decisions = [floor.rate for floor in floors if not _is_of_classes(floor)]
     if of_decisions and (spec.control != "threshold" or calibration is None):
         given = f"control={spec.control!r}" if calibration else "calibration=None"
         raise DataError(
@@ -163,6 +169,9 @@ class Controlled:
         Share of out-of-bag votes for ``classes_[1]``; NaN for a row never out of bag.
     shares : mapping of str to float
         Share of the rows that has to be right, for each rate.
+    between : tuple of float, or None
+        Scores, before they were moved, of rows that are left undecided: above the first, and not
+        above the second. None where every row is decided.
     """
 
     scores: OutOfBagScores
@@ -170,6 +179,12 @@ class Controlled:
     vote_thresholds: Floats
     votes: Floats
     shares: Mapping[str, float]
+    between: tuple[float, float] | None = None
+
+
+def _is_of_classes(floor: RateFloor) -> bool:
+    """Whether a rate is one that votes keep, too, and no row need be left undecided for it."""
+    return floor.rate in ("tpr", "tnr")
 
 
 def control_ensemble(
@@ -219,26 +234,29 @@ def control_ensemble(
     if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
-    of_classes = [floor for floor in floors if not is_predictive(floor)]
-    if of_classes:
-        thresholds = vote_thresholds(machines, rows, of_classes)
-        votes = oob_votes(machines, thresholds)
-    # A row that was never left out promises nothing.
-    seen_shares = needed_shares(of_classes, rows)
-    if len(of_classes) < len(floors):
-        chosen = threshold_of_all(scores.mean, rows, floors)
-        moved, seen_shares = chosen.threshold, seen_shares | chosen.shares
-    elif calibrated:
-        moved = score_threshold(scores.mean, rows, floors)
-    else:
-        moved = float(thresholds @ machines.weights)
+    if not all(map(_is_of_classes, floors)):  # votes stay where they are
+        with_undecided = any(floor.rate == "decided" for floor in floors)
+        choose = thresholds_of_all if with_undecided else threshold_of_all
+        chosen = choose(scores.mean, rows, floors)
+        return Controlled(
+            scores.moved_down(chosen.threshold),
+            *(chosen.threshold, thresholds, votes, chosen.shares, chosen.between),
+        )
+    thresholds = vote_thresholds(machines, rows, floors)
+    votes = oob_votes(machines, thresholds)
+    moved = (
+        score_threshold(scores.mean, rows, floors)
+        if calibrated
+        else float(thresholds @ machines.weights)
+    )
+    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
     return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
 
 
 def rates_reached(
     floors: Sequence[RateFloor],
     probability: Floats,
-    threshold: float,
+    between: tuple[float, float],
     rows: LeftOut,
     shares: Mapping[str, float],
 ) -> list[dict[str, Any]]:
@@ -249,8 +267,8 @@ def rates_reached(
     floors : sequence of RateFloor
     probability : ndarray, shape (n,)
         Out-of-bag probabilities of ``classes_[1]``, or NaN.
-    threshold : float
-        Probability above which a row is decided positive.
+    between : (float, float)
+        Probability up to which a row is decided negative, and above which positive.
     rows : LeftOut
     shares : mapping
         What the rows had to show for each rate.
@@ -262,10 +280,14 @@ def rates_reached(
         share of, the "required_share" of these and the share reached "out_of_bag".
     """
     found, positive, weight = [], rows.positive, rows.weight
-    decided = probability > threshold
+    lower, upper = between
     for floor in floors:
+        # An undecided row is no mistake in its class.
+        decided = probability > (lower if floor.rate in ("tpr", "npv") else upper)
         members = floor.members(positive, decided) & (weight > 0) & np.isfinite(probability)
         right = decided == positive
+        if floor.rate == "decided":
+            right = decided | (probability <= lower)
         found.append(
             asdict(floor)
             | {

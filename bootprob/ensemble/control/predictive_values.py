@@ -20,13 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from bootprob.ensemble.control.thresholds import LeftOut, allowed_between, highest_threshold
+from bootprob.ensemble.control.thresholds import (
+    LeftOut,
+    allowed_between,
+    highest_threshold,
+    needed_shares,
+)
 from bootprob.exceptions import UnattainableRateError
 from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Bools, Floats
 
-__all__ = ["Chosen", "is_predictive", "most_needed", "threshold_of_all"]
+__all__ = [
+    "Candidates",
+    "Chosen",
+    "is_predictive",
+    "most_needed",
+    "threshold_of_all",
+    "unattainable",
+]
 
 _CANDIDATES, _STARTS = 24, 4
 _HALVINGS = 20
@@ -72,11 +84,15 @@ class Chosen:
     threshold : float
         Of the score.
     shares : dict of str to float
-        Share that had to be right for each rate on predictive values.
+        Share that had to be right for each rate.
+    between : tuple of float, or None
+        Lower and upper threshold of the rows that are left undecided; None where every row is
+        decided.
     """
 
     threshold: float
     shares: dict[str, float]
+    between: tuple[float, float] | None = None
 
 
 def threshold_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) -> Chosen:
@@ -99,7 +115,7 @@ def threshold_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor])
     predictive = [floor for floor in floors if is_predictive(floor)]
     lowest, highest = allowed_between(scores, rows, [f for f in floors if not is_predictive(f)])
     candidates = {
-        floor.rate: _Candidates.of(scores, rows, floor, predictive) for floor in predictive
+        floor.rate: Candidates.of(scores, rows, floor, predictive) for floor in predictive
     }
     thresholds = candidates[predictive[0].rate].thresholds
     inside = (thresholds >= lowest) & (thresholds <= highest)
@@ -110,17 +126,18 @@ def threshold_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor])
 
     found = np.flatnonzero(holding(predictive))
     if not found.size:
-        raise _unattainable(floors, predictive, holding)
+        raise unattainable(floors, predictive, holding)
     best = int(found[np.abs(thresholds[found]).argmin()])
     shares: dict[str, float] = {}
     shares |= {
         floor.rate: float(candidates[floor.rate].needed(floor)[best]) for floor in predictive
     }
+    shares |= needed_shares([f for f in floors if not is_predictive(f)], rows)
     return Chosen(float(thresholds[best]), shares)
 
 
 @dataclass(frozen=True)
-class _Candidates:
+class Candidates:
     """What is known of one rate at each candidate, from the strictest on.
 
     Attributes
@@ -142,6 +159,7 @@ class _Candidates:
     def of(
         cls, scores: Floats, rows: LeftOut, floor: RateFloor, together: Sequence[RateFloor]
     ) -> Self:
+        """Count rows at candidates that serve all rates of `together`, among them the floor's."""
         known = (rows.weight > 0) & np.isfinite(scores)
         values, weight, positive = scores[known], rows.weight[known], rows.positive[known]
         groups = None if rows.groups is None else rows.groups[known]
@@ -191,12 +209,22 @@ def _fewest(floor: RateFloor) -> int:
     return floor.at_level(_share_of_starts(floor)).least_rows() or 1
 
 
-def _unattainable(
+def unattainable(
     floors: Sequence[RateFloor],
     predictive: Sequence[RateFloor],
     holding: Callable[[Sequence[RateFloor]], Bools],
 ) -> UnattainableRateError:
-    """Say which rate could be had to what extent, the others kept."""
+    """Make the error that says which rate could be had to what extent, the others kept.
+
+    Parameters
+    ----------
+    floors : sequence of RateFloor
+        All that is asked for.
+    predictive : sequence of RateFloor
+        Those on predictive values.
+    holding : callable
+        From some of these to which candidates keep them, shape (J,).
+    """
     relaxed = next((f for f in predictive if not holding([f]).any()), predictive[-1])
     kept = [f for f in predictive if f is not relaxed]
     low, high = 0.0, relaxed.at_least
@@ -211,9 +239,12 @@ def _unattainable(
     could = f"{relaxed.rate} ≥ {np.floor(attainable * 1000) / 1000:g} could be had"
     if low == 0.0:
         could = f"no {relaxed.rate} at all could be had"
+    advice = "Lower one of the rates" if others else "Lower the rate"
+    if others and not any(floor.rate == "decided" for floor in floors):
+        advice += ', let rows be left undecided ("decided" among the rates)'
     return UnattainableRateError(
         f"No threshold was found that shows {relaxed.rate} ≥ {relaxed.at_least:g}{sure}{beside}: "
-        f"{could}. Lower one of the rates, or give the model more to learn from.",
+        f"{could}. {advice}, or give the model more to learn from.",
         rate=relaxed.rate,
         wanted=relaxed.at_least,
         attainable=attainable,

@@ -150,7 +150,8 @@ def conflict(floors: Sequence[RateFloor], attainable: float) -> UnattainableRate
     return UnattainableRateError(
         f"No threshold keeps both tpr ≥ {tpr.at_least:g} and tnr ≥ {tnr.at_least:g}{sure}: with "
         f"the tnr kept, {attainable:.3f} of the positives are right out of bag. Lower one of the "
-        "rates, or give the model more to learn from.",
+        'rates, let rows be left undecided ("decided" among the rates), or give the model more to '
+        "learn from.",
         rate="tpr",
         wanted=tpr.at_least,
         attainable=attainable,

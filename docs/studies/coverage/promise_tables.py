@@ -133,13 +133,14 @@ def _predictive_values(results: Path) -> str:
         kinds = list(_cases(results, f"predictive_values_{number}_*"))
         kinds.sort(key=lambda case: list(case["wanted"]) != ["ppv"])
         for case in kinds:
-            made, kept = case["promises made, share of training sets"], case["all kept together"]
+            made = case["promises made, share of training sets"]
+            kept = case["kept on new rows, share of promises"].values()
             rows.append(
                 [
                     _title(case) if case is kinds[0] else "",
                     ", ".join(f"{name} ≥ {least:g}" for name, least in case["wanted"].items()),
                     f"{100 * made:.0f} %",
-                    f"{100 * made * (0 if kept is None else 1 - kept):.0f} %",
+                    " / ".join(f"{100 * made * (1 - share):.0f} %" for share in kept),
                 ]
             )
     return markdown(["truth", "wanted", "promised in", "wrong on new rows in"], rows)

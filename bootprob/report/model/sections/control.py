@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bootprob.ensemble.controlled_rates import ControlledRate, rates_under_control
-from bootprob.metrics.decision_rates import (
-    ClassRate,
-    decision_rates,
-    predictive_values,
-    trade_off,
-)
+from bootprob.metrics.decision_rates import ClassRate, rates_between, trade_off
 from bootprob.metrics.intervals import metric_intervals
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.model.sections.trade_off import trade_off as trade_off_picture
@@ -39,9 +34,11 @@ def _control(of: Measured) -> dict[str, Any] | None:
     set_aside: dict[str, ClassRate | None] = {}
     if held_out is not None:
         positive = held_out.positive_rows(model)
-        decided = model.predict(held_out.X) == model.classes_[1]
-        known = positive, decided, np.ones(len(positive)), level
-        set_aside = {**decision_rates(*known), **predictive_values(*known)}
+        between = getattr(model, "undecided_between_", None)
+        if between is None:
+            between = (model.decision_threshold_,) * 2
+        probability = model.predict_proba(held_out.X)[:, 1]
+        set_aside = rates_between(positive, probability, between, np.ones(len(positive)), level)
     scores = model.oob_decision_function_
     if model.calibration is None:
         scores = model.oob_vote_proba_[:, 1]  # which decide
@@ -50,6 +47,7 @@ def _control(of: Measured) -> dict[str, Any] | None:
         "rates": [
             _rate(rate, set_aside.get(rate.rate)) for rate in rates_under_control(model, level)
         ],
+        "undecided_between": getattr(model, "undecided_between_", None),
         "curve": asdict(trade_off(model.y_ == 1, scores, model.sample_weight_)),
         "machines": _machines(model),
     }
