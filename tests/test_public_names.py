@@ -66,9 +66,9 @@ PUBLIC = {
         TablePreprocessor
     """,
     "bootprob.ensemble": """
-        BootstrapClassifier BootstrapSVC ProbabilitySensitivity conformal_p_values
+        BootstrapClassifier BootstrapSVC ProbabilitySensitivity SubgroupRates conformal_p_values
         cross_fitted_proba out_of_bag_intervals out_of_bag_subgroups prediction_sets
-        probability_sensitivity
+        probability_sensitivity subgroup_rates
     """,
     "bootprob.intervals": """
         OF_SCORES OF_VOTES acceleration after_bootstrap_gram after_bootstrap_variance basic bca

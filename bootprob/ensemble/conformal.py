@@ -14,19 +14,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from bootprob.calibration.coupling import class_pairs, number_of_classes
-from bootprob.encoding.columns import level_text
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
 from bootprob.ensemble.state import State, state_of
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
+from bootprob.metrics.subgroup_rows import names_of_rows
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
@@ -177,30 +176,17 @@ def conformal_p_values(
     }
     if by is None and training_by is None:
         return p_values(state, mixtures, checked_rows(model, X), **options)
-    names = _subgroups(by, training_by, _num_samples(X), len(state.y_))
-    found = np.empty((len(names[0]), number_of_classes(len(mixtures))))
-    for name in np.unique(names[0]):
-        own = np.flatnonzero(names[0] == name)
-        rows = checked_rows(model, _safe_indexing(X, own))
-        found[own] = p_values(state, mixtures, rows, among=names[1] == name, **options)
-    return found
-
-
-def _subgroups(
-    by: ArrayLike | None, training_by: ArrayLike | None, m: int, n: int
-) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    """Names of the subgroups of new and of training rows."""
-    found = []
-    for name, given, size in (("by", by, m), ("training_by", training_by, n)):
+    for what, given in (("by", by), ("training_by", training_by)):
         if given is None:
-            raise DataError(f"by and training_by belong together, and {name} is not given.")
-        values = pd.Series(np.asarray(given))
-        if values.shape != (size,):
-            raise DataError(f"{name} has {len(values)} values, and there are {size} rows.")
-        if values.isna().any():
-            raise DataError(f"{name} is missing in {int(values.isna().sum())} of {size} rows.")
-        found.append(np.array([level_text(value) for value in values]))
-    return found[0], found[1]
+            raise DataError(f"by and training_by belong together, and {what} is not given.")
+    names = names_of_rows("by", by, _num_samples(X))
+    of_training = names_of_rows("training_by", training_by, len(state.y_))
+    found = np.empty((len(names), number_of_classes(len(mixtures))))
+    for name in np.unique(names):
+        own = np.flatnonzero(names == name)
+        rows = checked_rows(model, _safe_indexing(X, own))
+        found[own] = p_values(state, mixtures, rows, among=of_training == name, **options)
+    return found
 
 
 def p_values(

@@ -12,7 +12,7 @@ from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 
-__all__ = ["MISSING", "subgroups_of_rows"]
+__all__ = ["MISSING", "names_of_rows", "subgroups_of_rows"]
 
 MISSING = "missing"
 """The subgroup of rows without a value."""
@@ -63,6 +63,29 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
     if len(names) < 2:
         raise DataError(f"by is {names[0]!r} in all rows; there is nothing to compare.")
     return names, codes.astype(np.intp)
+
+
+def names_of_rows(what: str, by: ArrayLike | None, n: int) -> NDArray[np.str_]:
+    """The level that each row has, as text, shape (n,); none is put together or cut.
+
+    Parameters
+    ----------
+    what : str
+        What errors call it.
+    by : array_like, shape (n,)
+    n : int
+
+    Raises
+    ------
+    DataError
+        For another number of values, or missing ones.
+    """
+    values = pd.Series(np.asarray(by))
+    if values.shape != (n,):
+        raise DataError(f"{what} has {counted(len(values), 'value')}, and there are {n} rows.")
+    if values.isna().any():
+        raise DataError(f"{what} is missing in {int(values.isna().sum())} of {n} rows.")
+    return np.array([level_text(value) for value in values], dtype=np.str_)
 
 
 def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]:

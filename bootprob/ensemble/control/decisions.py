@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bootprob.ensemble.control.predictive_values import (
+    Chosen,
     is_predictive,
     most_needed,
     threshold_of_all,
@@ -26,6 +27,7 @@ __all__ = [
     "Control",
     "Controlled",
     "check_control",
+    "choose_thresholds",
     "control_ensemble",
     "needed_of_all",
     "rates_asked",
@@ -234,23 +236,41 @@ def control_ensemble(
     if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
-    if not all(map(_is_of_classes, floors)):  # votes stay where they are
-        with_undecided = any(floor.rate == "decided" for floor in floors)
-        choose = thresholds_of_all if with_undecided else threshold_of_all
-        chosen = choose(scores.mean, rows, floors)
-        return Controlled(
-            scores.moved_down(chosen.threshold),
-            *(chosen.threshold, thresholds, votes, chosen.shares, chosen.between),
-        )
-    thresholds = vote_thresholds(machines, rows, floors)
-    votes = oob_votes(machines, thresholds)
-    moved = (
-        score_threshold(scores.mean, rows, floors)
-        if calibrated
-        else float(thresholds @ machines.weights)
+    if all(map(_is_of_classes, floors)):  # else votes stay where they are
+        thresholds = vote_thresholds(machines, rows, floors)
+        votes = oob_votes(machines, thresholds)
+    # A row that was never left out promises nothing.
+    if calibrated:
+        chosen = choose_thresholds(scores.mean, rows, floors)
+    else:
+        chosen = Chosen(float(thresholds @ machines.weights), needed_shares(floors, rows))
+    return Controlled(
+        scores.moved_down(chosen.threshold),
+        *(chosen.threshold, thresholds, votes, chosen.shares, chosen.between),
     )
-    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
-    return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
+
+
+def choose_thresholds(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) -> Chosen:
+    """Where a score decides so that the rates hold, whatever they are.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n,)
+        Out-of-bag scores; larger for ``classes_[1]``.
+    rows : LeftOut
+        Those with scores.
+    floors : sequence of RateFloor
+
+    Raises
+    ------
+    UnattainableRateError
+        The rates cannot all be kept.
+    """
+    if any(floor.rate == "decided" for floor in floors):
+        return thresholds_of_all(scores, rows, floors)
+    if any(map(is_predictive, floors)):
+        return threshold_of_all(scores, rows, floors)
+    return Chosen(score_threshold(scores, rows, floors), needed_shares(floors, rows))
 
 
 def rates_reached(
