@@ -66,8 +66,9 @@ PUBLIC = {
         TablePreprocessor
     """,
     "bootprob.ensemble": """
-        BootstrapClassifier BootstrapSVC ProbabilitySensitivity conformal_p_values
-        cross_fitted_proba out_of_bag_intervals prediction_sets probability_sensitivity
+        BootstrapClassifier BootstrapSVC ProbabilitySensitivity SubgroupRates conformal_p_values
+        cross_fitted_proba out_of_bag_intervals out_of_bag_subgroups prediction_sets
+        probability_sensitivity subgroup_rates
     """,
     "bootprob.intervals": """
         OF_SCORES OF_VOTES acceleration after_bootstrap_gram after_bootstrap_variance basic bca
@@ -76,8 +77,9 @@ PUBLIC = {
     """,
     "bootprob.metrics": """
         CalibrationBand CalibrationCurve CalibrationTest MetricInterval ReliabilityCurve Stability
-        calibration_band calibration_line calibration_tests class_metrics
+        Subgroup Subgroups calibration_band calibration_line calibration_tests class_metrics
         effective_sample_size metric_intervals net_benefit reliability_curve stability
+        subgroup_metrics
     """,
     "bootprob.monitoring": """
         CalibrationEvidence DriftEvidence

@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.tally import MOST_BAD_ROWS, BadRow, BadRowsError, Tally
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text, numbers_and_bad
 from bootprob.encoding.encoder import EncodedRows
 from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
-from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.arrays import Bools
+from bootprob.tables.mistake_costs import ASKING_COLUMNS, asking_columns
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -117,11 +119,11 @@ class PreparedRows(EncodedRows):
 
     Attributes
     ----------
-    thresholds : ndarray, shape (m,), or None
-        Probability above which each row is decided positive; None for several classes.
+    costs : CostMatrix or None
+        What decides each, where mistakes have costs.
     """
 
-    thresholds: Floats | None = None
+    costs: CostMatrix | None = None
 
     @property
     def bad_rows(self) -> Bools | None:
@@ -175,7 +177,7 @@ class RowScorer:
         kinds = self._encoder.kinds
         columns = {name: _as_series(batch[name], kind != "number") for name, kind in kinds.items()}
         encoded = self._encoder.encode(columns, batch.num_rows, mark_bad=True)
-        prepared = self._with_thresholds(encoded, batch)
+        prepared = self._with_costs(encoded, batch)
         tally.n_rows += batch.num_rows
         tally.add_unknown(encoded.unknown)
         mask = prepared.bad_rows
@@ -203,15 +205,12 @@ class RowScorer:
             ]
         return pa.RecordBatch.from_arrays([*kept, *results], schema=self.schema)
 
-    def _with_thresholds(self, encoded: EncodedRows, batch: pa.RecordBatch) -> PreparedRows:
-        """Add what costs say, of two classes; a row whose cost is none is a bad one."""
+    def _with_costs(self, encoded: EncodedRows, batch: pa.RecordBatch) -> PreparedRows:
+        """Add what costs say; a row whose cost is none is a bad one."""
         prepared = PreparedRows(**vars(encoded))
-        if len(self._names) > 2:
-            return prepared
         costs, m = self._options.costs, batch.num_rows
         if costs is None:
-            assert isinstance(self._ensemble, TwoClasses)
-            return replace(prepared, thresholds=np.full(m, self._ensemble.decision_threshold))
+            return prepared
         values, bad = {}, dict(prepared.bad)
         for name in costs.columns:
             numbers, cells = numbers_and_bad(batch[name].to_pandas(), name)
@@ -223,7 +222,7 @@ class RowScorer:
             if masks:
                 bad[name] = bad.get(name, {}) | masks
             values[name] = np.where(unusable, 1.0, numbers)
-        return replace(prepared, bad=bad, thresholds=costs.thresholds(values, m))
+        return replace(prepared, bad=bad, costs=costs.matrix(values))
 
     def _columns(self, prepared: PreparedRows) -> Iterator[Any]:
         """Results in the order of `_result_fields`."""
@@ -238,10 +237,18 @@ class RowScorer:
                 yield from (probability[:, k], interval[:, k, 0], interval[:, k, 1])
             yield self._names[found["label"]]
         else:
-            assert prepared.thresholds is not None
+            assert isinstance(self._ensemble, TwoClasses)
             yield from (probability, interval[:, 0], interval[:, 1])
-            yield self._names[(probability > prepared.thresholds).astype(int)]
-            yield prepared.thresholds
+            threshold, asking = np.full(len(probability), self._ensemble.decision_threshold), {}
+            if prepared.costs is not None:
+                decided = prepared.costs.decide(probability, interval)
+                threshold = decided.threshold
+                asking = {} if decided.ask is None else asking_columns(decided)
+            yield self._names[(probability > threshold).astype(int)]
+            yield threshold
+            if "undecided" in found:
+                yield found["undecided"]
+            yield from asking.values()
         if options.scores:
             yield from (found["score"], *found["score_interval"].T)
 
@@ -305,6 +312,12 @@ def _result_fields(model: TableModel, options: ScoringOptions) -> list[pa.Field]
     fields.append(pa.field("label", pa.array(np.array(labels)).type))
     if len(labels) == 2:
         fields.append(pa.field("threshold", pa.float64()))
+    if getattr(model.svc, "undecided_between_", None) is not None:
+        fields.append(pa.field("undecided", pa.bool_()))
+    if options.costs is not None and options.costs.ask is not None:
+        boolean, number = pa.bool_(), pa.float64()
+        kinds = {"ask": boolean, "stable": boolean}
+        fields += [pa.field(name, kinds.get(name, number)) for name in ASKING_COLUMNS]
     if options.scores:
         names = ["score", "score_lower", "score_upper"]
         fields += [pa.field(name, pa.float64()) for name in names]

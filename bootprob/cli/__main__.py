@@ -143,8 +143,8 @@ def fit(
     are filled with the median or the most frequent value; the model keeps
     all of it. The metrics shown are measured out of bag.
 
-    With --tpr, --tnr or both, decisions are moved so that these rates hold;
-    what was reached is shown, and what the other class pays.
+    With --tpr, --tnr, --ppv, --npv or several, decisions are moved so that
+    these rates hold; what was reached is shown, and what the other class pays.
 
     With --groups rows that belong together, such as those of one patient,
     are drawn and left out together: what is said is then said of new patients.
@@ -227,6 +227,7 @@ def predict(
     bootprob predict loans.model applicants.csv --sets 0.9 -o probabilities.csv
     bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 -o decided.csv
     bootprob predict loans.model new.csv --cost-fp 50 --cost-fn amount -o decided.csv
+    bootprob predict loans.model new.csv --cost-fp 1 --cost-fn 5 --cost-ask 0.4 -o decided.csv
     """
     from bootprob.tables.files import read_table, write_table
     from bootprob.tables.suffixes import table_suffix
@@ -249,7 +250,11 @@ def predict(
         return
     positive = target.positive
     n_positive = int((predicted["label"] == positive).sum())
-    typer.echo(f"{written} in {output}, {n_positive} of them labelled {target.name} = {positive}.")
+    asked = f"; ask a person about {predicted['ask'].sum()}" if "ask" in predicted else ""
+    if "undecided" in predicted:
+        asked = f"; {predicted['undecided'].sum()} are left undecided"
+    labelled = f"{n_positive} of them labelled {target.name} = {positive}"
+    typer.echo(f"{written} in {output}, {labelled}{asked}.")
 
 
 app.command()(report)

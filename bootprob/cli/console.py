@@ -186,6 +186,7 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
     from rich.table import Table
 
     from bootprob.ensemble.controlled_rates import rates_under_control
+    from bootprob.metrics.rates import RATE_NAMES
 
     rates = rates_under_control(model, LEVEL)
     sure = "" if model.confidence is None else f", wanted with confidence {model.confidence:g}"
@@ -201,6 +202,12 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
         notes.append(
             "The probabilities are the calibrated ones; a row is decided positive where its own is "
             f"above {model.decision_threshold_:.3g}."
+        )
+    between = getattr(model, "undecided_between_", None)
+    if between is not None and between[0] < between[1]:
+        notes.append(
+            f"Above {between[0]:.3g} and up to {between[1]:.3g} it is left undecided, which counts "
+            "as no mistake in its class; no rate is promised of the label that it is given."
         )
     table = Table(
         title=f"Rates of {name} under control ({model.control}{sure}), out of bag, "
@@ -218,10 +225,12 @@ def rates_table(name: str, model: BootstrapSVC) -> Table:
     for rate in rates:
         reached = rate.out_of_bag
         cells = [
-            "Sensitivity" if rate.rate == "tpr" else "Specificity",
+            RATE_NAMES[rate.rate],
             "–" if rate.floor is None else f"≥ {rate.floor.at_least:g}",
             "–" if rate.required_share is None else f"{rate.required_share:.3f}",
-            f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
+            "–"
+            if reached is None
+            else f"{reached.value:.3f}  ({reached.lower:.3f} to {reached.upper:.3f})",
         ]
         if rate.without_control is not None:
             cells.append(f"{rate.without_control.value:.3f}")

@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
 
 __all__ = [
+    "OF_TWO_CLASSES",
     "Bound",
     "BoundName",
     "Confidence",
     "Control",
     "ControlName",
     "HeldOutTable",
+    "LeastDecided",
+    "LeastNpv",
     "LeastOfClasses",
+    "LeastPpv",
     "LeastTnr",
     "LeastTpr",
     "check_held_out",
@@ -54,6 +58,9 @@ def _check_confidence(value: float | None) -> float | None:
     return value
 
 
+OF_TWO_CLASSES = ("tpr", "tnr", "ppv", "npv", "decided")
+"""As in bootprob.metrics.rates, which is heavy to import; a test compares them."""
+
 _PANEL = "Rates that must hold"
 
 LeastTpr = Annotated[
@@ -77,6 +84,37 @@ LeastTnr = Annotated[
         "specificity).",
     ),
 ]
+LeastPpv = Annotated[
+    float | None,
+    typer.Option(
+        "--ppv",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Of the rows decided positive, at least this share is (precision).",
+    ),
+]
+LeastNpv = Annotated[
+    float | None,
+    typer.Option(
+        "--npv",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Of the rows decided negative, at least this share is (negative predictive value).",
+    ),
+]
+LeastDecided = Annotated[
+    float | None,
+    typer.Option(
+        "--decided",
+        metavar="RATE",
+        callback=_check_rate,
+        rich_help_panel=_PANEL,
+        help="Rows may be left undecided so that the other rates hold, but at least this share is "
+        "decided.",
+    ),
+]
 LeastOfClasses = Annotated[
     list[str] | None,
     typer.Option(
@@ -91,9 +129,9 @@ ControlName = Annotated[
     Control | None,
     typer.Option(
         rich_help_panel=_PANEL,
-        help="How --tpr and --tnr are made to hold. threshold (the default) moves the score "
-        "threshold until they do out of bag; constrained trains every machine under them, without "
-        "a promise for other rows.",
+        help="How rates are made to hold. threshold (the default) moves the score threshold until "
+        "they do out of bag; constrained trains every machine under --tpr and --tnr, without a "
+        "promise for other rows.",
     ),
 ]
 Confidence = Annotated[
@@ -127,13 +165,14 @@ HeldOutTable = Annotated[
 
 def control_parameters(
     control: Control | None,
-    tpr: float | None,
-    tnr: float | None,
+    of_two: dict[str, float | None],
     confidence: float | None,
     bound: Bound | None,
     of_classes: list[str] | None = None,
 ) -> dict[str, Any]:
     """Parameters of `BootstrapSVC` from the options given; a rate alone means the threshold.
+
+    `of_two` are rates of two classes by name, None where not given; `of_classes` CLASS=RATE.
 
     Raises
     ------
@@ -141,11 +180,20 @@ def control_parameters(
         An option lacks the one it belongs to.
     """
     rates: dict[str, float]
-    rates = {name: value for name, value in (("tpr", tpr), ("tnr", tnr)) if value is not None}
+    rates = {name: value for name, value in of_two.items() if value is not None}
+    named = " and ".join(f"--{name}" for name in rates)
     if of_classes and rates:
         raise typer.BadParameter(
-            "--rate is of several classes, --tpr and --tnr of two; leave one of the two out."
+            f"--rate is of several classes, {named} of two; leave one of the two out."
         )
+    if control is Control.constrained and (
+        of_decisions := {"ppv", "npv", "decided"} & rates.keys()
+    ):
+        raise typer.BadParameter(
+            f"--control constrained keeps --tpr and --tnr; --{min(of_decisions)} needs --control "
+            "threshold."
+        )
+    others = ", ".join(f"--{name}" for name in of_two)
     for name, value in map(_of_class, of_classes or ()):
         if name in rates:
             raise typer.BadParameter(f"--rate names {name!r} twice; leave one of the two out.")
@@ -153,9 +201,9 @@ def control_parameters(
     if not rates:
         if control is not None or confidence is not None:
             alone = "--confidence" if control is None else f"--control {control}"
-            raise typer.BadParameter(f"{alone} needs a rate to keep: --tpr, --tnr or --rate.")
+            raise typer.BadParameter(f"{alone} needs a rate to keep: {others} or --rate.")
         if bound is not None:
-            raise typer.BadParameter("--bound needs --confidence, and --tpr, --tnr or --rate.")
+            raise typer.BadParameter(f"--bound needs --confidence, and {others} or --rate.")
         return {}
     if bound is not None and confidence is None:
         raise typer.BadParameter("--bound needs --confidence, which is what it is for.")

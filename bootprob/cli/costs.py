@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bootprob.cli.console import note
+
 if TYPE_CHECKING:
     from bootprob.tables.mistake_costs import MistakeCosts
 
@@ -42,15 +44,31 @@ class CostOptions:
         ),
     ] = None
 
+    cost_ask: Annotated[
+        str | None,
+        typer.Option(
+            "--cost-ask",
+            metavar="COST",
+            rich_help_panel=_PANEL,
+            help=f"What it costs to ask a person about a row: {_NUMBER} Where that is less than "
+            "the better label is expected to cost, ask is true; cost is written beside it.",
+        ),
+    ] = None
+
     def mistakes(self) -> MistakeCosts | None:
-        """Understand both options; None where neither was given.
+        """Understand the options; None where none was given. Says so where asking never pays.
 
         Raises
         ------
         typer.BadParameter
-            One was given without the other, or a number is no cost.
+            One was given without the others, or a number is no cost.
         """
         if self.cost_false_positive is None and self.cost_false_negative is None:
+            if self.cost_ask is not None:
+                raise typer.BadParameter(
+                    "--cost-ask needs --cost-false-positive and --cost-false-negative, which say "
+                    "what it costs not to ask."
+                )
             return None
         if self.cost_false_positive is None or self.cost_false_negative is None:
             raise typer.BadParameter(
@@ -60,12 +78,19 @@ class CostOptions:
         from bootprob.tables.mistake_costs import MistakeCosts
 
         try:
-            return MistakeCosts(
+            costs = MistakeCosts(
                 _number_or_name(self.cost_false_positive),
                 _number_or_name(self.cost_false_negative),
+                None if self.cost_ask is None else _number_or_name(self.cost_ask),
             )
         except DataError as error:
             raise typer.BadParameter(str(error)) from None
+        if costs.never_asks:
+            note(
+                f"Asking at {self.cost_ask} never pays: at no probability is the better label "
+                "expected to cost more."
+            )
+        return costs
 
 
 def _number_or_name(text: str) -> float | str:

@@ -15,10 +15,14 @@ import typer
 
 from bootprob.calibration.names import CALIBRATIONS
 from bootprob.cli.control import (
+    OF_TWO_CLASSES,
     BoundName,
     Confidence,
     ControlName,
+    LeastDecided,
+    LeastNpv,
     LeastOfClasses,
+    LeastPpv,
     LeastTnr,
     LeastTpr,
     control_parameters,
@@ -194,6 +198,9 @@ class FittingOptions:
     ] = field(default=False, metadata=_of_fit(report=False))
     tpr: LeastTpr = field(default=None, metadata=_of_fit())
     tnr: LeastTnr = field(default=None, metadata=_of_fit())
+    ppv: LeastPpv = field(default=None, metadata=_of_fit())
+    npv: LeastNpv = field(default=None, metadata=_of_fit())
+    decided: LeastDecided = field(default=None, metadata=_of_fit())
     rate: LeastOfClasses = field(default=None, metadata=_of_fit())
     control: ControlName = field(default=None, metadata=_of_fit())
     confidence: Confidence = field(default=None, metadata=_of_fit())
@@ -270,7 +277,11 @@ class FittingOptions:
                 "out."
             )
         steering = control_parameters(
-            self.control, self.tpr, self.tnr, self.confidence, self.bound, self.rate
+            self.control,
+            {name: getattr(self, name) for name in OF_TWO_CLASSES},
+            self.confidence,
+            self.bound,
+            self.rate,
         )
         movable = (None, "sigmoid", "auto", "none")
         if steering and self.calibration not in movable:

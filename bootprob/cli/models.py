@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bootprob.cli.console import LEVEL, later_table, metrics_table, note, rates_table
+from bootprob.cli.control import OF_TWO_CLASSES
 from bootprob.cli.fitting import FittingOptions
 from bootprob.cli.roles import RoleOptions
 from bootprob.exceptions import DataError, DoubtfulTableWarning, ModelFileError
@@ -73,9 +74,10 @@ def check_all_classes(positive: str | None, options: FittingOptions) -> None:
             "--all-classes couples calibrated probabilities; leave --paper and --calibration none "
             "out."
         )
-    if options.tpr is not None or options.tnr is not None:
+    of_two = [f"--{name}" for name in OF_TWO_CLASSES if getattr(options, name) is not None]
+    if of_two:
         raise typer.BadParameter(
-            "--tpr and --tnr are of two classes; with --all-classes say --rate CLASS=RATE."
+            f"{' and '.join(of_two)}: of two classes; with --all-classes say --rate CLASS=RATE."
         )
 
 
@@ -88,8 +90,12 @@ def fit_table(
     all_classes: bool = False,
     columns: RoleOptions | None = None,
     encoding: str | None = None,
+    needed: str | None = None,
 ) -> tuple[TableModel, pd.DataFrame]:
-    """Fit a model of a table file and tell what was done; the table as well."""
+    """Fit a model of a table file and tell what was done; the table as well.
+
+    A column that is `needed` besides is missed before anything is trained.
+    """
     from bootprob.tables.files import read_table
     from bootprob.tables.target import Target
 
@@ -105,6 +111,8 @@ def fit_table(
             "say --tpr or --tnr."
         )
     roles.features(frame, target)
+    if needed is not None and needed not in [str(name) for name in frame.columns]:
+        raise DataError(f"{table} has no column {needed!r} to tell subgroups apart.")
 
     from bootprob.tables.model import TableModel
 

@@ -54,6 +54,15 @@ def report(
     ],
     output: Report = Path("report.html"),
     held_out: HeldOutTable = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Measure the subgroups of rows that this column tells apart by themselves, such "
+            "as a site; of a MODEL, in the held-out table. The model need not know the column.",
+        ),
+    ] = None,
     card: CardFile = None,
     scored: ScoredOptions,
     target: Annotated[
@@ -78,6 +87,7 @@ def report(
     bootprob report loans.model --held-out april.csv -o loans.html
     bootprob report loans.model --card loans.md -o loans.html
     bootprob report loans.csv --target risk -o loans.html
+    bootprob report loans.csv --target risk --by branch -o loans.html
     bootprob report flowers.csv --target species --all-classes -o flowers.html
     bootprob report scored.parquet --model loans.model -o scored.html
     bootprob report scored.csv --cost-fp 1 --cost-fn 5 -o scored.html
@@ -97,6 +107,7 @@ def report(
             "--positive": positive,
             "--all-classes": all_classes or None,
             "--held-out": held_out,
+            "--by": by,
             "--card": card,
             "--encoding": encoding,
         }
@@ -116,6 +127,11 @@ def report(
             f"{source.name} is no table but a model that is fitted "
             "already; the options from --target on do not apply."
         )
+    if by is not None and not of_table and held_out is None:
+        raise typer.BadParameter(
+            f"--by needs rows with the column {by!r}, and a model does not keep its table: give "
+            "--held-out TABLE, or the training table with --target to fit it."
+        )
     if encoding is not None and not of_table and held_out is None:
         raise typer.BadParameter("--encoding is of a table, and none is read.")
     scored.refuse(source, "is fitted first" if of_table else "is a model")
@@ -131,6 +147,7 @@ def report(
             all_classes=all_classes,
             columns=columns,
             encoding=encoding,
+            needed=by,
         )
     else:
         from bootprob.persistence.save_load import load
@@ -156,7 +173,7 @@ def report(
         title = f"Bootstrapped {'support vector machines' if are_machines else 'classifiers'}"
     explained = reported if isinstance(reported, TableModel) else None
     content = write_html_report(
-        {label_of(svc): svc}, output, title, set_aside, training=training, table=explained
+        {label_of(svc): svc}, output, title, set_aside, training=training, table=explained, by=by
     )
     if card is not None:
         write_card(content, reported, card, source)

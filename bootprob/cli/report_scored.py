@@ -97,6 +97,16 @@ class ScoredOptions:
             help="What a row of the positive class costs that is decided negative.",
         ),
     ] = None
+    cost_ask: Annotated[
+        float | None,
+        typer.Option(
+            "--cost-ask",
+            metavar="COST",
+            callback=_check_cost,
+            rich_help_panel=_PANEL,
+            help="What it costs to ask a person about a row.",
+        ),
+    ] = None
     level: Annotated[
         float | None,
         typer.Option(
@@ -181,6 +191,11 @@ def report_scored(
         raise typer.BadParameter(
             "--cost-false-positive and --cost-false-negative belong together; give both."
         )
+    if options.cost_ask is not None and options.cost_fp is None:
+        raise typer.BadParameter(
+            "--cost-ask needs --cost-false-positive and --cost-false-negative, which say what it "
+            "costs not to ask."
+        )
     if options.input_table is not None and options.model is None:
         raise typer.BadParameter("--input needs --model, the model that scored it.")
 
@@ -191,7 +206,7 @@ def report_scored(
 
     costs = None
     if options.cost_fp is not None and options.cost_fn is not None:
-        costs = CostMatrix(false_positive=options.cost_fp, false_negative=options.cost_fn)
+        costs = CostMatrix(options.cost_fp, options.cost_fn, ask=options.cost_ask)
     n_rows = table.n_rows()  # which a CSV file does not say
     with progress_bar("Reading rows", n_rows or 0, shown=n_rows is not None) as advance:
         content = write_scored_report(

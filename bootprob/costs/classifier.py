@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, _fit_context, clone
@@ -17,10 +16,11 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
+from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
 from bootprob.costs.matrix import CostMatrix, Decisions
 from bootprob.costs.rules import RuleCost, cost_of_rules
 from bootprob.exceptions import DataError
-from bootprob.intervals import OF_VOTES, check_level
+from bootprob.intervals import check_level
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import on_host
 
@@ -109,13 +109,13 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             estimators whose probabilities are known to be none (`DataError`).
         """
         classes = _two_classes(y)
-        costs = _cost_matrix(self.cost_matrix, classes)
+        costs = cost_matrix_of(self.cost_matrix, classes)
         if costs.n_rows is not None:
             raise DataError(
                 f"cost_matrix holds the costs of {costs.n_rows} rows. Give those to predict and "
                 "decide, with the rows that they belong to."
             )
-        _refuse_uncalibrated(_parts(self.estimator)[1])
+        refuse_uncalibrated(_parts(self.estimator)[1])
         if sklearn.get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **fit_params)
         else:
@@ -246,7 +246,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     def _costs(self, cost_matrix: CostMatrix | ArrayLike | None) -> CostMatrix:
         return (
-            self.cost_matrix_ if cost_matrix is None else _cost_matrix(cost_matrix, self.classes_)
+            self.cost_matrix_ if cost_matrix is None else cost_matrix_of(cost_matrix, self.classes_)
         )
 
     def _decide(
@@ -276,22 +276,6 @@ def _two_classes(y: ArrayLike) -> NDArray[Any]:
     return classes
 
 
-def _cost_matrix(given: CostMatrix | ArrayLike, classes: NDArray[Any]) -> CostMatrix:
-    """Costs in the order of the classes; a data frame says which are whose."""
-    if isinstance(given, CostMatrix):
-        return given
-    if isinstance(given, pd.DataFrame):
-        order = list(classes)
-        for axis, labels in (("index", given.index), ("columns", given.columns)):
-            if len(labels) != len(order) or set(labels) != set(order):
-                raise DataError(
-                    f"The {axis} of cost_matrix is {list(labels)}; give the class labels {order}, "
-                    "true classes down and decided ones across, or an array."
-                )
-        given = given.loc[order, order]
-    return CostMatrix.from_array(given)
-
-
 def _parts(estimator: Any) -> tuple[Any, Any]:
     """The classifier itself, and what transforms rows before it (or None)."""
     if isinstance(estimator, FrozenEstimator):
@@ -301,24 +285,3 @@ def _parts(estimator: Any) -> tuple[Any, Any]:
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         return estimator[:-1], estimator[-1]
     return None, estimator
-
-
-def _refuse_uncalibrated(classifier: Any) -> None:
-    """Vote shares are no probabilities, and costs and rates cannot both decide."""
-    if not hasattr(classifier, "vote_proba"):
-        return
-    if classifier.calibration is None:
-        raise DataError(
-            "Vote shares (calibration=None) are no probabilities, and no cost follows from them; "
-            "use calibration='sigmoid'."
-        )
-    if classifier.control is not None:
-        raise DataError(
-            f"control={classifier.control!r} decides so that a rate holds, and costs would decide "
-            "otherwise. Costs take the place of rates; use control=None."
-        )
-    if classifier.interval in OF_VOTES:
-        raise DataError(
-            f"interval={classifier.interval!r} is about vote shares, and no interval for a cost "
-            "follows from it; use 'normal' or 'replicate'."
-        )

@@ -9,11 +9,15 @@ cost of a row of class i that is predicted j. The first is the smaller one where
 C. Elkan, "The foundations of cost-sensitive learning", IJCAI 2001, (2), whose indices stand the
 other way round. Nothing is tuned: the costs alone give the threshold, provided that p is a
 probability, that is, calibrated.
+
+A person who is asked costs a, whatever the class: asking is the decision of least expected cost
+where a is below both of the above, which is an interval of probabilities around p* (C. K. Chow,
+"On optimum recognition error and reject tradeoff", IEEE Trans. Information Theory 16 (1970) 41–46).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -30,6 +34,7 @@ __all__ = ["CostMatrix", "Decisions"]
 
 Cost = float | Floats
 
+_ASK = 2  # beside 0 and 1, the answers
 _WHAT_IS_NEEDED = (
     "In each class the wrong decision has to cost more than the right one: "
     "false_positive > true_negative and false_negative > true_positive."
@@ -48,6 +53,9 @@ class CostMatrix:
         Cost of a positive row that is decided negative, ``c_10``.
     true_negative, true_positive : float or ndarray, shape (m,), default 0
         Costs of right decisions, ``c_00`` and ``c_11``; benefits are negative costs.
+    ask : float or ndarray, shape (m,), optional
+        Cost of asking a person instead of deciding, what that person's own mistakes cost on average
+        included. None: nobody can be asked.
 
     Raises
     ------
@@ -62,16 +70,21 @@ class CostMatrix:
     >>> loans = CostMatrix(false_positive=50, false_negative=[100.0, 950.0])
     >>> loans.threshold.round(3)
     array([0.333, 0.05 ])
+    >>> CostMatrix(false_positive=1, false_negative=19, ask=0.5).asking_between.round(3)
+    array([0.026, 0.5  ])
     """
 
     false_positive: Cost
     false_negative: Cost
     true_negative: Cost = 0.0
     true_positive: Cost = 0.0
+    ask: Cost | None = None
 
     def __post_init__(self) -> None:
         lengths = {}
         for name in (field.name for field in fields(self)):
+            if getattr(self, name) is None and name == "ask":
+                continue
             cost = _as_cost(name, getattr(self, name))
             object.__setattr__(self, name, cost)
             if isinstance(cost, np.ndarray):
@@ -110,9 +123,10 @@ class CostMatrix:
     @property
     def array(self) -> Floats:
         """The costs as ``array[..., true class, decided class]``: (2, 2), or (m, 2, 2) by rows."""
-        cells = np.broadcast_arrays(
-            self.true_negative, self.false_positive, self.false_negative, self.true_positive
-        )
+        *cells, _ = np.broadcast_arrays(
+            self.true_negative, self.false_positive, self.false_negative, self.true_positive,
+            0.0 if self.ask is None else self.ask,
+        )  # fmt: skip
         return np.stack(cells, axis=-1).reshape(*cells[0].shape, 2, 2)
 
     @property
@@ -126,7 +140,26 @@ class CostMatrix:
         of_negatives = np.subtract(self.false_positive, self.true_negative)
         of_positives = np.subtract(self.false_negative, self.true_positive)
         share = of_negatives / (of_negatives + of_positives)
-        return float(share) if self.n_rows is None else share
+        return float(share) if self.n_rows is None else np.broadcast_to(share, self.n_rows).copy()
+
+    @property
+    def asking_between(self) -> Floats | None:
+        """Probabilities between which asking costs less than deciding, (2,), or (m, 2) by rows.
+
+        Both are `threshold` where asking never does; None where nobody can be asked.
+        """
+        if self.ask is None:
+            return None
+        at_0, at_1 = np.moveaxis(self.array, (-2, -1), (0, 1))[..., None]  # (2, m or none, 1)
+        ask = np.asarray(self.ask)[..., None]
+        slope = at_1 - at_0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossed = (ask - at_0) / slope
+        lowest = np.where(slope > 0, crossed, 0.0).max(axis=0)
+        highest = np.where(slope < 0, crossed, 1.0).min(axis=0)
+        pays = (lowest < highest) & ~((slope == 0) & (at_0 <= ask)).any(axis=0)
+        found = np.concatenate([lowest, highest], axis=-1).clip(0, 1)
+        return np.where(pays, found, np.asarray(self.threshold)[..., None])
 
     def expected(self, probability: ArrayLike) -> Floats:
         """Expected cost of deciding "negative" and "positive", shape (m, 2).
@@ -139,19 +172,28 @@ class CostMatrix:
         p = self._checked(probability)[:, None]
         return (1 - p) * self.array[..., 0, :] + p * self.array[..., 1, :]
 
-    def incurred(self, positive: ArrayLike, decided: ArrayLike) -> Floats:
+    def incurred(
+        self, positive: ArrayLike, decided: ArrayLike, asked: ArrayLike | None = None
+    ) -> Floats:
         """What decisions have cost once the classes are known, shape (m,).
 
         Parameters
         ----------
         positive, decided : array_like of bool, shape (m,)
             Whether each row is positive, and whether it was decided positive.
+        asked : array_like of bool, shape (m,), optional
+            Rows of which a person was asked instead.
         """
         is_positive, as_positive = (np.asarray(v, dtype=bool) for v in (positive, decided))
         self._check_length(len(is_positive))
         wrong = np.where(is_positive, self.false_negative, self.false_positive)
         right = np.where(is_positive, self.true_positive, self.true_negative)
-        return np.where(is_positive == as_positive, right, wrong)
+        cost = np.where(is_positive == as_positive, right, wrong)
+        if asked is None:
+            return cost
+        if self.ask is None:
+            raise DataError("Rows were asked about, and the costs do not say what that costs: ask.")
+        return np.where(np.asarray(asked, dtype=bool), self.ask, cost)
 
     def decide(
         self,
@@ -159,7 +201,7 @@ class CostMatrix:
         interval: ArrayLike | None = None,
         classes: ArrayLike = (False, True),
     ) -> Decisions:
-        """Take the decision of least expected cost for each row.
+        """Take the decision of least expected cost for each row; ties go to an answer, negative.
 
         Parameters
         ----------
@@ -178,37 +220,60 @@ class CostMatrix:
         """
         p = self._checked(probability)
         threshold = np.broadcast_to(self.threshold, p.shape)
-        positive = p > threshold
-        rows, chosen = np.arange(len(p)), positive.astype(int)
-        cost = self.expected(p)
+        expected, taken = self._options(p), self._least(p)
+        rows, positive = np.arange(len(p)), p > threshold
+        other = np.where(np.arange(expected.shape[1]) == taken[:, None], np.inf, expected)
+        second = other.argmin(axis=1)
         bounds: dict[str, Any] = {}
         if interval is not None:
             lower, upper = _checked_interval(interval, len(p)).T
-            ends = np.stack([self.expected(lower), self.expected(upper)], axis=-1)
+            ends = np.stack([self._options(lower), self._options(upper)], axis=-1)
             ends.sort(axis=-1)  # a cost falls in p where the row had better be positive
             bounds = {
                 "probability_interval": np.column_stack([lower, upper]),
-                "cost_interval": ends[rows, chosen],
-                "other_cost_interval": ends[rows, 1 - chosen],
-                "stable": (lower > threshold) | (upper <= threshold),
+                "cost_interval": ends[rows, taken],
+                "other_cost_interval": ends[rows, second],
+                # What each decision is the best of are intervals of probabilities.
+                "stable": self._least(lower) == self._least(upper),
             }
         return Decisions(
-            label=np.asarray(classes)[chosen],
+            label=np.asarray(classes)[positive.astype(int)],
             probability=p,
             threshold=threshold.copy(),
-            cost=cost[rows, chosen],
-            other_cost=cost[rows, 1 - chosen],
+            cost=expected[rows, taken],
+            other_cost=expected[rows, second],
+            ask=None if self.ask is None else taken == _ASK,
             **bounds,
         )
 
-    def take(self, rows: NDArray[Any]) -> CostMatrix:
-        """Costs of some rows, given by a mask or by indices."""
-        return self if self.n_rows is None else CostMatrix.from_array(self.array[rows])
+    def take(self, rows: NDArray[Any] | slice) -> CostMatrix:
+        """Costs of some rows, given by a mask, by indices or by a slice."""
+        if self.n_rows is None:
+            return self
+        ask = self.ask[rows] if isinstance(self.ask, np.ndarray) else self.ask
+        return replace(CostMatrix.from_array(self.array[rows]), ask=ask)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CostMatrix) and np.array_equal(self.array, other.array)
+        if not isinstance(other, CostMatrix) or (self.ask is None) != (other.ask is None):
+            return False
+        same = self.ask is None or np.array_equal(*np.broadcast_arrays(self.ask, other.ask))  # type: ignore[arg-type]
+        return same and np.array_equal(self.array, other.array)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _options(self, p: Floats) -> Floats:
+        """Expected cost of "negative", "positive" and, where there is somebody, asking."""
+        answers = self.expected(p)
+        if self.ask is None:
+            return answers
+        return np.column_stack([answers, np.broadcast_to(self.ask, p.shape)])
+
+    def _least(self, p: Floats) -> NDArray[np.intp]:
+        """Position among these of the decision to take, shape (m,)."""
+        taken = (p > self.threshold).astype(np.intp)
+        if self.ask is None:
+            return taken
+        return np.where(self.ask < self.expected(p).min(axis=1), _ASK, taken)
 
     def _checked(self, probability: ArrayLike) -> Floats:
         p = np.asarray(probability, dtype=np.float64)
@@ -253,22 +318,27 @@ class Decisions:
 
     The intervals are those of the probability carried over: an expected cost is linear in it. They
     are intervals for the cost of a *fixed* decision, the one that the probability itself led to,
-    and hold for a row at the stated confidence, not for a sum over rows.
+    and hold for a row at the stated confidence, not for a sum over rows. What asking a person costs
+    is known: its interval has no width.
 
     Attributes
     ----------
     label : ndarray, shape (m,)
-        The decision.
+        The decision; of a row to `ask` about, the better answer.
     probability : ndarray, shape (m,)
         Of the positive class.
     threshold : ndarray, shape (m,)
         Probability above which the decision is positive.
     cost, other_cost : ndarray, shape (m,)
-        Expected cost of the decision and of the opposite one.
+        Expected cost of the decision and of the next best one: the opposite, or with somebody to
+        ask the better of the other two.
     probability_interval, cost_interval, other_cost_interval : ndarray, shape (m, 2), or None
         Lower and upper bounds; None where the probabilities have none.
     stable : ndarray of bool, shape (m,), or None
         Whether all probabilities of the interval lead to the same decision.
+    ask : ndarray of bool, shape (m,), or None
+        Whether to ask a person: where that costs less than the better answer is expected to. None
+        where the costs name nobody to ask.
     """
 
     label: NDArray[Any]
@@ -280,6 +350,7 @@ class Decisions:
     cost_interval: Floats | None = None
     other_cost_interval: Floats | None = None
     stable: NDArray[np.bool_] | None = None
+    ask: NDArray[np.bool_] | None = None
 
     def to_frame(self, index: Any = None) -> pd.DataFrame:
         """One row a decision; intervals become columns ``..._lower`` and ``..._upper``."""

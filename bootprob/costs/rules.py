@@ -1,7 +1,7 @@
 """What it costs a row, on average, to follow a rule: measured on rows whose class is known.
 
 The rule of least expected cost beside those that need no costs: the threshold one half, and the
-same decision for everyone.
+same decision for everyone. Where a person can be asked, beside asking about none and about all.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from bootprob.runtime.counted import counted
 __all__ = ["RuleCost", "cost_of_rules"]
 
 
+_ASK = 2  # beside 0 and 1, the answers
 _LABELS = {
     "least_cost": "least expected cost",
     "one_half": "threshold one half",
     "all_positive": "always positive",
     "all_negative": "always negative",
+    "ask_none": "answering all",
+    "ask_all": "asking about all",
 }
 
 
@@ -36,7 +39,8 @@ class RuleCost:
     Attributes
     ----------
     name : str
-        "least_cost", "one_half", "all_positive" or "all_negative".
+        "least_cost", "one_half", "all_positive" or "all_negative"; with a cost of asking also
+        "ask_none" (least expected cost of the two answers) and "ask_all".
     label : str
         The same for a reader.
     cost, lower, upper : float
@@ -49,6 +53,8 @@ class RuleCost:
         Rows the numbers were computed from.
     n_left_out : int
         Rows without a probability, left out.
+    n_asked : int
+        Rows about which a person is asked.
     """
 
     name: str
@@ -63,6 +69,7 @@ class RuleCost:
     false_negatives: int
     n_rows: int
     n_left_out: int
+    n_asked: int = 0
 
 
 def cost_of_rules(
@@ -105,7 +112,8 @@ def cost_of_rules(
     Returns
     -------
     dict of str to RuleCost
-        Keys ``least_cost``, ``one_half``, ``all_positive``, ``all_negative``.
+        Keys ``least_cost``, ``one_half``, ``all_positive``, ``all_negative``; with a cost of asking
+        also ``ask_none`` and ``ask_all``.
 
     Raises
     ------
@@ -128,7 +136,19 @@ def cost_of_rules(
         "all_positive": np.ones_like(positive),
         "all_negative": np.zeros_like(positive),
     }
-    cost = np.stack([costs.incurred(positive, decision) for decision in decided.values()])
+    nobody = np.zeros_like(positive)
+    asked = dict.fromkeys(decided, nobody)
+    if costs.ask is not None:
+        decided |= {"ask_none": decided["least_cost"], "ask_all": decided["least_cost"]}
+        found = costs.decide(stated).ask
+        assert found is not None
+        asked |= {"least_cost": found, "ask_none": nobody, "ask_all": ~nobody}
+    cost = np.stack(
+        [
+            costs.incurred(positive, decision, None if costs.ask is None else asked[name])
+            for name, decision in decided.items()
+        ]
+    )
     measured = np.concatenate([cost, cost - cost[0]])
     bounds = _bounds(measured, weight, *_extremes(costs), level, seed)
     summary = np.stack([measured @ weight / weight.sum(), *bounds], axis=1)
@@ -146,10 +166,11 @@ def cost_of_rules(
             saving=saving,
             saving_lower=saving_lower,
             saving_upper=saving_upper,
-            false_positives=int((decision & ~positive).sum()),
-            false_negatives=int((positive & ~decision).sum()),
+            false_positives=int((decision & ~positive & ~asked[name]).sum()),
+            false_negatives=int((positive & ~decision & ~asked[name]).sum()),
             n_rows=len(positive),
             n_left_out=n_left_out,
+            n_asked=int(asked[name].sum()),
         )
     return rules
 
@@ -163,7 +184,13 @@ def _extremes(costs: CostMatrix) -> tuple[Floats, Floats]:
         at_one_half.add((1, 0))
     if np.max(costs.threshold) > 0.5:
         at_one_half.add((0, 1))
-    pairs = (alike, at_one_half, {(0, 1), (1, 1)}, {(0, 0), (1, 0)})
+    pairs = [alike, at_one_half, {(0, 1), (1, 1)}, {(0, 0), (1, 0)}]
+    if costs.ask is not None:
+        asking = np.broadcast_to(np.mean(costs.ask), 2)[:, None]  # the same for both classes
+        cells = np.concatenate([cells, asking], axis=1)
+        pairs = [pair | {(_ASK, other) for _, other in pair} for pair in pairs]
+        pairs += [alike | {(_ASK, 0), (_ASK, 1)}, {(least, _ASK) for least in range(3)}]
+        pairs[0] = alike | {(_ASK, _ASK)}
     outcomes = [cells[:, [other for _, other in pair]].ravel() for pair in pairs]
     savings = [
         np.concatenate([cells[:, other] - cells[:, least] for least, other in pair])

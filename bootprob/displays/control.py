@@ -86,11 +86,11 @@ class ControlDisplay(Display):
         points: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
         for label in ("without control", "under control"):
             of = "out_of_bag" if label == "under control" else "without_control"
-            reached = [getattr(rate, of) for rate in rates]
+            reached = [getattr(rate, of) for rate in rates[:2]]  # those of the two axes
             if rates and None not in reached:
                 tpr, tnr = ((each.value, each.lower, each.upper) for each in reached)
                 points[label] = tpr, tnr
-        least_tpr, least_tnr = wanted or (None, None)
+        least_tpr, least_tnr = wanted[:2] or (None, None)
         return cls(curve, (least_tpr, least_tnr), points).plot(ax, **kwargs)
 
     @classmethod

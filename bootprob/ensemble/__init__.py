@@ -10,17 +10,22 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
     from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
+    from bootprob.ensemble.rates_in_subgroups import SubgroupRates, subgroup_rates
     from bootprob.ensemble.sensitivity import ProbabilitySensitivity, probability_sensitivity
+    from bootprob.ensemble.subgroups import out_of_bag_subgroups
 
 __all__ = [
     "BootstrapClassifier",
     "BootstrapSVC",
     "ProbabilitySensitivity",
+    "SubgroupRates",
     "conformal_p_values",
     "cross_fitted_proba",
     "out_of_bag_intervals",
+    "out_of_bag_subgroups",
     "prediction_sets",
     "probability_sensitivity",
+    "subgroup_rates",
 ]
 
 __getattr__ = late_names(
@@ -29,10 +34,13 @@ __getattr__ = late_names(
         "BootstrapClassifier": "classifier",
         "BootstrapSVC": "estimator",
         "ProbabilitySensitivity": "sensitivity",
+        "SubgroupRates": "rates_in_subgroups",
         "conformal_p_values": "conformal",
         "cross_fitted_proba": "out_of_bag_proba",
         "out_of_bag_intervals": "out_of_bag_metrics",
+        "out_of_bag_subgroups": "subgroups",
         "prediction_sets": "conformal",
         "probability_sensitivity": "sensitivity",
+        "subgroup_rates": "rates_in_subgroups",
     },
 )

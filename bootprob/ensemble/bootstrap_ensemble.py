@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
+from bootprob.costs.matrix import CostMatrix, Decisions
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
@@ -20,6 +22,7 @@ from bootprob.ensemble.replicate_stability import replicate_probabilities, stabi
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import state_of
+from bootprob.ensemble.subgroups import out_of_bag_subgroups
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.ensemble.uncertainty.probability_intervals import METHODS
 from bootprob.ensemble.updates import recalibrated, watched
@@ -28,6 +31,7 @@ from bootprob.intervals.levels import check_level
 from bootprob.intervals.votes import VOTE_INTERVALS
 from bootprob.metrics.intervals import Method, MetricInterval
 from bootprob.metrics.prediction_stability import THRESHOLDS, Stability
+from bootprob.metrics.subgroups import Subgroups
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import (
     DeviceRows,
@@ -111,6 +115,29 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         interval = ensemble.proba_interval(rows, level, method)
         warn_of_doubts(self, method)
         return probability, interval
+
+    @answered_in_kind
+    def undecided(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Rows that are left undecided so that rates hold of the others, shape (m,).
+
+        Where ``rates`` has "decided" those with a probability between the two of
+        `undecided_between_`; `predict` gives them the class of the nearer side, for which no rate
+        is promised. Elsewhere none.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Raises
+        ------
+        DataError
+            With several classes.
+        """
+        ensemble = two_classes_of(self, "undecided rows")
+        probability = ensemble.predict_proba(checked_rows(self, X))[:, 1]
+        found = ensemble.undecided(probability)
+        return np.zeros(len(probability), dtype=bool) if found is None else found
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy of `predict`, as of every classifier of scikit-learn, on the host.
@@ -242,6 +269,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         dict
             For the positive class: "probability" (m,), "probability_interval" (m, 2), "score"
             (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
+            Where rows may be left undecided, "undecided" (m,).
             Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
         """
         ensemble = ensemble_of(self)
@@ -251,6 +279,49 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         found = ensemble.summarize(rows, level, method, score_interval=score_interval)
         warn_of_doubts(self, method)
         return found
+
+    def decide(self, X: ArrayLike, costs: CostMatrix | ArrayLike, level: float = 0.95) -> Decisions:
+        """Yes, no, or ask a person: the decision of least expected cost for each row.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        costs : CostMatrix, array_like of shape (2, 2) or (m, 2, 2), or DataFrame
+            What each outcome costs, and with ``CostMatrix(..., ask=...)`` what it costs to ask;
+            arrays have true classes down and decided ones across.
+        level : float, default 0.95
+            Nominal confidence level of the intervals, for each row.
+
+        Returns
+        -------
+        Decisions
+            On the host. Its intervals are those of the probability carried over to the cost.
+
+        Raises
+        ------
+        DataError
+            With several classes, for vote shares, under control of a rate, or for costs that cannot
+            be used.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from bootprob import BootstrapSVC, CostMatrix
+        >>> X, benign = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = model.fit(X[60:, :5], benign[60:] == 0)
+        >>> costs = CostMatrix(false_positive=1, false_negative=20, ask=0.2)
+        >>> decisions = model.decide(X[:60, :5], costs)
+        >>> int(decisions.ask.sum()), int((~decisions.ask & decisions.label).sum())
+        (11, 42)
+        """
+        two_classes_of(self, "decisions by costs")
+        refuse_uncalibrated(self)
+        matrix = cost_matrix_of(costs, self.classes_)
+        found = self.summarize(X, level, score_interval=False)
+        probability, interval = (on_host(found[f"probability{of}"]) for of in ("", "_interval"))
+        return matrix.decide(probability, interval, self.classes_)
 
     def oob_proba_interval(
         self, level: float = 0.95, method: str | None = None, *, clip: bool = False
@@ -315,6 +386,8 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         class_conditional: bool = False,
         weights: str | ArrayLike = "equal",
         allow_empty: bool = True,
+        by: ArrayLike | None = None,
+        training_by: ArrayLike | None = None,
     ) -> NDArray[np.bool_]:
         """Say which classes cannot be excluded: sets with a finite-sample guarantee.
 
@@ -333,6 +406,8 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             class_conditional=class_conditional,
             weights=weights,
             allow_empty=allow_empty,
+            by=by,
+            training_by=training_by,
         )
 
     def metric_intervals(
@@ -343,6 +418,13 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         Parameters and result as for `bootprob.ensemble.out_of_bag_intervals`.
         """
         return out_of_bag_intervals(self, level, method, seed=seed)
+
+    def subgroup_metrics(self, by: ArrayLike, level: float = 0.95, *, seed: int = 0) -> Subgroups:
+        """Out-of-bag metrics, calibration and decisions of each subgroup of the training rows.
+
+        Parameters and result as for `bootprob.ensemble.out_of_bag_subgroups`.
+        """
+        return out_of_bag_subgroups(self, by, level, seed=seed)
 
     def bootstrap_scores(self, X: ArrayLike, chunk_size: int | None = None) -> Iterator[Floats]:
         """Scores of rows under every model, some rows at a time.

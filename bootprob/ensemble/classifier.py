@@ -27,6 +27,7 @@ from bootprob.ensemble.specs import CalibrationSpec, ControlSpec
 from bootprob.ensemble.training_table import refuse_groups_with_time, told_of_columns
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals.votes import OF_VOTES
+from bootprob.metrics.rates import OF_TWO_CLASSES
 from bootprob.preparation.labels import usable_weight
 from bootprob.runtime.groups import checked_groups
 from bootprob.runtime.instants import checked_instants
@@ -83,7 +84,8 @@ class BootstrapClassifier(BootstrapEnsemble):
     control : {"threshold"} or None, default None
         Make rates hold out of bag: docs/control.md.
     rates : dict, optional
-        The least that "tpr", "tnr" or both may be; of several classes of the classes' own.
+        The least that "tpr", "tnr", "ppv" and "npv" may be, and beside them "decided", the share of
+        rows that are not left undecided; of several classes of the classes' own.
     confidence : float, optional
         Of each rate, out of sample.
     bound : {"binomial", "hoeffding"}, default "binomial"
@@ -284,7 +286,7 @@ class BootstrapClassifier(BootstrapEnsemble):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_classes = self.control is None or not {"tpr", "tnr"} & {*(self.rates or ())}
+        of_classes = self.control is None or not {*OF_TWO_CLASSES} & {*(self.rates or ())}
         tags.classifier_tags.multi_class = of_classes
         every = self.estimator if isinstance(self.estimator, list) else [self.estimator]
         of_each = [get_tags(each).input_tags for each in every]

@@ -17,8 +17,8 @@ from bootprob.ensemble.bases.replicates import Task
 from bootprob.ensemble.bases.trained_classifiers import TrainedClassifiers
 from bootprob.ensemble.bases.training import ClassifierSpec, train
 from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked, class_shares
-from bootprob.ensemble.control.decisions import Control, rates_asked
-from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
+from bootprob.ensemble.control.decisions import Control, needed_of_all, rates_asked
+from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.kernels import arrays_of
 from bootprob.ensemble.machines_beside import machines_beside, told_apart, with_machines
 from bootprob.ensemble.noticed import called_columns, remarks_before, remarks_of_clusters
@@ -78,7 +78,7 @@ def learn_classifiers(
         class_shares(floors, codes, weight, groups)
         control = Control()
     else:
-        shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
+        shares = needed_of_all(asked.floors, LeftOut(positive, weight, groups))
         control = Control(asked.method, asked.floors, shares)
     checkpoint, random_state = None, spec.random_state
     if spec.checkpoint is not None:

@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
 from bootprob.calibration.coupling import class_pairs, number_of_classes
 from bootprob.ensemble.fitted import ensemble_of
@@ -23,6 +25,7 @@ from bootprob.ensemble.state import State, state_of
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
+from bootprob.metrics.subgroup_rows import names_of_rows
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob.runtime.row_blocks import row_blocks
@@ -42,6 +45,8 @@ def prediction_sets(
     class_conditional: bool = False,
     weights: str | ArrayLike = "equal",
     allow_empty: bool = True,
+    by: ArrayLike | None = None,
+    training_by: ArrayLike | None = None,
 ) -> NDArray[np.bool_]:
     """Sets of classes that contain the class of a new row with the stated confidence.
 
@@ -77,6 +82,11 @@ def prediction_sets(
     allow_empty : bool, default True
         False puts the label that fits better into a set that would be empty, which can only
         raise the coverage.
+    by, training_by : array_like, shapes (m,) and (n,), optional
+        Subgroups of the new and of the training rows, such as a site: the confidence is then kept
+        within each of them (Mondrian sets: V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning
+        in a Random World, 2005, 4.5). Of a subgroup with fewer than ``1 / α − 1`` training rows,
+        or none, all classes are in every set.
 
     Returns
     -------
@@ -86,7 +96,8 @@ def prediction_sets(
     Raises
     ------
     DataError
-        For a level outside (0, 1), or other weights than these.
+        For a level outside (0, 1), other weights than these, or `by` of one kind of rows alone, of
+        another number of rows or with missing values.
 
     Examples
     --------
@@ -101,7 +112,14 @@ def prediction_sets(
     True
     """
     check_level(level)
-    p_values = conformal_p_values(model, X, class_conditional=class_conditional, weights=weights)
+    p_values = conformal_p_values(
+        model,
+        X,
+        class_conditional=class_conditional,
+        weights=weights,
+        by=by,
+        training_by=training_by,
+    )
     return sets_of(p_values, level, allow_empty=allow_empty)
 
 
@@ -122,6 +140,8 @@ def conformal_p_values(
     *,
     class_conditional: bool = False,
     weights: str | ArrayLike = "equal",
+    by: ArrayLike | None = None,
+    training_by: ArrayLike | None = None,
 ) -> Floats:
     """How many training rows fit their label no better than a new row fits each label.
 
@@ -136,8 +156,8 @@ def conformal_p_values(
 
     Parameters
     ----------
-    model, X, weights
-        As in `prediction_sets`.
+    model, X, weights, by, training_by
+        As in `prediction_sets`; n is then the number of rows of the same subgroup.
     class_conditional : bool, default False
         Compare with the training rows of that label only (Mondrian).
 
@@ -151,13 +171,24 @@ def conformal_p_values(
     members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles
     if not class_conditional:  # other base rates leave the rows of each class what they were
         members[0].refuse_recalibrated("Prediction sets without class_conditional=True")
-    return p_values(
-        state,
-        [_Mixture.of(member, weights) for member in members],
-        checked_rows(model, X),
-        class_conditional=class_conditional,
-        rounding=ROUNDING[members[0].spec.dtype],
-    )
+    mixtures = [_Mixture.of(member, weights) for member in members]
+    options: dict[str, Any] = {
+        "class_conditional": class_conditional,
+        "rounding": ROUNDING[members[0].spec.dtype],
+    }
+    if by is None and training_by is None:
+        return p_values(state, mixtures, checked_rows(model, X), **options)
+    for what, given in (("by", by), ("training_by", training_by)):
+        if given is None:
+            raise DataError(f"by and training_by belong together, and {what} is not given.")
+    names = names_of_rows("by", by, _num_samples(X))
+    of_training = names_of_rows("training_by", training_by, len(state.y_))
+    found = np.empty((len(names), number_of_classes(len(mixtures))))
+    for name in np.unique(names):
+        own = np.flatnonzero(names == name)
+        rows = checked_rows(model, _safe_indexing(X, own))
+        found[own] = p_values(state, mixtures, rows, among=of_training == name, **options)
+    return found
 
 
 def p_values(
@@ -167,9 +198,13 @@ def p_values(
     *,
     class_conditional: bool,
     rounding: float = ROUNDING["float64"],
+    among: NDArray[np.bool_] | None = None,
 ) -> Floats:
-    """`conformal_p_values` of checked rows, by how scores of each pair of classes are mixed."""
-    known = _TrainingRows.of(state, mixtures)
+    """`conformal_p_values` of checked rows, by how scores of each pair of classes are mixed.
+
+    Compared with training rows `among` some of them, by default with all.
+    """
+    known = _TrainingRows.of(state, mixtures, among)
     tolerance = rounding * float(np.abs(known.fit).max(initial=0.0))
     no_better = [
         _no_better_rows(known, scores, class_conditional, tolerance)
@@ -263,9 +298,16 @@ class _TrainingRows:
     groups: Groups | None
 
     @classmethod
-    def of(cls, state: State, mixtures: Sequence[Mixture]) -> Self:
+    def of(
+        cls,
+        state: State,
+        mixtures: Sequence[Mixture],
+        among: NDArray[np.bool_] | None = None,
+    ) -> Self:
         outside = state.bootstrap_counts() == 0
         counted, left_out = state.sample_weight_ > 0, outside.any(axis=0)
+        if among is not None:
+            counted = counted & among
         pairs = class_pairs(number_of_classes(len(mixtures)))
         fit = np.full(len(state.y_), np.inf)
         for (first, second), mixed in zip(pairs, mixtures, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.ensemble.state import State, state_of
-from bootprob.metrics.decision_rates import ClassRate, decision_rates
-from bootprob.metrics.rates import RateFloor
+from bootprob.metrics.decision_rates import ClassRate, decision_rates, rates_between
+from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
@@ -25,31 +26,35 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ControlledRate:
-    """One of the two rates of a model under control.
+    """One of the rates of a model under control.
 
     Attributes
     ----------
-    rate : {"tpr", "tnr"}
+    rate : {"tpr", "tnr", "ppv", "npv", "decided"}
     floor : RateFloor or None
-        What was asked for; None for the class that was not controlled.
+        What was asked for; None for a class that was not controlled.
     required_share : float or None
         Share of the rows at hand that had to be right for it.
-    out_of_bag : ClassRate
-        Reached by the replicates that did not see a row.
+    out_of_bag : ClassRate or None
+        Reached by the replicates that did not see a row; None where no row is decided so.
     without_control : ClassRate or None
-        What they would reach where the calibrated probability is one half; None where the
-        machines themselves were constrained or decisions are made by votes, and it is not known.
+        What they would reach where the calibrated probability is one half; None where no row would
+        be decided so, or the machines themselves were constrained or decisions are made by votes,
+        and it is not known.
     """
 
     rate: str
     floor: RateFloor | None
     required_share: float | None
-    out_of_bag: ClassRate
+    out_of_bag: ClassRate | None
     without_control: ClassRate | None
 
 
 def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]:
-    """Both rates of a fitted model, the true positive rate first; empty without control.
+    """Rates of a fitted model; empty without control.
+
+    The true positive and the true negative rate, controlled or not, and then what else is
+    controlled. An undecided row is no mistake in its class.
 
     Parameters
     ----------
@@ -62,9 +67,10 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
         return []
     state = state_of(model)
     found = {entry["rate"]: entry for entry in state.controlled_rates_}
-    reached = _rates(state, model.decision_threshold_, level)
+    between = getattr(state, "undecided_between_", None)
+    reached = _rates(state, (model.decision_threshold_,) * 2 if between is None else between, level)
     known = model.control == "threshold" and model.calibration is not None
-    without = _rates(state, 0.5, level) if known else {}
+    without = _rates(state, (0.5, 0.5), level) if known else {}
     return [
         ControlledRate(
             rate=rate,
@@ -73,7 +79,7 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
             out_of_bag=reached[rate],
             without_control=without.get(rate),
         )
-        for rate in ("tpr", "tnr")
+        for rate in ("tpr", "tnr", *(name for name in OF_TWO_CLASSES[2:] if name in found))
     ]
 
 
@@ -151,7 +157,7 @@ def _floor(entry: dict[str, object]) -> RateFloor:
     return RateFloor(*(entry[name] for name in names))  # type: ignore[arg-type]
 
 
-def _rates(state: State, threshold: float, level: float) -> dict[str, ClassRate]:
+def _rates(state: State, between: Sequence[float], level: float) -> dict[str, ClassRate | None]:
     probability = state.oob_proba_[:, 1]
     weight = np.where(np.isfinite(probability), state.sample_weight_, 0.0)
-    return decision_rates(state.y_ == 1, probability > threshold, weight, level, state.groups_)
+    return rates_between(state.y_ == 1, probability, between, weight, level, state.groups_)

@@ -38,6 +38,7 @@ from bootprob.ensemble.uncertainty.probability_intervals import (
 )
 from bootprob.ensemble.weighting import accuracy_weights
 from bootprob.intervals.votes import OF_VOTES
+from bootprob.metrics.rates import OF_TWO_CLASSES
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.feature_map import warn_of_coarse_map
 from bootprob.preparation.grids import DEFAULT_C
@@ -148,9 +149,13 @@ class BootstrapSVC(BootstrapEnsemble):
         follow, calibrated probabilities and their intervals stay: docs/control.md. Of several
         classes "threshold" alone.
     rates : dict, optional
-        The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr" or both may be,
-        such as ``{"tpr": 0.95}``; for `control`. Of several classes the least share of the rows of
-        a class that `predict` gives it, such as ``{"setosa": 0.9}``, of one class or of several.
+        The least that "tpr" (the true positive rate, of ``classes_[1]``), "tnr", "ppv" (precision:
+        of the rows decided so, the share that is ``classes_[1]``) and "npv" may be, such as
+        ``{"tpr": 0.95}``; for `control`. With "decided" beside them rows may be left undecided
+        (`undecided`), but at least this share is decided. By "constrained" the first two alone. Of
+        several classes the
+        least share of the rows of a class that `predict` gives it, such as ``{"setosa": 0.9}``, of
+        one class or of several.
     confidence : float, optional
         Of each rate, out of sample with ``control="threshold"``: a larger share of the rows at
         hand has to be right. None asks for the share itself.
@@ -540,7 +545,7 @@ class BootstrapSVC(BootstrapEnsemble):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_classes = self.control == "threshold" and not {"tpr", "tnr"} & {*(self.rates or ())}
+        of_classes = self.control == "threshold" and not {*OF_TWO_CLASSES} & {*(self.rates or ())}
         tags.classifier_tags.multi_class = self.control is None or of_classes
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = True

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked, class_shares
-from bootprob.ensemble.control.decisions import Control, rates_asked
-from bootprob.ensemble.control.thresholds import LeftOut, needed_shares
+from bootprob.ensemble.control.decisions import Control, needed_of_all, rates_asked
+from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.noticed import (
     called_columns,
     remarks_before,
@@ -131,7 +131,7 @@ def learn(
         remarks += [*remarks_of_clusters(found), *remarks_of_edges(found, mean, grid)]
         return {"classes_": classes, "remarks_": remarks, **found}, pairs
     positive = codes == 1
-    shares = needed_shares(asked.floors, LeftOut(positive, weight, groups))
+    shares = needed_of_all(asked.floors, LeftOut(positive, weight, groups))
     control = Control(asked.method, asked.floors, shares)
     exact = spec.control.control_method == "exact"
     if exact:

@@ -149,6 +149,10 @@ def learn_out_of_bag(
         votes_needed = ruled.votes if calibrator.needs_votes else None
         oob_proba = reported.predict_both(ruled.scores.mean, votes_needed)
         decided_above = reported.decision_threshold
+    between = None
+    if ruled.between is not None:
+        lower, upper = ruled.scores.sigmoid.predict(np.array(ruled.between)).tolist()
+        between = lower, upper
     of_intervals = _of_intervals(ruled, taught, positive, teaching, independent, table.counts)
     model_scores = ensemble.score_sums
     model_scores /= np.maximum(ensemble.n_out_of_bag, 1)[:, None]
@@ -180,8 +184,13 @@ def learn_out_of_bag(
         "oob_proba_": oob_proba,
         "oob_vote_proba_": oob_vote_proba,
         "controlled_rates_": rates_reached(
-            control.floors, oob_proba[:, 1], decided_above, left_out, ruled.shares
+            control.floors,
+            oob_proba[:, 1],
+            (decided_above, decided_above) if between is None else between,
+            left_out,
+            ruled.shares,
         ),
+        "undecided_between_": None if between is None else np.array(between),
     }
 
 

@@ -477,6 +477,10 @@ class TwoClassState(State):
     score_threshold_: float = _declare(
         """How far control has moved the scores down: the calibrated logit of a row is
         ``sigmoid_[0] · (decision_function + score_threshold_) + sigmoid_[1]``.""", kind=float)
+    undecided_between_: Floats | None = _array(
+        "2: a share", """Where ``rates`` has "decided": the probability up to which a row is decided
+        ``classes_[0]``, and that above which it is decided ``classes_[1]``; else None.""",
+        absent="None")
     control_gap_: Floats | None = _array(
         "BR: any", """With ``control="constrained"``: ``(objective − bound) / objective`` of each
         machine. No machine that keeps the constraints is better by more. The bound is the optimum

@@ -77,6 +77,13 @@ class TwoClasses:
             return before
         return float(self.recalibration.predict(np.array(before)))
 
+    def undecided(self, probability: Floats) -> NDArray[np.bool_] | None:
+        """Which rows of such probabilities are left undecided; None of a model that leaves none."""
+        if self.state.undecided_between_ is None:
+            return None
+        lower, upper = self.state.undecided_between_
+        return (probability > lower) & (probability <= upper)
+
     def predict(self, X: Rows) -> NDArray[Any]:
         """Classes, shape (m,)."""
         return self._labels(self.predict_proba(X)[:, 1])
@@ -130,7 +137,8 @@ class TwoClasses:
         }
         if not score_interval:
             del found["score_interval"]
-        return found
+        undecided = self.undecided(probability)
+        return found if undecided is None else found | {"undecided": undecided}
 
     def oob_proba_interval(self, level: float, method: str | None, *, clip: bool) -> Floats:
         """Intervals for the training rows, shape (n, 2, 2)."""

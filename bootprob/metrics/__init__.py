@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bootprob.metrics.logistic_calibration import CalibrationCurve, calibration_line
     from bootprob.metrics.prediction_stability import Stability, effective_sample_size, stability
     from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
+    from bootprob.metrics.subgroups import Subgroup, Subgroups, subgroup_metrics
     from bootprob.metrics.tests_of_calibration import CalibrationTest, calibration_tests
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "MetricInterval",
     "ReliabilityCurve",
     "Stability",
+    "Subgroup",
+    "Subgroups",
     "calibration_band",
     "calibration_line",
     "calibration_tests",
@@ -30,6 +33,7 @@ __all__ = [
     "net_benefit",
     "reliability_curve",
     "stability",
+    "subgroup_metrics",
 ]
 
 __getattr__ = late_names(
@@ -44,11 +48,14 @@ __getattr__ = late_names(
         "calibration_band": "calibration_bands",
         "calibration_line": "logistic_calibration",
         "calibration_tests": "tests_of_calibration",
+        "Subgroup": "subgroups",
+        "Subgroups": "subgroups",
         "class_metrics": "classes",
         "effective_sample_size": "prediction_stability",
         "metric_intervals": "intervals",
         "net_benefit": "decision_curves",
         "reliability_curve": "reliability",
         "stability": "prediction_stability",
+        "subgroup_metrics": "subgroups",
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,14 @@ from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["ClassRate", "TradeOff", "decision_rates", "trade_off"]
+__all__ = [
+    "ClassRate",
+    "TradeOff",
+    "decision_rates",
+    "predictive_values",
+    "rates_between",
+    "trade_off",
+]
 
 
 _POINTS = 200  # of a curve: more than can be told apart in a figure
@@ -21,7 +29,7 @@ _POINTS = 200  # of a curve: more than can be told apart in a figure
 
 @dataclass(frozen=True)
 class ClassRate:
-    """Share of the rows of one class that are decided rightly.
+    """Share of the rows of one class, or of those decided alike, that are decided rightly.
 
     Attributes
     ----------
@@ -30,7 +38,7 @@ class ClassRate:
         Exact binomial interval of Clopper and Pearson, in it the effective number of rows where
         rows have weights or groups.
     n_rows : int
-        Rows of the class.
+        Rows of the class, or decided so.
     n_right : int
         Rows of them that are decided rightly, whatever their weights.
     """
@@ -85,15 +93,95 @@ def decision_rates(
     dict
         "tpr" and "tnr" to `ClassRate`.
     """
-    rates = {}
-    for name, members in (("tpr", positive), ("tnr", ~positive)):
-        counted = members & (weight > 0)
-        right, mass = (decided == positive)[counted], weight[counted]
-        value = float(np.average(right, weights=mass))
-        n_rows = effective_rows(mass, None if groups is None else groups[counted])
-        lower, upper = exact_interval(value, n_rows, level)
-        rates[name] = ClassRate(value, lower, upper, len(right), int(right.sum()))
-    return rates
+    return {
+        name: _rate(members & (weight > 0), decided == positive, weight, level, groups)
+        for name, members in (("tpr", positive), ("tnr", ~positive))
+    }
+
+
+def predictive_values(
+    positive: NDArray[np.bool_],
+    decided: NDArray[np.bool_],
+    weight: Floats,
+    level: float,
+    groups: Groups | None = None,
+) -> dict[str, ClassRate | None]:
+    """Share of the rows decided positive, and of those decided negative, that are.
+
+    Parameters
+    ----------
+    positive, decided, weight, level, groups
+        As for `decision_rates`.
+
+    Returns
+    -------
+    dict
+        "ppv" and "npv" to `ClassRate`; None where no row is decided so.
+    """
+    found: dict[str, ClassRate | None] = {}
+    for name, members in (("ppv", decided), ("npv", ~decided)):
+        own = members & (weight > 0)
+        found[name] = None
+        if own.any():
+            found[name] = _rate(own, decided == positive, weight, level, groups)
+    return found
+
+
+def rates_between(
+    positive: NDArray[np.bool_],
+    probability: Floats,
+    between: Sequence[float],
+    weight: Floats,
+    level: float,
+    groups: Groups | None = None,
+) -> dict[str, ClassRate | None]:
+    """All rates of decisions that may leave rows undecided.
+
+    Parameters
+    ----------
+    positive, weight, level, groups
+        As for `decision_rates`.
+    probability : ndarray, shape (n,)
+    between : (float, float)
+        Probability up to which a row is decided negative, and above which positive; an undecided
+        row is no mistake in its class.
+
+    Returns
+    -------
+    dict
+        "tpr", "tnr", "ppv", "npv" and "decided", the share of the rows that are, to `ClassRate`;
+        None where no row is decided so.
+    """
+    lower, upper = between
+    above_lower, above_upper = probability > lower, probability > upper
+    known = weight, level, groups
+    of_lower, of_upper = (
+        {**decision_rates(positive, above, *known), **predictive_values(positive, above, *known)}
+        for above in (above_lower, above_upper)
+    )
+    decided = _rate(weight > 0, above_upper | ~above_lower, *known)
+    return {
+        "tpr": of_lower["tpr"],
+        "tnr": of_upper["tnr"],
+        "ppv": of_upper["ppv"],
+        "npv": of_lower["npv"],
+        "decided": decided,
+    }
+
+
+def _rate(
+    members: NDArray[np.bool_],
+    right: NDArray[np.bool_],
+    weight: Floats,
+    level: float,
+    groups: Groups | None,
+) -> ClassRate:
+    """Weighted share of some rows that are right."""
+    mass = weight[members]
+    value = float(np.average(right[members], weights=mass))
+    n_rows = effective_rows(mass, None if groups is None else groups[members])
+    lower, upper = exact_interval(value, n_rows, level)
+    return ClassRate(value, lower, upper, len(mass), int(right[members].sum()))
 
 
 def trade_off(positive: NDArray[np.bool_], scores: Floats, weight: Floats) -> TradeOff:

@@ -247,7 +247,7 @@ def _check_settings(values: Mapping[str, Any]) -> None:
             share = not isinstance(number, float) or -_ROUNDING <= number <= 1 + _ROUNDING
             if not (isinstance(number, kind) and share):
                 raise TypeError(f"{name} of controlled_rates_ is {str(number)[:40]!r}")
-        if rate["rate"] not in ("tpr", "tnr"):
+        if rate["rate"] not in ("tpr", "tnr", "ppv", "npv", "decided"):
             raise ValueError(f"{rate['rate'][:40]!r} is no rate")
 
 
@@ -258,6 +258,11 @@ def _check_two_classes(arrays: Arrays, values: Mapping[str, Any]) -> None:
         raise ValueError("weights_ do not sum to 1")
     _check_below("oob_counts_", arrays, replicates + 1)
     _check_below("sampled_rows_", arrays, n)
+    between, rates = arrays.get("undecided_between_"), values["controlled_rates_"]
+    if (between is not None) != any(rate["rate"] == "decided" for rate in rates):
+        raise ValueError("undecided_between_ and the rate decided belong together")
+    if between is not None and between[0] > between[1]:
+        raise ValueError("undecided_between_ is in falling order")
     if not np.abs(arrays["counts_gram_"]).max() <= _LARGEST_GRAM:
         raise ValueError("counts_gram_ is no matrix of products of counts")
     if not np.isnan(arrays["oob_decision_function_"][arrays["oob_counts_"] == 0]).all():

@@ -15,12 +15,12 @@ from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.exceptions import DataError
 from bootprob.explanation.row_contributions import Contributions
 from bootprob.metrics.lack_of_fit import SIGNIFICANT
-from bootprob.runtime.arrays import Floats
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.binary import binary_reply, parts_of, with_data
 from bootprob.server.bodies import BodyReader
@@ -38,6 +38,7 @@ from bootprob.server.tensors import (
     reply_tensors,
     rows_of,
 )
+from bootprob.tables.mistake_costs import asking_columns
 
 __all__ = ["Answering", "json_reply"]
 
@@ -51,7 +52,7 @@ class _Wanted:
     """What a request says beside its rows; id and outputs are those of tensors."""
 
     level: float
-    thresholds: Floats | None
+    costs: CostMatrix | None
     explain: bool = False
     id: str | None = None
     outputs: tuple[str, ...] = ()
@@ -83,7 +84,7 @@ class Answering:
             why = await _while_connected(request, explained)
 
         def reply() -> Response:
-            decided = self.served.decided(scores, given.thresholds)
+            decided = self.served.decided(scores, given.costs)
             head = {"model": self.served.name, "version": self.served.version}
             return json_reply(head | {"level": given.level} | self._predictions(decided, why))
 
@@ -96,7 +97,7 @@ class Answering:
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
-            decided = self.served.decided(scores, given.thresholds)
+            decided = self.served.decided(scores, given.costs)
             content: dict[str, Any] = {
                 "model_name": self.served.name,
                 "model_version": self.served.version,
@@ -145,8 +146,8 @@ class Answering:
         if request.explain:
             self._explainer.check(len(request.records))
         X = self.served.columns.encoder.encode(values, len(request.records)).X
-        thresholds = self.served.thresholds(values, len(X))
-        return self._checked(X), _Wanted(request.level, thresholds, request.explain)
+        costs = self.served.costs_of(values)
+        return self._checked(X), _Wanted(request.level, costs, request.explain)
 
     def _tensors(self, headers: Mapping[str, str], body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
@@ -155,17 +156,24 @@ class Answering:
         outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
         if "threshold" in outputs and len(self.served.classes) > 2:
             raise RequestError(422, "There is a threshold with two classes only.")
+        known = [each["name"] for each in output_metadata(self.served)]
+        if unknown := next((name for name in outputs if name not in known), None):
+            said = f"The output {unknown!r} is of servers that know what asking a person costs."
+            if unknown == "undecided":
+                said = "The model leaves no row undecided."
+            raise RequestError(422, said)
         inputs = request.inputs if binary is None else with_data(request.inputs, binary)
         X, values = rows_of(inputs, self.served.columns, self.limits.max_rows)
-        thresholds = self.served.thresholds(values, len(X))
+        costs = self.served.costs_of(values)
         always = request.parameters.binary_data_output
-        said = {each.name: each.parameters.binary_data for each in request.outputs or ()}
-        names = outputs or tuple(each["name"] for each in output_metadata(self.served))
+        asked = {each.name: each.parameters.binary_data for each in request.outputs or ()}
         as_bytes = tuple(
-            each for each in names if (always if said.get(each) is None else said[each])
+            each
+            for each in outputs or known
+            if (always if asked.get(each) is None else asked[each])
         )
         wanted = _Wanted(
-            request.parameters.level, thresholds, id=request.id, outputs=outputs, binary=as_bytes
+            request.parameters.level, costs, id=request.id, outputs=outputs, binary=as_bytes
         )
         return self._checked(X), wanted
 
@@ -223,6 +231,16 @@ class Answering:
         if scores.threshold is not None:
             for said, threshold in zip(predictions, scores.threshold.tolist(), strict=True):
                 said["threshold"] = threshold
+        if scores.undecided is not None:
+            for said, undecided in zip(predictions, scores.undecided.tolist(), strict=True):
+                said["undecided"] = undecided
+        if scores.decisions is not None:
+            columns = asking_columns(scores.decisions)
+            of_rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+            for said, (ask, cost, lower, upper, stable) in zip(predictions, of_rows, strict=True):
+                said |= {
+                    "ask": ask, "cost": cost, "cost_interval": [lower, upper], "stable": stable,
+                }  # fmt: skip
         for said, found in zip(predictions, why, strict=False):
             said["explanation"] = as_json(found)
         return {

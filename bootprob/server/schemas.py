@@ -149,7 +149,10 @@ class OutputParameters(_Strict):
 class InferOutput(_Strict):
     """A tensor wanted in the reply."""
 
-    name: Literal["probability", "probability_interval", "label", "threshold"]
+    name: Literal[
+        "probability", "probability_interval", "label", "threshold", "undecided", "ask",
+        "cost", "cost_interval", "stable",
+    ]  # fmt: skip
     parameters: OutputParameters = OutputParameters()
 
 
@@ -159,7 +162,7 @@ class InferHead(_Strict):
     id: Annotated[str, Field(max_length=200)] | None = None
     parameters: InferParameters = InferParameters()
     inputs: Annotated[Unread, Field(min_length=1)]
-    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=4)] | None = None
+    outputs: Annotated[list[InferOutput], Field(fail_fast=True, max_length=9)] | None = None
 
 
 class InferRequest(InferHead):
@@ -207,11 +210,19 @@ class Explanation(BaseModel):
 class Prediction(BaseModel):
     """Of two classes, of the positive one; of several, for each class by its name.
 
-    Of two classes the label is the positive one where the probability is above the threshold.
+    Of two classes the label is the positive one where the probability is above the threshold;
+    where rows may be left `undecided`, that says of which nothing is promised. Where a person can
+    be asked, `ask` says to do so, `cost` what the decision is expected to cost, and `stable`
+    whether the whole interval leads to it.
     """
 
     label: bool | int | float | str
     threshold: float | None = None
+    undecided: bool | None = None
+    ask: bool | None = None
+    cost: float | None = None
+    cost_interval: list[float] | None = None
+    stable: bool | None = None
     probability: float | dict[str, float]
     interval: list[float] | dict[str, list[float]]
     explanation: Explanation | None = None

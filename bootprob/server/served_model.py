@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import both, both_intervals
+from bootprob.costs.matrix import CostMatrix, Decisions
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of
@@ -45,12 +46,18 @@ class Scores:
     threshold : ndarray, shape (m,), or None
         Probability of the second class above which it is the label; None for several classes, and
         before anything is decided.
+    decisions : Decisions or None
+        Where a person can be asked.
+    undecided : ndarray of bool, shape (m,), or None
+        Rows left undecided so that rates hold of the others; None of a model that leaves none.
     """
 
     probability: Floats
     interval: Floats
     label: NDArray[np.intp]
     threshold: Floats | None = None
+    decisions: Decisions | None = None
+    undecided: NDArray[np.bool_] | None = None
 
     def __getitem__(self, rows: slice) -> Self:
         return type(self)(self.probability[rows], self.interval[rows], self.label[rows])
@@ -170,21 +177,31 @@ class ServedModel:
             probability, interval = both(probability), both_intervals(interval)
         return Scores(probability, interval, np.searchsorted(self.svc.classes_, found["label"]))
 
-    def thresholds(self, values: Mapping[str, Sequence[float]], n_rows: int) -> Floats | None:
-        """The threshold of each row, shape (m,), by columns of costs; None for several classes."""
-        if self.threshold is not None:
-            return np.full(n_rows, self.threshold)
+    def costs_of(self, values: Mapping[str, Sequence[float]]) -> CostMatrix | None:
+        """What mistakes cost rows with these columns; None where no costs decide."""
         if self.costs is None:
             return None
         given = {name: np.array(values[name], dtype=np.float64) for name in self.costs.columns}
-        return self.costs.thresholds(given, n_rows)
+        return self.costs.matrix(given)
 
-    def decided(self, scores: Scores, thresholds: Floats | None) -> Scores:
-        """Scores with labels by these thresholds; of several classes as they are."""
-        if thresholds is None:
+    def decided(self, scores: Scores, costs: CostMatrix | None) -> Scores:
+        """Scores with labels by these costs or the model's threshold; of several classes as is."""
+        if costs is not None:
+            found = costs.decide(scores.probability[:, 1], scores.interval[:, 1])
+            label, asked = found.label.astype(np.intp), None if found.ask is None else found
+            return replace(scores, label=label, threshold=found.threshold, decisions=asked)
+        if self.threshold is None:
             return scores
+        thresholds = np.full(len(scores.probability), self.threshold)
         label = (scores.probability[:, 1] > thresholds).astype(np.intp)
-        return replace(scores, label=label, threshold=thresholds)
+        assert isinstance(self._ensemble, TwoClasses)
+        undecided = self._ensemble.undecided(scores.probability[:, 1])
+        return replace(scores, label=label, threshold=thresholds, undecided=undecided)
+
+    @property
+    def leaves_undecided(self) -> bool:
+        """Whether rows may be left undecided."""
+        return getattr(self.svc, "undecided_between_", None) is not None
 
     def training_probability(self) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each class's out-of-bag probability, shapes (K,)."""

@@ -34,6 +34,7 @@ _KINDS: dict[str, TypeAdapter[Any]] = {
     "BYTES": TypeAdapter(Annotated[list[str | None], Field(fail_fast=True)]),
 }
 _INPUT = TypeAdapter(InferInput)
+_ASKING = {"ask": "BOOL", "cost": "FP64", "cost_interval": "FP64", "stable": "BOOL"}
 _AT_ONCE = 2**13  # values: no other thread runs while they are checked
 
 
@@ -175,6 +176,12 @@ def reply_tensors(
     }  # fmt: skip
     if scores.threshold is not None:
         found["threshold"] = ("FP64", [len(codes)], scores.threshold.tolist())
+    if scores.undecided is not None:
+        found["undecided"] = ("BOOL", [len(codes)], scores.undecided.tolist())
+    if scores.decisions is not None:
+        for name in ("ask", "cost", "cost_interval", "stable"):
+            values = getattr(scores.decisions, name)
+            found[name] = (_ASKING[name], list(values.shape), values.ravel().tolist())
     return [
         {"name": name, "datatype": found[name][0], "shape": found[name][1], "data": found[name][2]}
         for name in wanted or found
@@ -197,11 +204,18 @@ def output_metadata(served: ServedModel) -> list[dict[str, Any]]:
     """What a reply may hold."""
     n_classes = len(served.classes)
     threshold = {"name": "threshold", "datatype": "FP64", "shape": [-1]}
+    undecided = {"name": "undecided", "datatype": "BOOL", "shape": [-1]}
+    asking = [
+        {"name": name, "datatype": kind, "shape": [-1, 2] if "interval" in name else [-1]}
+        for name, kind in _ASKING.items()
+    ]
     return [
         {"name": "probability", "datatype": "FP64", "shape": [-1, n_classes]},
         {"name": "probability_interval", "datatype": "FP64", "shape": [-1, n_classes, 2]},
         {"name": "label", "datatype": _label_datatype(served), "shape": [-1]},
         *([threshold] if n_classes == 2 else []),
+        *([undecided] if served.leaves_undecided else []),
+        *(asking if served.costs is not None and served.costs.ask is not None else []),
     ]
 
 

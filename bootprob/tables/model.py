@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import as_numbers, level_text, name_rows
 from bootprob.encoding.names import check_columns
 from bootprob.encoding.preprocessing import TablePreprocessor
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.progress import progress_bar
-from bootprob.tables.mistake_costs import MistakeCosts
+from bootprob.tables.mistake_costs import ASKING_COLUMNS, MistakeCosts, asking_columns
 from bootprob.tables.roles import ColumnRoles
 from bootprob.tables.target import Label, Target
 
@@ -204,6 +205,12 @@ class TableModel:
             threshold; positive scores speak for it. Of several classes ``p_X``, ``low_X`` and
             ``high_X`` for each class X, and ``label``.
 
+            Where `costs` say what asking a person costs also ``ask``, whether to do so; ``cost``,
+            what that decision is expected to cost, with ``cost_lower`` and ``cost_upper``; and
+            ``stable``, whether the whole interval leads to it (`bootprob.costs.Decisions`).
+
+            Of a model that leaves rows undecided for its rates also ``undecided``.
+
             With `sets` also ``set``: the classes of the set, joined by `` | ``, and empty where the
             row is like those of no class.
 
@@ -225,7 +232,7 @@ class TableModel:
         X = encoded.X
         if unknown is not None:
             unknown |= encoded.unknown
-        thresholds = None if costs is None else _thresholds(costs, frame)
+        of_rows = None if costs is None else _costs_of_rows(costs, frame)
         ensemble = ensemble_of(self.svc)
         method = ensemble.checked_method(None)
         warn_of_doubts(self.svc, method)
@@ -234,8 +241,11 @@ class TableModel:
             for start in range(0, len(X), _ROWS_AT_ONCE):
                 rows = slice(start, start + _ROWS_AT_ONCE)
                 found = ensemble.summarize(X[rows], level, method, score_interval=True)
-                if thresholds is not None:
-                    found["threshold"] = thresholds[rows]
+                if of_rows is not None:
+                    both = found["probability"], found["probability_interval"]
+                    decided = of_rows.take(rows).decide(*both)
+                    found["threshold"] = decided.threshold
+                    found |= {} if decided.ask is None else asking_columns(decided)
                 elif isinstance(ensemble, TwoClasses):
                     found["threshold"] = np.full(len(X[rows]), ensemble.decision_threshold)
                 if sets is not None:
@@ -282,6 +292,8 @@ class TableModel:
                 "score_lower": found["score_interval"][:, 0],
                 "score_upper": found["score_interval"][:, 1],
             }
+            also = ("undecided", *ASKING_COLUMNS)
+            columns |= {name: found[name] for name in also if name in found}
         if "set" in found:
             columns["set"] = [
                 " | ".join(text for text, is_in in zip(texts, row, strict=True) if is_in)
@@ -290,8 +302,8 @@ class TableModel:
         return pd.DataFrame(columns)
 
 
-def _thresholds(costs: MistakeCosts, frame: pd.DataFrame) -> np.ndarray:
-    """The threshold of each row, from columns of the table where these hold costs."""
+def _costs_of_rows(costs: MistakeCosts, frame: pd.DataFrame) -> CostMatrix:
+    """Costs as numbers, from columns of the table where these hold them."""
     names = [str(name) for name in frame.columns]
     values = {}
     for name in costs.columns:
@@ -304,4 +316,4 @@ def _thresholds(costs: MistakeCosts, frame: pd.DataFrame) -> np.ndarray:
             raise DataError(
                 f"Column {name!r} holds no cost in {name_rows(unusable)}; give numbers above 0."
             )
-    return costs.thresholds(values, len(frame))
+    return costs.matrix(values)

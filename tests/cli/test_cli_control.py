@@ -10,7 +10,9 @@ import pytest
 from test_cli import QUICK, _refused, _run
 
 from bootprob import BootstrapSVC
+from bootprob.cli import control
 from bootprob.cli.control import Bound, Control, control_parameters
+from bootprob.metrics import rates
 from bootprob.persistence.save_load import load, save
 from bootprob.tables.files import read_table, write_table
 from bootprob.tables.model import TableModel
@@ -136,7 +138,10 @@ def test_rates_that_cannot_be_kept(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--control", "threshold"], "--control threshold needs a rate to keep: --tpr, --tnr or"),
+        (
+            ["--control", "threshold"],
+            "--control threshold needs a rate to keep: --tpr, --tnr, --ppv",
+        ),
         (["--confidence", "0.9"], "--confidence needs a rate to keep"),
         (["--bound", "hoeffding"], "--bound needs --confidence"),
         (["--tpr", "0.9", "--bound", "hoeffding"], "--bound needs --confidence"),
@@ -146,6 +151,9 @@ def test_rates_that_cannot_be_kept(folder: Path, tmp_path: Path) -> None:
         (["--tpr", "0.9", "--confidence", "1"], "1 does not lie between 0 and 1; 0.95 is usual."),
         (["--tpr", "0.9", "--control", "magic"], "'magic'"),
         (["--tpr", "0.9", "--calibration", "isotonic"], "isotonic"),
+        (["--ppv", "0.9", "--control", "constrained"], "--ppv needs --control threshold"),
+        (["--ppv", "90"], "write 95 % as 0.95"),
+        (["--npv", "0.9", "--rate", "bad=0.9"], "--all-classes"),
     ],
 )
 def test_wrong_command_lines(
@@ -192,15 +200,60 @@ def test_a_model_of_arrays_takes_no_table(folder: Path, tmp_path: Path) -> None:
     _refused(_run("report", tmp_path / "m.model", *given), "was fitted on arrays")
 
 
+def test_rates_are_those_of_the_ensemble() -> None:
+    assert control.OF_TWO_CLASSES == rates.OF_TWO_CLASSES
+
+
 def test_only_what_was_given_reaches_the_ensemble() -> None:
-    assert control_parameters(None, None, None, None, None) == {}
-    assert control_parameters(Control.constrained, 0.9, 0.8, 0.95, Bound.hoeffding) == {
+    assert control_parameters(None, {"tpr": None}, None, None) == {}
+    assert control_parameters(
+        Control.constrained, {"tpr": 0.9, "tnr": 0.8, "ppv": None}, 0.95, Bound.hoeffding
+    ) == {
         "control": "constrained",
         "rates": {"tpr": 0.9, "tnr": 0.8},
         "confidence": 0.95,
         "bound": "hoeffding",
     }
-    assert control_parameters(None, None, 0.8, None, None) == {
+    assert control_parameters(None, {"tpr": None, "tnr": 0.8}, None, None) == {
         "control": "threshold",
         "rates": {"tnr": 0.8},
     }
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_predictive_values_from_the_command_line(folder: Path, tmp_path: Path) -> None:
+    asked = ("--ppv", "0.6", "--confidence", "0.8")
+    result = _run("fit", folder / "loans.csv", *BAD, *asked, "-o", tmp_path / "m.model")
+    assert result.exit_code == 0, result.output
+    assert "Precision" in result.stdout
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html",
+                  "--held-out", folder / "april.csv")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert "a precision of at least" in page
+    assert "of rows decided bad" in page
+    [model] = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))["models"]
+    *_, ppv = model["control"]["rates"]
+    assert (ppv["rate"], ppv["wanted"], ppv["confidence"]) == ("ppv", 0.6, 0.8)
+    assert 0 < ppv["held_out"]["value"] <= 1
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_rows_left_undecided_from_the_command_line(folder: Path, tmp_path: Path) -> None:
+    asked = ("--tpr", "0.9", "--tnr", "0.9", "--decided", "0.1")
+    result = _run("fit", folder / "loans.csv", *BAD, *asked, "-o", tmp_path / "m.model")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "Share decided" in said
+    assert "left undecided" in said
+    result = _run("predict", tmp_path / "m.model", folder / "april.csv", "-o", tmp_path / "p.csv")
+    n = int(read_table(tmp_path / "p.csv")["undecided"].astype(str).eq("True").sum())
+    assert f"; {n} are left undecided" in result.stdout
+    result = _run("report", tmp_path / "m.model", "-o", tmp_path / "m.html",
+                  "--held-out", folder / "april.csv")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert "are left <b>undecided</b>" in page
+    [model] = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))["models"]
+    assert [r["rate"] for r in model["control"]["rates"]] == ["tpr", "tnr", "decided"]
+    assert model["control"]["rates"][2]["held_out"]["value"] == pytest.approx(1 - n / 60)

@@ -240,10 +240,11 @@ class TestFiles:
         """In a process of its own: 2,400,000 rows (three numbers: 58 MB) take what 400,000 do."""
         program = (
             "import sys; from bootprob.cli.console import peak_memory\n"
+            "from bootprob.costs.matrix import CostMatrix\n"
             "from bootprob.report.scored.counts import ScoredCounts\n"
             "from bootprob.report.scored.table import ScoredTable\n"
             "for path in sys.argv[1:]:\n"
-            "    counts = ScoredCounts(0.5)\n"
+            "    counts = ScoredCounts(CostMatrix(1.0, 1.0))\n"
             "    for batch in ScoredTable(path).batches(): counts.add(batch)\n"
             "    print(counts.n_rows, peak_memory())"
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 from server_clients import records_of
 
-from bootprob import BootstrapSVC, DataError
+from bootprob import BootstrapSVC, CostMatrix, DataError
 from bootprob.server import create_app
 from bootprob.tables.mistake_costs import MistakeCosts
 from bootprob.tables.model import TableModel
@@ -142,3 +143,53 @@ def test_models_and_columns_that_costs_do_not_fit(iris_model, controlled, table_
     votes.fit(np.arange(20.0)[:, None] % 7, np.arange(20) % 2)
     with pytest.raises(DataError, match="no calibration"):
         create_app(votes, costs=MistakeCosts(1, 2))
+
+
+@pytest.mark.parametrize("costs", [MistakeCosts(1, 5, 0.3), MistakeCosts(2, "loss", "ask")])
+def test_somebody_to_ask(table_model, new, costs):
+    rows = new.assign(ask=np.linspace(0.5, 0.1, 30))
+    found = table_model.predict(rows, costs=costs)
+    assert 0 < found["ask"].mean() < 1
+    with TestClient(create_app(table_model, costs=costs)) as client:
+        reply = client.post("/predict", json={"records": records_of(rows)}).json()
+        outputs = client.get("/v2/models/model").json()["outputs"]
+    served = pd.DataFrame(reply["predictions"])
+    assert served["ask"].tolist() == found["ask"].tolist()
+    assert served["stable"].tolist() == found["stable"].tolist()
+    bounds = np.stack(served["cost_interval"])
+    np.testing.assert_allclose(bounds, found[["cost_lower", "cost_upper"]], atol=1e-9)
+    assert [each["name"] for each in outputs][-4:] == ["ask", "cost", "cost_interval", "stable"]
+
+
+def test_rows_left_undecided():
+    model = TableModel.fit(
+        credit_table(160), "risk", "bad", control="threshold", kernel="linear", C=1.0,
+        rates={"tpr": 0.9, "tnr": 0.9, "decided": 0.1}, n_bootstraps=25, random_state=0,
+    )  # fmt: skip
+    new = credit_table(30, seed=8).drop(columns="risk")
+    with TestClient(create_app(model)) as client:
+        reply = client.post("/predict", json={"records": records_of(new)}).json()
+        outputs = [each["name"] for each in client.get(PARAMETERS).json()["outputs"]]
+    offline = model.predict(new)
+    assert [each["undecided"] for each in reply["predictions"]] == offline["undecided"].tolist()
+    assert 0 < offline["undecided"].mean() < 1
+    assert outputs[-1] == "undecided"
+
+
+def test_tensors_of_asking():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    svm = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=20, random_state=0)
+    svm.fit(X, X[:, 0] + rng.normal(size=80) > 0)
+    tensor = {"name": "X", "shape": [80, 2], "datatype": "FP64", "data": X.ravel().tolist()}
+    with TestClient(create_app(svm, costs=MistakeCosts(1, 2, 0.2))) as client:
+        wanted = {"inputs": [tensor], "outputs": [{"name": "cost_interval"}, {"name": "ask"}]}
+        outputs = client.post("/v2/models/model/infer", json=wanted).json()["outputs"]
+    expected = svm.decide(X, CostMatrix(1, 2, ask=0.2))
+    assert [each["shape"] for each in outputs] == [[80, 2], [80]]
+    np.testing.assert_allclose(outputs[0]["data"], expected.cost_interval.ravel(), atol=1e-9)
+    assert outputs[1]["data"] == expected.ask.tolist()
+    with TestClient(create_app(svm)) as client:
+        refused = client.post("/v2/models/model/infer", json=wanted)
+    assert refused.status_code == 422
+    assert "what asking a person costs" in refused.json()["error"]

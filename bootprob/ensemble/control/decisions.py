@@ -8,19 +8,28 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.control.predictive_values import (
+    Chosen,
+    is_predictive,
+    most_needed,
+    threshold_of_all,
+)
 from bootprob.ensemble.control.thresholds import LeftOut, needed_shares, score_threshold
+from bootprob.ensemble.control.undecided_rows import thresholds_of_all
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
 from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedReplicates
 from bootprob.ensemble.specs import ControlSpec
 from bootprob.exceptions import DataError
-from bootprob.metrics.rates import RateFloor, rate_floors
+from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor, rate_floors
 from bootprob.runtime.arrays import Floats
 
 __all__ = [
     "Control",
     "Controlled",
     "check_control",
+    "choose_thresholds",
     "control_ensemble",
+    "needed_of_all",
     "rates_asked",
     "rates_reached",
 ]
@@ -35,9 +44,9 @@ class Control:
     method : {"threshold", "constrained"} or None
         None where nothing is controlled.
     floors : tuple of RateFloor
-        On "tpr", "tnr" or both.
+        On some of "tpr", "tnr", "ppv", "npv" and "decided".
     shares : dict of str to float
-        What `needed_shares` returned for all rows.
+        What `needed_of_all` returned for all rows.
     """
 
     method: str | None = None
@@ -110,15 +119,40 @@ def rates_asked(spec: ControlSpec, calibration: str | None) -> Control:
         For options that do not go together.
     """
     check_control(spec, calibration, example={"tpr": 0.95})
-    floors = rate_floors(spec.rates, spec.confidence, spec.bound)
+    if isinstance(spec.rates, Mapping) and "accuracy" in spec.rates:
+        raise DataError(
+            "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr', 'ppv' or "
+            "'npv' (ConstrainedSVC takes it)."
+        )
+    floors = rate_floors(spec.rates, spec.confidence, spec.bound, OF_TWO_CLASSES)
     if spec.control is None:
         return Control()
-    if any(floor.rate == "accuracy" for floor in floors):
+    if [floor.rate for floor in floors] == ["decided"]:
         raise DataError(
-            "rates has 'accuracy', which an ensemble does not control; give 'tpr', 'tnr' or both "
-            "(ConstrainedSVC takes all three)."
+            "rates has 'decided' alone, and every row can be decided; give the rates beside it for "
+            "which rows may be left undecided."
+        )
+    of_decisions = [floor.rate for floor in floors if not _is_of_classes(floor)]
+    if of_decisions and (spec.control != "threshold" or calibration is None):
+        given = f"control={spec.control!r}" if calibration else "calibration=None"
+        raise DataError(
+            f"rates has {of_decisions[0]!r}, which is kept by a threshold on the calibrated "
+            f"probability, and not with {given}; give control='threshold' and "
+            "calibration='sigmoid'."
         )
     return Control(spec.control, floors)
+
+
+def needed_of_all(floors: Sequence[RateFloor], rows: LeftOut) -> dict[str, float]:
+    """Share of the rows that has to be right for each rate, as far as it is known before training.
+
+    Raises
+    ------
+    UnattainableRateError
+        There are too few rows for the confidence asked for.
+    """
+    shares = needed_shares([floor for floor in floors if not is_predictive(floor)], rows)
+    return shares | {f.rate: most_needed(f, rows) for f in floors if is_predictive(f)}
 
 
 @dataclass(frozen=True)
@@ -137,6 +171,9 @@ class Controlled:
         Share of out-of-bag votes for ``classes_[1]``; NaN for a row never out of bag.
     shares : mapping of str to float
         Share of the rows that has to be right, for each rate.
+    between : tuple of float, or None
+        Scores, before they were moved, of rows that are left undecided: above the first, and not
+        above the second. None where every row is decided.
     """
 
     scores: OutOfBagScores
@@ -144,6 +181,12 @@ class Controlled:
     vote_thresholds: Floats
     votes: Floats
     shares: Mapping[str, float]
+    between: tuple[float, float] | None = None
+
+
+def _is_of_classes(floor: RateFloor) -> bool:
+    """Whether a rate is one that votes keep, too, and no row need be left undecided for it."""
+    return floor.rate in ("tpr", "tnr")
 
 
 def control_ensemble(
@@ -175,7 +218,7 @@ def control_ensemble(
     Raises
     ------
     UnattainableRateError
-        Both rates cannot be kept.
+        The rates cannot all be kept.
     DataError
         The scores say nothing out of bag, so that no probability orders the rows.
     """
@@ -193,21 +236,47 @@ def control_ensemble(
     if control.method == "constrained":
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
-    thresholds = vote_thresholds(machines, rows, floors)
-    votes = oob_votes(machines, thresholds)
-    moved = (
-        score_threshold(scores.mean, rows, floors)
-        if calibrated
-        else float(thresholds @ machines.weights)
+    if all(map(_is_of_classes, floors)):  # else votes stay where they are
+        thresholds = vote_thresholds(machines, rows, floors)
+        votes = oob_votes(machines, thresholds)
+    # A row that was never left out promises nothing.
+    if calibrated:
+        chosen = choose_thresholds(scores.mean, rows, floors)
+    else:
+        chosen = Chosen(float(thresholds @ machines.weights), needed_shares(floors, rows))
+    return Controlled(
+        scores.moved_down(chosen.threshold),
+        *(chosen.threshold, thresholds, votes, chosen.shares, chosen.between),
     )
-    seen_shares = needed_shares(floors, rows)  # a row that was never left out promises nothing
-    return Controlled(scores.moved_down(moved), moved, thresholds, votes, seen_shares)
+
+
+def choose_thresholds(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) -> Chosen:
+    """Where a score decides so that the rates hold, whatever they are.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n,)
+        Out-of-bag scores; larger for ``classes_[1]``.
+    rows : LeftOut
+        Those with scores.
+    floors : sequence of RateFloor
+
+    Raises
+    ------
+    UnattainableRateError
+        The rates cannot all be kept.
+    """
+    if any(floor.rate == "decided" for floor in floors):
+        return thresholds_of_all(scores, rows, floors)
+    if any(map(is_predictive, floors)):
+        return threshold_of_all(scores, rows, floors)
+    return Chosen(score_threshold(scores, rows, floors), needed_shares(floors, rows))
 
 
 def rates_reached(
     floors: Sequence[RateFloor],
     probability: Floats,
-    threshold: float,
+    between: tuple[float, float],
     rows: LeftOut,
     shares: Mapping[str, float],
 ) -> list[dict[str, Any]]:
@@ -218,11 +287,11 @@ def rates_reached(
     floors : sequence of RateFloor
     probability : ndarray, shape (n,)
         Out-of-bag probabilities of ``classes_[1]``, or NaN.
-    threshold : float
-        Probability above which a row is decided positive.
+    between : (float, float)
+        Probability up to which a row is decided negative, and above which positive.
     rows : LeftOut
     shares : mapping
-        What `needed_shares` returned.
+        What the rows had to show for each rate.
 
     Returns
     -------
@@ -231,9 +300,14 @@ def rates_reached(
         share of, the "required_share" of these and the share reached "out_of_bag".
     """
     found, positive, weight = [], rows.positive, rows.weight
+    lower, upper = between
     for floor in floors:
-        members = floor.members(positive) & (weight > 0) & np.isfinite(probability)
-        right = (probability > threshold) == positive
+        # An undecided row is no mistake in its class.
+        decided = probability > (lower if floor.rate in ("tpr", "npv") else upper)
+        members = floor.members(positive, decided) & (weight > 0) & np.isfinite(probability)
+        right = decided == positive
+        if floor.rate == "decided":
+            right = decided | (probability <= lower)
         found.append(
             asdict(floor)
             | {

@@ -14,7 +14,14 @@ from bootprob.metrics.rates import RateFloor
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["LeftOut", "conflict", "highest_threshold", "needed_shares", "score_threshold"]
+__all__ = [
+    "LeftOut",
+    "allowed_between",
+    "conflict",
+    "highest_threshold",
+    "needed_shares",
+    "score_threshold",
+]
 
 
 _BELOW = 1e-6  # of the spread: how far below the lowest score a threshold is put
@@ -79,6 +86,20 @@ def score_threshold(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) 
     UnattainableRateError
         No threshold keeps both rates.
     """
+    lowest, highest = allowed_between(scores, rows, floors)
+    return float(np.clip(0.0, lowest, highest))
+
+
+def allowed_between(
+    scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]
+) -> tuple[float, float]:
+    """Lowest and highest threshold with which the rates hold; parameters as there.
+
+    Raises
+    ------
+    UnattainableRateError
+        No threshold keeps both rates.
+    """
     shares = needed_shares(floors, rows)
     highest, lowest = np.inf, -np.inf
     for floor in floors:
@@ -92,7 +113,7 @@ def score_threshold(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) 
         right = rows.positive & (scores > lowest)
         best = rows.weight[right].sum() / rows.weight[rows.positive].sum()
         raise conflict(floors, best)
-    return float(np.clip(0.0, lowest, highest))
+    return lowest, highest
 
 
 def highest_threshold(values: Floats, weight: Floats, share: float) -> float:
@@ -129,7 +150,8 @@ def conflict(floors: Sequence[RateFloor], attainable: float) -> UnattainableRate
     return UnattainableRateError(
         f"No threshold keeps both tpr ≥ {tpr.at_least:g} and tnr ≥ {tnr.at_least:g}{sure}: with "
         f"the tnr kept, {attainable:.3f} of the positives are right out of bag. Lower one of the "
-        "rates, or give the model more to learn from.",
+        'rates, let rows be left undecided ("decided" among the rates), or give the model more to '
+        "learn from.",
         rate="tpr",
         wanted=tpr.at_least,
         attainable=attainable,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES
+from bootprob.metrics.rates import RATE_NAMES
 from bootprob.report.model.class_card import (
     ABOUT_CLASSES,
     about_sets,
@@ -324,16 +325,18 @@ def _later(entry: dict[str, Any]) -> dict[str, list[str]]:
 def _rates(entry: dict[str, Any]) -> dict[str, list[str]]:
     rates = entry["control"]["rates"]
     table = {
-        "Rate": ["Sensitivity" if r["rate"] == "tpr" else "Specificity" for r in rates],
+        "Rate": [RATE_NAMES[r["rate"]] for r in rates],
         "Wanted": ["–" if r["wanted"] is None else f"≥ {r['wanted']:g}" for r in rates],
         "Confidence": ["–" if r["confidence"] is None else f"{r['confidence']:g}" for r in rates],
-        "Reached out of bag": [with_interval(r["out_of_bag"], as_share=True) for r in rates],
+        "Reached out of bag": [_reached(r["out_of_bag"]) for r in rates],
     }
     if entry["held_out"]:
-        table["Reached on held-out rows"] = [
-            with_interval(r["held_out"], as_share=True) for r in rates
-        ]
+        table["Reached on held-out rows"] = [_reached(r["held_out"]) for r in rates]
     return table
+
+
+def _reached(rate: dict[str, float] | None) -> str:
+    return "–" if rate is None else with_interval(rate, as_share=True)
 
 
 def _about_calibration(entry: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
 from bootprob.ensemble.fitted import column_names
@@ -26,6 +27,7 @@ from bootprob.report.model.class_sections import SECTIONS_OF_CLASSES
 from bootprob.report.model.members import members_of, weights_of
 from bootprob.report.model.sections import SECTIONS
 from bootprob.report.model.sections.section import Measured, Section
+from bootprob.report.model.subgrouping import Subgrouping
 from bootprob.report.plain import plain
 from bootprob.runtime.arrays import Floats
 
@@ -50,6 +52,7 @@ def report_content(
     held_out: HeldOut | None = None,
     training: Any = None,
     table: TableModel | None = None,
+    by: str | ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Collect everything that a report says or draws; parameters and errors as for `write_report`.
 
@@ -73,6 +76,11 @@ def report_content(
             )
     if table is not None and len(models) > 1:
         raise DataError("table is the one model that is reported; give several without it.")
+    subgroups = None if by is None else Subgrouping.of(by, training, held_out)
+    if subgroups is not None and len(first.classes_) > 2:
+        raise DataError(
+            f"Subgroups are told of two classes, and the model has {len(first.classes_)}."
+        )
     content = {
         "format": {"name": "bootprob report", "version": FORMAT_VERSION},
         "title": title,
@@ -87,6 +95,7 @@ def report_content(
                     *(model, LEVEL, held_out, _out_of_bag(model)),
                     model if table is None else table,
                     training,
+                    subgroups,
                 ),
             )
             for label, model in models.items()

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
 from bootprob.report.model.content import report_content, sections_of
 from bootprob.report.model.sections.section import Drawn
 from bootprob.report.page import check_page, render, write_page
@@ -25,6 +27,7 @@ def write_report(
     held_out: HeldOut | None = None,
     training: Any = None,
     table: TableModel | None = None,
+    by: str | ArrayLike | None = None,
 ) -> dict[str, Any]:
     """Write a self-contained report on fitted models, and its numbers beside it.
 
@@ -55,6 +58,10 @@ def write_report(
         Of which the one model is (`TableModel.svc_with_class_names`): its columns are explained
         then, what became of them is told, and it is what `training` is given to.
 
+    by : str or array_like, shape (n,), optional
+        Subgroups to measure by themselves: a column of `training` or of the held-out table, which
+        the model need not know, or values of the training rows. Of two classes.
+
     Returns
     -------
     dict
@@ -64,13 +71,20 @@ def write_report(
     ------
     DataError
         If `path` cannot be written or ends in ``.json``, there is no model, the models were
-        fitted to different rows, or the rows set aside cannot be used.
+        fitted to different rows, the rows set aside cannot be used, or no table at hand has the
+        column of subgroups.
     sklearn.exceptions.NotFittedError
         If a model is not fitted.
     """
     page, numbers = check_page(path)
     content = report_content(
-        models, title=title, command=command, held_out=held_out, training=training, table=table
+        models,
+        title=title,
+        command=command,
+        held_out=held_out,
+        training=training,
+        table=table,
+        by=by,
     )
     write_page(page, numbers, _render(content, numbers.name), content)
     return content

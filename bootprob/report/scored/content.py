@@ -58,15 +58,16 @@ def scored_content(
         What ``bootprob predict`` or ``bootprob score`` wrote: CSV, Parquet or Arrow, or a folder
         of such files. It has the columns ``probability``, ``probability_lower``,
         ``probability_upper`` and ``label``, and ``threshold`` where another one than that of the
-        costs decided; rows without a probability are counted, and left out.
+        costs decided, and ``ask`` where a person could be asked; rows without a probability are
+        counted, and left out.
     model : BootstrapSVC or TableModel, optional
         The model that scored it; needed to say anything of drift.
     input_table : path-like, optional
         The table that was scored, CSV or Parquet, in the same order; for the drift of its columns.
         Needs a `TableModel`. A CSV file is held in memory, a Parquet file is not.
     costs : CostMatrix, optional
-        What mistakes cost, the same for all rows. Without them every mistake costs 1. They say
-        what decisions cost; what was decided, the table says.
+        What mistakes cost, and asking a person, the same for all rows. Without them every mistake
+        costs 1. They say what decisions cost; what was decided, the table says.
     level : float, default 0.95
         Level that the intervals of the table were made at, which the table does not say; also the
         confidence of everything else.
@@ -103,10 +104,9 @@ def scored_content(
         raise DataError(f"No cost follows from these probabilities: {known.no_frequencies}.")
     source = ScoredTable(table, id_column)
     refuse_unscored(source)
-    threshold = 0.5 if costs is None else float(costs.threshold)
-    counts = ScoredCounts(
-        threshold, n_listed, np.zeros(0) if known is None else known.reference.values
-    )
+    used = CostMatrix(false_positive=1.0, false_negative=1.0) if costs is None else costs
+    trained = np.zeros(0) if known is None else known.reference.values
+    counts = ScoredCounts(used, n_listed, trained)
     for batch in source.batches():
         counts.add(batch)
         progress(batch.n_rows)
@@ -272,6 +272,9 @@ def _decisions(counts: ScoredCounts, id_column: str | None) -> dict[str, Any]:
         "n_negative": counts.by_decision[False].n_rows - counts.undecided[False],
         "n_undecided": n_undecided,
         "share_undecided": n_undecided / counts.n_scored,
+        "n_asked": None
+        if counts.asked is None
+        else sum(sums.n_rows for sums in counts.asked.values()),
         "id_column": id_column,
         "listed": counts.listed(),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bootprob.costs.matrix import CostMatrix
-from bootprob.report.scored.counts import ScoredCounts, Sums
+from bootprob.report.scored.counts import ASK, ScoredCounts, Sums
 
 if TYPE_CHECKING:
     from bootprob.report.scored.model import ScoredModel
@@ -19,6 +19,8 @@ _LABELS = {
     "as_labelled": "as labelled in the table",
     "all_positive": "always positive",
     "all_negative": "always negative",
+    "ask_none": "answering all",
+    "ask_all": "asking about all",
 }
 
 
@@ -60,26 +62,43 @@ def cost_content(
         "true_negative": used.true_negative,
         "true_positive": used.true_positive,
         "threshold": used.threshold,
+        "ask": used.ask,
+        "asking_between": used.asking_between,
         "refused": None if known is None else known.no_frequencies,
         "rules": [],
     }
     if content["refused"]:
         return content
-    every = _added(list(counts.by_cost.values()))
-    by_label = {True: Sums(), False: Sums()}
-    for k in (True, False):
-        by_label[k] = _added([s for at, s in counts.by_label.items() if (at == positive) == k])
-    decided = {
+    every = _added(list(counts.by_threshold.values()))
+    decided: dict[str, dict[int, Sums]] = {
         "least_cost": counts.by_cost,
-        "as_labelled": by_label,
-        "all_positive": {True: every, False: Sums()},
-        "all_negative": {True: Sums(), False: every},
+        "as_labelled": _as_labelled(counts, positive, asked=used.ask is not None),
+        "all_positive": {1: every},
+        "all_negative": {0: every},
     }
+    if used.ask is not None:
+        decided["ask_none"] = dict(counts.by_threshold.items())
+        decided["ask_all"] = {ASK: every}
     content["rules"] = [
         {"name": name, "label": _LABELS[name]} | _rule(groups, used)
         for name, groups in decided.items()
     ]
     return content
+
+
+def _as_labelled(counts: ScoredCounts, positive: int | None, *, asked: bool) -> dict[int, Sums]:
+    """Rows by label, without those that the table has a person asked about, if that has a price."""
+    groups: dict[int, list[Sums]] = {0: [], 1: [], ASK: []}
+    apart = counts.asked if asked and counts.asked is not None else {}
+    for label, sums in counts.by_label.items():
+        of_person = apart.get(label, Sums())
+        groups[int(label == positive)].append(_added([sums, _negated(of_person)]))
+        groups[ASK].append(of_person)
+    return {decision: _added(each) for decision, each in groups.items()}
+
+
+def _negated(sums: Sums) -> Sums:
+    return Sums(**{name: -value for name, value in vars(sums).items()})
 
 
 def _added(sums: list[Sums]) -> Sums:
@@ -92,7 +111,7 @@ def _added(sums: list[Sums]) -> Sums:
     )
 
 
-def _rule(groups: dict[bool, Sums], costs: CostMatrix) -> dict[str, Any]:
+def _rule(groups: dict[int, Sums], costs: CostMatrix) -> dict[str, Any]:
     """Mean cost, its bounds, and how far the classes that turn out may move it by chance."""
     n = sum(sums.n_rows for sums in groups.values())
     total = np.zeros(3)
@@ -100,13 +119,18 @@ def _rule(groups: dict[bool, Sums], costs: CostMatrix) -> dict[str, Any]:
     for decision, sums in groups.items():
         if sums.n_rows == 0:
             continue
+        if decision == ASK:
+            assert costs.ask is not None
+            total += sums.n_rows * float(costs.ask)
+            continue
         means = np.array([sums.probability, sums.lower, sums.upper]) / sums.n_rows
         cost = costs.expected(means.clip(0, 1))[:, int(decision)]
         total += sums.n_rows * np.array([cost[0], *sorted(cost[1:])])
         by_class = costs.array[:, int(decision)]
         variance += sums.variance * float(by_class[1] - by_class[0]) ** 2
     return {
-        "n_positive": groups[True].n_rows,
+        "n_positive": groups.get(1, Sums()).n_rows,
+        "n_asked": groups.get(ASK, Sums()).n_rows,
         "cost": total[0] / n,
         "lower": total[1] / n,
         "upper": total[2] / n,

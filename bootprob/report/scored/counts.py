@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import level_text
 from bootprob.report.scored.table import ScoredBatch
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["EDGES", "SHOWN_EDGES", "ScoredCounts", "Sums", "count_in", "quantiles"]
+__all__ = ["ASK", "EDGES", "SHOWN_EDGES", "ScoredCounts", "Sums", "count_in", "quantiles"]
 
 Counts = NDArray[np.int64]
+
+ASK = 2
+"""The decision to ask, beside 0 and 1."""
 
 
 def _edges() -> Floats:
@@ -90,9 +94,8 @@ class ScoredCounts:
 
     Parameters
     ----------
-    threshold : float
-        Probability above which costs least to decide positive; decides the rows of a table that
-        has no thresholds of its own.
+    costs : CostMatrix
+        For all rows alike; their threshold decides the rows of a table that has none of its own.
     at_most : int
         Undecided rows that are kept for a list: those with most to lose.
     reference : ndarray, shape (k,), optional
@@ -104,12 +107,16 @@ class ScoredCounts:
         All rows, and those without a probability.
     by_decision : dict of bool to Sums
         Rows by the threshold that decided them.
-    by_cost : dict of bool to Sums
-        Rows by `threshold`.
+    by_cost : dict of int to Sums
+        Rows by the decision of least expected cost: negative, positive, or to ask (`ASK`).
+    by_threshold : dict of bool to Sums
+        Rows by the threshold of the costs alone.
     decided_above : tuple of float
         The lowest and the highest threshold that decided a row.
     by_label : dict of int to Sums
         Rows by the position of their label.
+    asked : dict of int to Sums or None
+        Of these, the rows about which a person is to be asked; None where the table does not say.
     above : dict of int to int
         Rows of each label with a probability above the threshold that decided them.
     undecided : dict of bool to int
@@ -122,14 +129,16 @@ class ScoredCounts:
         Rows below the first value of `reference`, equal to it, between it and the next, and so on.
     """
 
-    threshold: float
+    costs: CostMatrix
     at_most: int = 50
     reference: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         self.n_rows = self.n_without = 0
         self.by_decision = {False: Sums(), True: Sums()}
-        self.by_cost = {False: Sums(), True: Sums()}
+        self.by_cost = {0: Sums(), 1: Sums(), ASK: Sums()}
+        self.by_threshold = {False: Sums(), True: Sums()}
+        self.asked: dict[int, Sums] | None = None
         self.decided_above = (np.inf, -np.inf)
         self.by_label: dict[int, Sums] = {}
         self.above: dict[int, int] = {}
@@ -152,17 +161,24 @@ class ScoredCounts:
         self.n_without += batch.n_rows - len(p)
         threshold = batch.threshold
         if threshold is None:
-            threshold = np.full(len(p), self.threshold)
+            threshold = np.full(len(p), self.costs.threshold)
         lowest, highest = self.decided_above
         self.decided_above = (threshold.min(initial=lowest), threshold.max(initial=highest))
         positive = p > threshold
         for decision in (False, True):
             self.by_decision[decision].add(batch, positive == decision)
-            self.by_cost[decision].add(batch, (p > self.threshold) == decision)
+            self.by_threshold[decision].add(batch, (p > self.costs.threshold) == decision)
+        asks = self.costs.decide(p).ask
+        least = np.where(False if asks is None else asks, ASK, p > self.costs.threshold)
+        for choice, sums in self.by_cost.items():
+            sums.add(batch, least == choice)
         for label in np.unique(batch.label).tolist():
             rows = batch.label == label
             self.by_label.setdefault(label, Sums()).add(batch, rows)
             self.above[label] = self.above.get(label, 0) + int(positive[rows].sum())
+            if batch.ask is not None:
+                self.asked = {} if self.asked is None else self.asked
+                self.asked.setdefault(label, Sums()).add(batch, rows & batch.ask)
         self._count(p, batch.upper - batch.lower)
         # As in `bootprob.costs.matrix.Decisions.stable`.
         open_ = (batch.lower <= threshold) & (batch.upper > threshold)

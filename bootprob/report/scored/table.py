@@ -16,6 +16,7 @@ from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.tables.csv_files import csv_batches, separator_and_names
+from bootprob.tables.mistake_costs import ASKING_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,7 @@ SCORED_SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
 
 _BATCH_ROWS = 2**17
 _THRESHOLD = "threshold"
+_TRUTH = ("true", "false", "none", "")
 _NUMBERS = (*SCORED_COLUMNS[:3], _THRESHOLD)
 
 
@@ -60,6 +62,8 @@ class ScoredBatch:
         Probability above which each row was decided positive; None where the table does not say.
     id : pyarrow.Array, length m, or None
         The column that tells rows apart.
+    ask : ndarray of bool, shape (m,), or None
+        Whether a person is to be asked; None where the table does not say.
     """
 
     n_rows: int
@@ -70,6 +74,7 @@ class ScoredBatch:
     label: NDArray[np.int64]
     threshold: Floats | None
     id: pa.Array | None
+    ask: NDArray[np.bool_] | None = None
 
 
 class ScoredTable:
@@ -107,6 +112,7 @@ class ScoredTable:
             self.names = names = [name.strip() for name in _column_names(self._files[0])]
         self.missing = [name for name in SCORED_COLUMNS if name not in names]
         self._says_threshold = _THRESHOLD in names
+        self._says_ask = set(ASKING_COLUMNS) <= set(names)  # "ask" alone may be of the user's
         self.of_several_classes = {"label"} == set(SCORED_COLUMNS) - set(self.missing) and any(
             name.startswith("p_") for name in names
         )
@@ -136,6 +142,7 @@ class ScoredTable:
             The table cannot be read, or a row holds what no scored row can; the message names it.
         """
         names = [*SCORED_COLUMNS, *([_THRESHOLD] if self._says_threshold else [])]
+        names += ["ask"] if self._says_ask else []
         if self.id_column is not None and self.id_column not in names:
             names.append(self.id_column)
         for batch, first in self.read(names, _NUMBERS):
@@ -197,7 +204,18 @@ class ScoredTable:
             label=label[known],
             threshold=None if threshold is None else threshold[known],
             id=ids,
+            ask=self._asked(batch)[known] if self._says_ask else None,
         )
+
+    def _asked(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """The column "ask", of truth values or, in CSV files, of their names."""
+        texts = [str(value).lower() for value in batch.column("ask").to_pylist()]
+        if unknown := next((text for text in texts if text not in _TRUTH), None):
+            raise DataError(
+                f"{self.path}: the column 'ask' holds {unknown!r}, not true and false, which "
+                "bootprob predict writes there."
+            )
+        return np.array(texts) == "true"
 
     def _codes(self, column: pa.Array) -> NDArray[np.int64]:
         """Positions of labels, −1 where there is none; a third label is an error."""

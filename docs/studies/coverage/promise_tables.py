@@ -124,7 +124,26 @@ def _control(results: Path) -> str:
                 ]
             )
     header = ["decided by", "kept on new rows", "mean excess", "needed for the confidence"]
-    return markdown(["truth", *header], rows)
+    return f"{markdown(['truth', *header], rows)}\n\n{_predictive_values(results)}"
+
+
+def _predictive_values(results: Path) -> str:
+    rows = []
+    for number in range(len(list(results.glob("predictive_values_*_ppv.json")))):
+        kinds = list(_cases(results, f"predictive_values_{number}_*"))
+        kinds.sort(key=lambda case: list(case["wanted"]) != ["ppv"])
+        for case in kinds:
+            made = case["promises made, share of training sets"]
+            kept = case["kept on new rows, share of promises"].values()
+            rows.append(
+                [
+                    _title(case) if case is kinds[0] else "",
+                    ", ".join(f"{name} ≥ {least:g}" for name, least in case["wanted"].items()),
+                    f"{100 * made:.0f} %",
+                    " / ".join(f"{100 * made * (1 - share):.0f} %" for share in kept),
+                ]
+            )
+    return markdown(["truth", "wanted", "promised in", "wrong on new rows in"], rows)
 
 
 def _metric_intervals(results: Path) -> str:

@@ -13,6 +13,7 @@ from bootprob.report.model.sections import (
     sets,
     settings,
     stability,
+    subgroups,
     updates,
     votes,
 )
@@ -28,6 +29,7 @@ SECTIONS = (
     control.SECTION,
     calibration.SECTION,
     stability.SECTION,
+    subgroups.SECTION,
     effects.SECTION,
     settings.SECTION,
     rows.SECTION,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bootprob.ensemble.controlled_rates import ControlledRate, rates_under_control
-from bootprob.metrics.decision_rates import ClassRate, decision_rates, trade_off
+from bootprob.metrics.decision_rates import ClassRate, rates_between, trade_off
 from bootprob.metrics.intervals import metric_intervals
 from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.model.sections.trade_off import trade_off as trade_off_picture
@@ -31,11 +31,14 @@ def _control(of: Measured) -> dict[str, Any] | None:
     model, level, held_out = of.model, of.level, of.held_out
     if model.control is None:
         return None
-    set_aside: dict[str, ClassRate] = {}
+    set_aside: dict[str, ClassRate | None] = {}
     if held_out is not None:
         positive = held_out.positive_rows(model)
-        decided = model.predict(held_out.X) == model.classes_[1]
-        set_aside = decision_rates(positive, decided, np.ones(len(positive)), level)
+        between = getattr(model, "undecided_between_", None)
+        if between is None:
+            between = (model.decision_threshold_,) * 2
+        probability = model.predict_proba(held_out.X)[:, 1]
+        set_aside = rates_between(positive, probability, between, np.ones(len(positive)), level)
     scores = model.oob_decision_function_
     if model.calibration is None:
         scores = model.oob_vote_proba_[:, 1]  # which decide
@@ -44,6 +47,7 @@ def _control(of: Measured) -> dict[str, Any] | None:
         "rates": [
             _rate(rate, set_aside.get(rate.rate)) for rate in rates_under_control(model, level)
         ],
+        "undecided_between": getattr(model, "undecided_between_", None),
         "curve": asdict(trade_off(model.y_ == 1, scores, model.sample_weight_)),
         "machines": _machines(model),
     }
@@ -73,7 +77,7 @@ def _rate(rate: ControlledRate, set_aside: ClassRate | None) -> dict[str, Any]:
         "confidence": None if floor is None else floor.confidence,
         "bound": None if floor is None else floor.bound,
         "required_share": rate.required_share,
-        "out_of_bag": asdict(rate.out_of_bag),
+        "out_of_bag": None if rate.out_of_bag is None else asdict(rate.out_of_bag),
         "without_control": None if rate.without_control is None else asdict(rate.without_control),
         "held_out": None if set_aside is None else asdict(set_aside),
     }

@@ -15,6 +15,7 @@ from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
+    from bootprob.report.model.subgrouping import Subgrouping
     from bootprob.tables.held_out import HeldOut
     from bootprob.tables.model import TableModel
 
@@ -38,6 +39,8 @@ class Measured:
         The same model, as its user knows its columns.
     training : array_like, data frame or None
         The rows of `fit`, as `explained` takes them, where they are at hand.
+    by : Subgrouping or None
+        What tells subgroups of rows apart.
     """
 
     model: BootstrapSVC
@@ -46,6 +49,7 @@ class Measured:
     probability: Floats
     explained: BootstrapSVC | TableModel
     training: Any = None
+    by: Subgrouping | None = None
 
 
 @dataclass(frozen=True)

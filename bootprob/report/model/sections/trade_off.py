@@ -27,7 +27,7 @@ def trade_off(model: dict[str, Any], name: str) -> Picture | None:
     control = model["control"]
     if control is None:
         return None
-    tpr, tnr = control["rates"]
+    tpr, tnr, *_ = control["rates"]
     curve = control["curve"]
     points = [key for key in _POINTS if tpr[key] is not None]
 

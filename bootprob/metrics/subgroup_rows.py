@@ -1,0 +1,103 @@
+"""Which subgroup each row is in: the levels of a column, or its quarters."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from bootprob.encoding.columns import level_text
+from bootprob.exceptions import DataError
+from bootprob.runtime.counted import counted
+
+__all__ = ["MISSING", "names_of_rows", "subgroups_of_rows"]
+
+MISSING = "missing"
+"""The subgroup of rows without a value."""
+
+_MOST, _MOST_OF_NUMBERS = 30, 10
+
+
+def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp]]:
+    """Names of the subgroups, and which of them each row is in, shape (n,).
+
+    A column of more than 10 different numbers is cut at its quartiles; other values are subgroups
+    of their own, in sorted order, and rows without one are `MISSING`.
+
+    Parameters
+    ----------
+    by : array_like, shape (n,)
+    n : int
+
+    Raises
+    ------
+    DataError
+        For another number of values, one subgroup alone, or more than 30.
+    """
+    given = pd.Series(np.asarray(by) if not isinstance(by, pd.Series) else by.to_numpy())
+    if given.shape != (n,):
+        raise DataError(
+            f"by has {counted(len(given), 'value')}, and there are {counted(n, 'row')}; give one a "
+            "row."
+        )
+    values = given.infer_objects()
+    numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    if numbers and values.nunique() > _MOST_OF_NUMBERS:
+        names, codes = _quarters(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    else:
+        codes, levels = pd.factorize(values, sort=numbers)
+        names = [level_text(level) for level in levels]
+        if not numbers:
+            order = np.argsort(names, kind="stable")
+            names, codes = [names[k] for k in order], _moved(codes, np.argsort(order))
+    if (codes < 0).any():
+        codes = np.where(codes < 0, len(names), codes)
+        names = [*names, MISSING]
+    if len(names) > _MOST:
+        raise DataError(
+            f"by has {len(names)} different values; subgroups are told of {_MOST} at most. Put "
+            "rare ones together."
+        )
+    if len(names) < 2:
+        raise DataError(f"by is {names[0]!r} in all rows; there is nothing to compare.")
+    return names, codes.astype(np.intp)
+
+
+def names_of_rows(what: str, by: ArrayLike | None, n: int) -> NDArray[np.str_]:
+    """The level that each row has, as text, shape (n,); none is put together or cut.
+
+    Parameters
+    ----------
+    what : str
+        What errors call it.
+    by : array_like, shape (n,)
+    n : int
+
+    Raises
+    ------
+    DataError
+        For another number of values, or missing ones.
+    """
+    values = pd.Series(np.asarray(by))
+    if values.shape != (n,):
+        raise DataError(f"{what} has {counted(len(values), 'value')}, and there are {n} rows.")
+    if values.isna().any():
+        raise DataError(f"{what} is missing in {int(values.isna().sum())} of {n} rows.")
+    return np.array([level_text(value) for value in values], dtype=np.str_)
+
+
+def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]:
+    """Numbers by the quarter that they are in; equal ones are never apart."""
+    known = np.isfinite(values)
+    inner = np.unique(np.quantile(values[known], [0.25, 0.5, 0.75]))
+    inner = inner[inner < values[known].max()]
+    codes = np.where(known, np.searchsorted(inner, values, side="left"), -1)
+    texts = [f"{each:.6g}" for each in inner]
+    between = [f"above {a} to {b}" for a, b in pairwise(texts)]
+    return [f"up to {texts[0]}", *between, f"above {texts[-1]}"], codes
+
+
+def _moved(codes: NDArray[np.intp], to: NDArray[np.intp]) -> NDArray[np.intp]:
+    return np.where(codes < 0, -1, to[codes])
