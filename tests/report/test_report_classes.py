@@ -81,6 +81,22 @@ def test_rows_set_aside_are_measured(written, model):
     assert entry["widths"]["classes"][2]["own"]["ninetieth"] == pytest.approx(own)
 
 
+def test_stability_is_that_of_each_class_against_the_rest(written, model):
+    source, numbers = written
+    found, new = numbers["models"][0]["stability"], table(5, 60)
+    X = model.preprocessor.transform(new)
+    y = [NAMES.index(name) for name in new["tree"]]
+    for k, each in enumerate(found["classes"]):
+        wanted = model.svc.stability(X, y, positive=k)
+        assert each["mean_absolute_error"] == pytest.approx(wanted.mean_absolute_error, abs=1e-9)
+        size = np.median(wanted.effective_sample_size)
+        assert each["median_effective_sample_size"] == pytest.approx(size, rel=1e-6)
+    replicates, p = model.svc.bootstrap_proba(X), model.svc.predict_proba(X)
+    other = (replicates.argmax(axis=2) != p.argmax(axis=1)).mean()
+    assert found["mean_classification_instability"] == pytest.approx(other)
+    assert "60 held-out rows, 25 samples" in source
+
+
 def test_pairs_are_described(written, model):
     [entry] = written[1]["models"]
     assert [pair["classes"] for pair in entry["pairs"]] == [[0, 1], [0, 2], [1, 2]]

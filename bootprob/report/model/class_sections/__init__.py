@@ -1,6 +1,13 @@
 """The sections of the report of a model of several classes, in the order of the page."""
 
-from bootprob.report.model.class_sections import calibration, control, pairs, quality, widths
+from bootprob.report.model.class_sections import (
+    calibration,
+    control,
+    pairs,
+    quality,
+    stability,
+    widths,
+)
 from bootprob.report.model.sections import columns, convergence, later, made, sets
 from bootprob.report.model.sections.section import Section
 
@@ -12,6 +19,7 @@ SECTIONS_OF_CLASSES = (
     later.SECTION,
     control.SECTION,
     calibration.SECTION,
+    stability.SECTION,
     sets.SECTION,
     widths.SECTION,
     pairs.SECTION,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils import _safe_indexing
 from bootprob.displays.stability import draw_intervals
 from bootprob.ensemble.replicate_stability import stability_of
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
-from bootprob.ensemble.state import two_class_state
+from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.explanation.answers import Explained
 from bootprob.metrics.prediction_stability import Stability
 from bootprob.report.figure_table import Column, FigureTable
@@ -23,7 +24,7 @@ from bootprob.report.wording import count, percent, short
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.tables.model import TableModel
 
-__all__ = ["SECTION"]
+__all__ = ["SECTION", "AskedRows", "asked_rows"]
 
 _MOST_ROWS, _LEAST_OF_CLASS = 500, 25
 _TENTHS = np.arange(11) / 10
@@ -33,24 +34,17 @@ _FEW = 0.05  # share of the rows whose probability is least stable
 def _content(of: Measured) -> dict[str, Any]:
     if of.model.calibration is None:
         return {"stability": None}
-    known = _known_rows(of)
-    if known is None:
+    asked = asked_rows(of)
+    if asked is None:
         return {"stability": None}
-    given, as_rows, codes, weights, held_out = known
-    kept, weights = _drawn(codes, weights)
-    found = stability_of(
-        of.model,
-        as_rows(_safe_indexing(given, kept)),
-        of.model.classes_[codes[kept]],
-        weights[kept],
-        level=of.level,
-    )
+    labels = of.model.classes_[asked.codes]
+    found = stability_of(of.model, asked.rows, labels, asked.weights, level=of.level)
     errors, sizes = found.absolute_error, found.effective_sample_size
     return {
         "stability": {
-            "held_out": held_out,
-            "n_rows": len(kept),
-            "n_rows_in_all": len(codes),
+            "held_out": asked.held_out,
+            "n_rows": len(asked.codes),
+            "n_rows_in_all": asked.n_rows_in_all,
             "n_replicates": len(found.replicates),
             "level": found.level,
             "threshold": found.threshold,
@@ -80,36 +74,59 @@ def _content(of: Measured) -> dict[str, Any]:
     }
 
 
-def _known_rows(
-    of: Measured,
-) -> tuple[Any, Callable[[Any], Rows], Integers, Floats, bool] | None:
-    """Rows, what makes the model take them, classes, weights, and whether they are held out.
+@dataclass(frozen=True)
+class AskedRows:
+    """Rows that replicates are asked about.
 
-    Those of `fit`, given or kept by the model, else held-out ones; None without any.
+    Attributes
+    ----------
+    rows : Rows
+        Checked.
+    codes, weights : ndarray, shape (m,)
+        Their classes, and weights that make up for those not drawn.
+    n_rows_in_all : int
+        Of which they were drawn.
+    held_out : bool
+        Whether they took no part in training.
     """
-    model, state = of.model, two_class_state(of.model, "reports")
-    as_rows = partial(checked_rows, model)
-    if of.training is not None:
-        given = of.training
-        if isinstance(of.explained, TableModel):
-            given = of.explained.preprocessor.encode(given, of.explained.encoder).X
-        return given, as_rows, state.y_, state.sample_weight_, False
-    if state.estimators_ is None and state.kernel.has_features:
+
+    rows: Rows
+    codes: Integers
+    weights: Floats
+    n_rows_in_all: int
+    held_out: bool
+
+
+def asked_rows(of: Measured) -> AskedRows | None:
+    """Some rows of `fit`, given or kept by the model, else held-out ones; None without any.
+
+    Of several classes the model is not asked for those that it keeps.
+    """
+    model, state, held_out = of.model, state_of(of.model), False
+    codes, weights, given = state.y_, state.sample_weight_, of.training
+    as_rows: Callable[[Any], Rows] = partial(checked_rows, model)
+    if given is not None and isinstance(of.explained, TableModel):
+        given = of.explained.preprocessor.encode(given, of.explained.encoder).X
+    of_machines = isinstance(state, TwoClassState) and state.estimators_ is None
+    if given is None and of_machines and state.kernel.has_features:
         found = Explained.of(of.explained)
-        kept = found.kept_rows()
-        if kept is not None:
-            return kept, found.taken, state.y_, state.sample_weight_, False
-    if of.held_out is None:
+        given, as_rows = found.kept_rows(), found.taken
+    if given is None and of.held_out is not None:
+        given, as_rows, held_out = of.held_out.X, partial(checked_rows, model), True
+        codes = of.held_out.codes(model)
+        weights = np.ones(len(codes))
+    if given is None:
         return None
-    codes = of.held_out.codes(model)
-    return of.held_out.X, as_rows, codes, np.ones(len(codes)), True
+    kept, drawn = _drawn(codes, weights)
+    rows = as_rows(_safe_indexing(given, kept))
+    return AskedRows(rows, codes[kept], drawn[kept], len(codes), held_out)
 
 
 def _drawn(codes: Integers, weights: Floats) -> tuple[Integers, Floats]:
     """Some of very many rows, of each class enough, with weights that make up for it."""
     generator, kept, weights = np.random.default_rng(0), [], weights.copy()
     used = weights > 0
-    for k in (0, 1):
+    for k in range(int(codes.max()) + 1):
         own = np.flatnonzero(used & (codes == k))
         due = max(_LEAST_OF_CLASS, round(_MOST_ROWS * len(own) / np.count_nonzero(used)))
         if due < len(own):
