@@ -91,7 +91,7 @@ PUBLIC = {
         load save
     """,
     "bootprob.report": """
-        box_plots card_of correlation_matrix model_card write_dea_report write_report
+        box_plots card_of correlation_matrix model_card write_card write_dea_report write_report
         write_scored_report
     """,
     "bootprob.selection": """

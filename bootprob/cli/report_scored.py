@@ -11,7 +11,6 @@ import typer
 
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.options import check_level, given_options
-from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import is_table_name
@@ -237,26 +236,20 @@ def check_card(path: Path, *others: Path) -> None:
     DataError
         The file cannot be written or is one of `others`, or skops is not installed.
     """
-    if path.suffix.lower() not in (".md", ".markdown"):
-        raise DataError(f"{path}: the name of a model card must end in .md.")
+    from bootprob.report.model.card_files import check_card_file
+
+    check_card_file(path)
     check_output(path, inputs=others)
-
-    from bootprob.report.model.card import check_skops
-
-    check_skops()
 
 
 def write_card(
     content: dict[str, Any], model: BootstrapSVC | TableModel, path: Path, source: Path
 ) -> None:
     """Write the model card of the numbers of a report."""
-    from bootprob.report.model.card import card_of
-    from bootprob.runtime.files import replace_when_complete
+    from bootprob.report.model.card_files import write_card as write
     from bootprob.tables.model import TableModel
 
     table_model = model if isinstance(model, TableModel) else None
     svc = model.svc if isinstance(model, TableModel) else model
-    card = card_of(content, svc, table_model=table_model, file=None if is_table(source) else source)
-    with replace_when_complete(path) as target:
-        target.write(card.render().encode())
+    write(content, svc, path, table_model=table_model, file=None if is_table(source) else source)
     typer.echo(f"The model card is in {path}.")

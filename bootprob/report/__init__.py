@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from bootprob.report.dea.figures import box_plots, correlation_matrix
     from bootprob.report.dea.report import write_dea_report
     from bootprob.report.model.card import card_of, model_card
+    from bootprob.report.model.card_files import write_card
     from bootprob.report.model.report import write_report
     from bootprob.report.scored.report import write_scored_report
 
@@ -16,6 +17,7 @@ __all__ = [
     "card_of",
     "correlation_matrix",
     "model_card",
+    "write_card",
     "write_dea_report",
     "write_report",
     "write_scored_report",
@@ -28,6 +30,7 @@ __getattr__ = late_names(
         "card_of": "model.card",
         "correlation_matrix": "dea.figures",
         "model_card": "model.card",
+        "write_card": "model.card_files",
         "write_dea_report": "dea.report",
         "write_report": "model.report",
         "write_scored_report": "scored.report",

@@ -66,9 +66,11 @@ def test_metrics_are_those_of_the_model(model):
         "Calibration",
         "Prediction sets",
         "Limits",
+        "What this card does not tell",
         "How to load it",
         "Parameters",
         "Versions",
+        "Signatures",
     ]
     assert "120 rows" in found["Training data"]
     assert "7 columns: status, months" in found["Training data"]

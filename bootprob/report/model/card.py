@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,13 @@ from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES
 from bootprob.metrics.rates import RATE_NAMES
+from bootprob.report.model.card_sections import (
+    NOT_TOLD,
+    SIGNATURES,
+    history_of,
+    stability_of_card,
+    subgroups_of_card,
+)
 from bootprob.report.model.class_card import (
     ABOUT_CLASSES,
     about_sets,
@@ -173,7 +181,14 @@ def card_of(
         _add_table(card, top, "Classes", of_classes(data, entry), ABOUT_CLASSES)
     if entry["sets"]:
         _add_table(card, top, "Prediction sets", of_sets(data, entry), about_sets(entry))
+    if of_two and entry["stability"]:
+        _add_table(card, top, "Stability", *stability_of_card(entry["stability"]))
+    if of_two and entry["subgroups"]:
+        _add_table(card, top, "Subgroups", *subgroups_of_card(entry["subgroups"]))
+    if of_two and entry["history"]:
+        _add_table(card, top, "Since the fit", *history_of(entry["history"]))
     card.add(**{f"{top}/Limits": _limits(data, entry)})
+    card.add(**{f"{top}/What this card does not tell": "\n".join(f"- {each}" for each in NOT_TOLD)})
     card.add(
         **{
             f"{top}/How to load it": _how_to_load(
@@ -191,6 +206,8 @@ def card_of(
     }
     fitted = f"Fitted on {text(made['device'])} in {made['fit_seconds']:.1f} s."
     _add_table(card, top, "Versions", versions, fitted, folded=True)
+    about = "Filled by people; a card without signatures was validated by nobody."
+    _add_table(card, top, "Signatures", SIGNATURES, about)
     return card
 
 
@@ -198,13 +215,13 @@ def _add_table(
     card: Card,
     top: str,
     name: str,
-    table: dict[str, list[str]],
+    table: Mapping[str, list[str]],
     description: str,
     *,
     folded: bool = False,
 ) -> None:
     key = f"{top}/{name}"
-    card.add_table(description=description, folded=folded, **{key: table})
+    card.add_table(description=description, folded=folded, **{key: dict(table)})
     card.select(key).title = name  # skops would head the section with the whole key
 
 
@@ -412,8 +429,8 @@ def _limits(data: dict[str, Any], entry: dict[str, Any]) -> str:
     independent = "" if data["n_blocks"] else ", independent of each other"
     points.append(
         f"Everything here holds for {rows} from the same source as the training rows{independent}. "
-        "Nothing was computed about other populations, about parts of this one, or "
-        "about what a decision does."
+        + ("" if entry.get("subgroups") else "Nothing was computed about parts of them. ")
+        + "Nothing was computed about other populations, or about what a decision does."
     )
     return "\n".join(f"- {point}" for point in points)
 
