@@ -55,7 +55,7 @@ def _ask(unfitted, name):
     rows = pd.DataFrame(X, columns=["a", "b"]) if isinstance(unfitted, TablePreprocessor) else X
     said = getattr(unfitted, name)
     needed = [
-        {"X": rows, "y": Y}[argument]
+        {"X": rows, "y": Y, "by": Y, "costs": [[0, 1], [2, 0]]}[argument]
         for argument, parameter in inspect.signature(said).parameters.items()
         if parameter.default is parameter.empty
     ]

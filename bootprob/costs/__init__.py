@@ -6,7 +6,8 @@ from bootprob.runtime.late_names import late_names
 
 if TYPE_CHECKING:
     from bootprob.costs.classifier import CostSensitiveClassifier
-    from bootprob.costs.matrix import CostMatrix, Decisions
+    from bootprob.costs.decisions import Decisions
+    from bootprob.costs.matrix import CostMatrix
     from bootprob.costs.rules import RuleCost, cost_of_rules
 
 __all__ = ["CostMatrix", "CostSensitiveClassifier", "Decisions", "RuleCost", "cost_of_rules"]
@@ -16,7 +17,7 @@ __getattr__ = late_names(
     {
         "CostMatrix": "matrix",
         "CostSensitiveClassifier": "classifier",
-        "Decisions": "matrix",
+        "Decisions": "decisions",
         "RuleCost": "rules",
         "cost_of_rules": "rules",
     },

@@ -16,8 +16,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
+from bootprob.costs.decisions import Decisions
 from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
-from bootprob.costs.matrix import CostMatrix, Decisions
+from bootprob.costs.matrix import CostMatrix
 from bootprob.costs.rules import RuleCost, cost_of_rules
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level

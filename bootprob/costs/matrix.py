@@ -18,19 +18,17 @@ where a is below both of the above, which is an interval of probabilities around
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bootprob.costs.decisions import Decisions
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["CostMatrix", "Decisions"]
+__all__ = ["CostMatrix"]
 
 Cost = float | Floats
 
@@ -310,61 +308,6 @@ class CostMatrix:
                 "down and the predicted ones across. Rows that one decision suits anyway need "
                 "no probability; leave them out."
             )
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """The decision of least expected cost for each of m rows, and what it is expected to cost.
-
-    The intervals are those of the probability carried over: an expected cost is linear in it. They
-    are intervals for the cost of a *fixed* decision, the one that the probability itself led to,
-    and hold for a row at the stated confidence, not for a sum over rows. What asking a person costs
-    is known: its interval has no width.
-
-    Attributes
-    ----------
-    label : ndarray, shape (m,)
-        The decision; of a row to `ask` about, the better answer.
-    probability : ndarray, shape (m,)
-        Of the positive class.
-    threshold : ndarray, shape (m,)
-        Probability above which the decision is positive.
-    cost, other_cost : ndarray, shape (m,)
-        Expected cost of the decision and of the next best one: the opposite, or with somebody to
-        ask the better of the other two.
-    probability_interval, cost_interval, other_cost_interval : ndarray, shape (m, 2), or None
-        Lower and upper bounds; None where the probabilities have none.
-    stable : ndarray of bool, shape (m,), or None
-        Whether all probabilities of the interval lead to the same decision.
-    ask : ndarray of bool, shape (m,), or None
-        Whether to ask a person: where that costs less than the better answer is expected to. None
-        where the costs name nobody to ask.
-    """
-
-    label: NDArray[Any]
-    probability: Floats
-    threshold: Floats
-    cost: Floats
-    other_cost: Floats
-    probability_interval: Floats | None = None
-    cost_interval: Floats | None = None
-    other_cost_interval: Floats | None = None
-    stable: NDArray[np.bool_] | None = None
-    ask: NDArray[np.bool_] | None = None
-
-    def to_frame(self, index: Any = None) -> pd.DataFrame:
-        """One row a decision; intervals become columns ``..._lower`` and ``..._upper``."""
-        import pandas as pd
-
-        columns: dict[str, NDArray[Any]] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and value.ndim == 2:
-                name = field.name.removesuffix("_interval")
-                columns[f"{name}_lower"], columns[f"{name}_upper"] = value.T
-            elif value is not None:
-                columns[field.name] = value
-        return pd.DataFrame(columns, index=index)
 
 
 def _as_cost(name: str, value: Any) -> Cost:

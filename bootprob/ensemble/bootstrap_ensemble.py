@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from bootprob.costs.decisions import Decisions
 from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
-from bootprob.costs.matrix import CostMatrix, Decisions
+from bootprob.costs.matrix import CostMatrix
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_curve
 
 from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.runtime.arrays import Floats
@@ -195,6 +194,8 @@ def trade_off(positive: NDArray[np.bool_], scores: Floats, weight: Floats) -> Tr
     weight : ndarray, shape (n,)
         Row weights; rows of weight 0 are left out.
     """
+    from sklearn.metrics import roc_curve  # heavy
+
     seen = np.isfinite(scores) & (weight > 0)
     false_alarms, found, _ = roc_curve(
         positive[seen], scores[seen], sample_weight=weight[seen], drop_intermediate=True

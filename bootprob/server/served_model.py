@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import both, both_intervals
-from bootprob.costs.matrix import CostMatrix, Decisions
+from bootprob.costs.decisions import Decisions
+from bootprob.costs.matrix import CostMatrix
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import ensemble_of

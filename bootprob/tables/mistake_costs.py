@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.costs.matrix import CostMatrix, Decisions
+from bootprob.costs.decisions import Decisions
+from bootprob.costs.matrix import CostMatrix
 from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.exceptions import DataError
 from bootprob.intervals import OF_VOTES

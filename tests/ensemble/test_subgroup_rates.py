@@ -13,6 +13,12 @@ from bootprob.metrics.rates import RateFloor
 QUICK = {"kernel": "linear", "C": 1.0, "n_bootstraps": 30, "random_state": 0}
 
 
+@pytest.fixture
+def rng():
+    """Always the same: what can be promised, and what is covered, depends on the rows drawn."""
+    return np.random.default_rng(0)
+
+
 def rows_of(rng, n=400):
     X, site = rng.normal(size=(n, 3)), rng.choice(["a", "b"], n, p=[0.7, 0.3])
     logit = 1.5 * X[:, 0] + np.where(site == "b", -1.0, 0.5)

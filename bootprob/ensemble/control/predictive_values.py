@@ -7,7 +7,8 @@ arXiv:2110.01052). Of the m rows above a candidate, given where it lies, the rig
 binomial: the p-value is exact. The chance α of a wrong promise goes in equal parts to a few of the
 candidates, and each that holds hands what it has to the next (the fallback procedure: B. L. Wiens,
 A. Dmitrienko, J. Biopharmaceutical Statistics 15 (2005) 929–942), so that with probability 1 − α
-all that are found to hold do, and any may be chosen.
+all that are found to hold do, and any may be chosen. (Strictly so of candidates that are fixed
+beforehand; that ranks place them, and scores are out of bag, is why it is measured, too.)
 """
 
 from __future__ import annotations
