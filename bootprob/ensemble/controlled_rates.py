@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.ensemble.fitted import as_fitted
 from bootprob.ensemble.state import State, state_of
 from bootprob.metrics.decision_rates import ClassRate, decision_rates, rates_between
 from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor
@@ -68,7 +69,9 @@ def rates_under_control(model: Any, level: float = 0.95) -> list[ControlledRate]
     state = state_of(model)
     found = {entry["rate"]: entry for entry in state.controlled_rates_}
     between = getattr(state, "undecided_between_", None)
-    reached = _rates(state, (model.decision_threshold_,) * 2 if between is None else between, level)
+    if between is None:
+        between = (as_fitted(model).decision_threshold_,) * 2
+    reached = _rates(state, between, level)
     known = model.control == "threshold" and model.calibration is not None
     without = _rates(state, (0.5, 0.5), level) if known else {}
     return [

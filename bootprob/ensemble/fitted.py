@@ -17,6 +17,7 @@ from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
 
 __all__ = [
+    "as_fitted",
     "as_whole",
     "column_names",
     "ensemble_of",
@@ -80,6 +81,15 @@ def of_matrix(model: Any) -> Any:
     Classifiers of others have seen the data frame, and are given nothing else: they stay.
     """
     return model if getattr(model, "estimators_", None) is not None else without_frame(model)
+
+
+def as_fitted(model: Any) -> Any:
+    """A model as it was before it was recalibrated, as its out-of-bag numbers are of; a copy."""
+    if getattr(model, "recalibration_", None) is None:
+        return model
+    before = copy(model)
+    before.recalibration_ = None
+    return before
 
 
 def without_frame(model: Any) -> Any:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bootprob.calibration import CALIBRATORS, vote_logits
 from bootprob.calibration.cross_fitting import CrossFitted
+from bootprob.ensemble.fitted import as_fitted
 from bootprob.ensemble.state import TwoClassState, two_class_state
 from bootprob.runtime.arrays import Floats
 
@@ -77,7 +78,7 @@ def controlled_decisions(model: Any) -> NDArray[np.bool_] | None:
     """
     if model.control is None:
         return None
-    return model.oob_proba_[:, 1] > model.decision_threshold_
+    return model.oob_proba_[:, 1] > as_fitted(model).decision_threshold_
 
 
 def out_of_bag_ranks(model: Any) -> Floats:

@@ -81,7 +81,7 @@ class TwoClasses:
         """Which rows of such probabilities are left undecided; None of a model that leaves none."""
         if self.state.undecided_between_ is None:
             return None
-        lower, upper = self.state.undecided_between_
+        lower, upper = self._recalibrated(self.state.undecided_between_)
         return (probability > lower) & (probability <= upper)
 
     def predict(self, X: Rows) -> NDArray[Any]:

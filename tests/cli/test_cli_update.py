@@ -110,5 +110,13 @@ def test_the_report_has_the_history(folder, tmp_path):
     assert "alarm: calibration" in page
     [found] = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))["models"]
     assert [entry["what"] for entry in found["history"]] == ["watched", "recalibrated by labels"]
+    held_out = folder / "august.csv"
+    _loans(300, 2.0, seed=9).to_csv(held_out, index=False)
+    told = _run("report", path, "--held-out", held_out, "-o", tmp_path / "held.html")
+    assert told.exit_code == 0, told.output
+    [found] = json.loads((tmp_path / "held.json").read_text(encoding="utf-8"))["models"]
+    now, before = found["held_out_now"], found["held_out"]["metrics"]
+    assert now["log_loss"]["value"] < before["log_loss"]["value"]
+    assert "as the model answers now" in (tmp_path / "held.html").read_text(encoding="utf-8")
     write_report({"june": load(folder / "loans.model").svc}, tmp_path / "old.html", title="May")
     assert "What happened since the fit?" not in (tmp_path / "old.html").read_text(encoding="utf-8")

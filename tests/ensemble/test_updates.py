@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 
 from bootprob import BootstrapClassifier, BootstrapSVC, DataError, load, save
+from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.explanation import contributions
 from bootprob.tables.model import TableModel
@@ -74,6 +75,27 @@ def test_all_that_a_model_says_follows(models, name):
     assert np.array_equal(moved.oob_proba_, model.oob_proba_, equal_nan=True)
     assert model.recalibration_ is None
     assert log_loss(y, moved.predict_proba(X)[:, 1]) < log_loss(y, model.predict_proba(X)[:, 1])
+
+
+def test_what_is_out_of_bag_stays_that_of_the_fit(models):
+    model = models["tpr"]
+    moved = model.recalibrated(base_rate=0.9)
+    assert moved.decision_threshold_ != model.decision_threshold_
+    for name, found in model.metric_intervals().items():
+        assert moved.metric_intervals()[name] == found
+    one, other = (rates_under_control(each) for each in (model, moved))
+    assert one == other
+
+
+def test_the_same_rows_are_left_undecided():
+    X, y, _ = drawn(400)
+    rates = {"tpr": 0.85, "tnr": 0.85, "decided": 0.3}
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=30, control="threshold", rates=rates, random_state=0
+    ).fit(X, y)
+    moved, asked = model.recalibrated(base_rate=0.8), drawn(200, seed=2)[0]
+    assert 0 < model.undecided(asked).sum() < 200
+    assert np.array_equal(moved.undecided(asked), model.undecided(asked))
 
 
 @pytest.mark.parametrize("method", ["corrected", "normal", "percentile", "bca", "venn-abers"])

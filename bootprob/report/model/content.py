@@ -7,7 +7,7 @@ so that nothing is shown that the JSON file does not hold. It holds no feature v
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
-from bootprob.ensemble.fitted import column_names
+from bootprob.ensemble.fitted import as_fitted, column_names
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import state_of
 from bootprob.exceptions import DataError
@@ -92,10 +92,11 @@ def report_content(
             _model(
                 label,
                 Measured(
-                    *(model, LEVEL, held_out, _out_of_bag(model)),
-                    model if table is None else table,
+                    *(as_fitted(model), LEVEL, held_out, _out_of_bag(model)),
+                    as_fitted(model) if table is None else replace(table, svc=as_fitted(table.svc)),
                     training,
                     subgroups,
+                    None if as_fitted(model) is model else model,
                 ),
             )
             for label, model in models.items()

@@ -41,6 +41,8 @@ class Measured:
         The rows of `fit`, as `explained` takes them, where they are at hand.
     by : Subgrouping or None
         What tells subgroups of rows apart.
+    now : BootstrapSVC or None
+        The model as it answers after it was recalibrated; None where it was not.
     """
 
     model: BootstrapSVC
@@ -50,6 +52,7 @@ class Measured:
     explained: BootstrapSVC | TableModel
     training: Any = None
     by: Subgrouping | None = None
+    now: BootstrapSVC | None = None
 
 
 @dataclass(frozen=True)
