@@ -90,6 +90,13 @@ class CostMatrix:
         cost : array_like
             ``cost[i, j]`` is what a row of class i costs that is decided j; 1 is the positive
             class.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> costs = CostMatrix.from_array([[0, 1], [5, 0]])
+        >>> costs.false_negative, round(costs.threshold, 3)
+        (5.0, 0.167)
         """
         try:
             table = np.asarray(cost, dtype=np.float64)
@@ -135,6 +142,13 @@ class CostMatrix:
         ----------
         probability : array_like, shape (m,)
             Of the positive class.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=5).expected([0.1, 0.5])
+        array([[0.5, 0.9],
+               [2.5, 0.5]])
         """
         p = self._checked(probability)[:, None]
         return (1 - p) * self.array[..., 0, :] + p * self.array[..., 1, :]
@@ -175,6 +189,12 @@ class CostMatrix:
         DataError
             For probabilities outside [0, 1] or NaN, bounds that do not fit them, or another
             number of rows than the costs have.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=5).decide([0.1, 0.5]).label
+        array([False,  True])
         """
         p = self._checked(probability)
         threshold = np.broadcast_to(self.threshold, p.shape)
@@ -202,7 +222,13 @@ class CostMatrix:
         )
 
     def take(self, rows: NDArray[Any]) -> CostMatrix:
-        """Costs of some rows, given by a mask or by indices."""
+        """Costs of some rows, given by a mask or by indices.
+
+        Parameters
+        ----------
+        rows : ndarray of bool or int
+            Which rows; without effect where the costs are the same for all.
+        """
         return self if self.n_rows is None else CostMatrix.from_array(self.array[rows])
 
     def __eq__(self, other: object) -> bool:
@@ -282,7 +308,13 @@ class Decisions:
     stable: NDArray[np.bool_] | None = None
 
     def to_frame(self, index: Any = None) -> pd.DataFrame:
-        """One row a decision; intervals become columns ``..._lower`` and ``..._upper``."""
+        """One row a decision; intervals become columns ``..._lower`` and ``..._upper``.
+
+        Parameters
+        ----------
+        index : Index, optional
+            Names of the rows; default their numbers.
+        """
         import pandas as pd
 
         columns: dict[str, NDArray[Any]] = {}

@@ -70,7 +70,15 @@ class ContributionsDisplay(Display):
         return cls(found, n_columns=n_columns).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.hlines`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
         ax, value = self._on(ax), self.found.contribution[self.row]
         order = np.argsort(-np.abs(value), kind="stable")[: self.n_columns][::-1]
         colours = [COLORS["positive" if value[k] > 0 else "negative"] for k in order]
@@ -123,7 +131,15 @@ class PartialDependenceDisplay(Display):
         return cls(found).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.plot`; of levels, for `Axes.errorbar`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`; of levels, for `Axes.errorbar`.
+        """
         ax, found = self._on(ax), self.found
         style: dict[str, Any] = {"color": COLORS["ink"]} | kwargs
         p, (lower, upper) = found.probability, found.probability_interval.T
@@ -186,7 +202,15 @@ class ImportanceDisplay(Display):
         return cls(found, n_columns).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.hlines`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
         ax, found = self._on(ax), self.found
         shown = found.to_frame()[: self.n_columns][::-1]
         height = np.arange(len(shown))

@@ -128,7 +128,15 @@ class ControlDisplay(Display):
         return cls(trade_off(positive, scores, weight), (None, None), {}).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.plot`, of the curve."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`, of the curve.
+        """
         ax = self._on(ax)
         self._draw_wanted(ax)
         style: dict[str, Any] = {"color": COLORS["negative"], "linewidth": 1.4} | kwargs

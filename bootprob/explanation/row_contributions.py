@@ -131,6 +131,18 @@ def contributions(
         The model is of several classes, has no calibration or a precomputed kernel; has no
         rows to compare with, and none are given; has more than 999 columns; or `n_orders` is
         below 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import contributions
+    >>> found = contributions(model, X[:2])
+    >>> found.to_frame().shape  # a line for each row and column
+    (8, 6)
     """
     level = check_level(level)
     if n_orders is not None and n_orders < 4:

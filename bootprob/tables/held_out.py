@@ -61,6 +61,11 @@ class HeldOut:
     def codes(self, model: BootstrapSVC) -> NDArray[np.intp]:
         """Position of each row's class among ``classes_``, shape (m,).
 
+        Parameters
+        ----------
+        model : BootstrapSVC
+            Fitted.
+
         Raises
         ------
         DataError
@@ -78,6 +83,11 @@ class HeldOut:
 
     def positive_rows(self, model: BootstrapSVC) -> NDArray[np.bool_]:
         """Which rows are of the class ``classes_[1]``, shape (m,).
+
+        Parameters
+        ----------
+        model : BootstrapSVC
+            Fitted.
 
         Raises
         ------

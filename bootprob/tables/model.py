@@ -103,6 +103,15 @@ class TableModel:
         ------
         DataError
             The table cannot be used; the message says why.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20)
+        >>> model.target.labels
+        (1, 2)
         """
         from bootprob.ensemble.estimator import BootstrapSVC
         from bootprob.ensemble.fitted import of_matrix
@@ -212,6 +221,15 @@ class TableModel:
         DataError
             Columns are missing or hold values that cannot be used, a level is no level, or costs
             do not fit the model.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20)
+        >>> model.predict(table[:2]).columns.tolist()[:4]
+        ['probability', 'probability_lower', 'probability_upper', 'label']
         """
         from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
         from bootprob.ensemble.two_classes import TwoClasses

@@ -44,6 +44,13 @@ class ColumnRoles:
     def features(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
         """The other columns, less the target; dates are among them.
 
+        Parameters
+        ----------
+        frame : DataFrame
+            The whole table.
+        target : str
+            The column to predict.
+
         Raises
         ------
         DataError
@@ -84,6 +91,11 @@ class ColumnRoles:
 
     def of_rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of `BootstrapSVC.fit` beside rows and labels.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The whole table.
 
         Raises
         ------
