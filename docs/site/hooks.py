@@ -9,6 +9,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from docs.site.check import problems
+from docs.site.gallery import gallery_files
 from docs.site.links import PAGES, ROOT, linked, rewritten
 from docs.site.reference import reference_pages
 
@@ -16,16 +17,17 @@ _DOCS = ROOT / "docs"
 
 
 def on_config(config: Any) -> Any:
-    """Give the navigation the pages of the reference."""
-    config["reference"] = reference_pages([ROOT, ROOT / "gpu"])
+    """Give the navigation the pages of the reference and of the examples, which are run here."""
+    made = {"API reference": reference_pages([ROOT, ROOT / "gpu"]), "Examples": gallery_files()}
     for section in config.nav:
-        if "API reference" in section:
-            section["API reference"] = list(config["reference"])
+        for name in made.keys() & section.keys():
+            section[name] = [place for place in made[name] if place.endswith(".md")]
+    config["made"] = {place: content for pages in made.values() for place, content in pages.items()}
     return config
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add pages of the root, the reference, what pages link to, and style."""
+    """Add pages of the root and those that were made, what pages link to, and style."""
     added = {}
 
     def add(place: str, **given: Any) -> None:
@@ -33,9 +35,9 @@ def on_files(files: Files, config: Any) -> Files:
 
     for source, place in PAGES.items():
         add(place, content=rewritten(source, (ROOT / source).read_text(encoding="utf-8")))
-    for place, text in config["reference"].items():
-        add(place, content=text)
-    wanted: set[str] = set()
+    for place, content in config["made"].items():
+        add(place, content=content)
+    wanted = {f"examples/{path.name}" for path in (ROOT / "examples").glob("*.py")}
     for source in [*PAGES, *(f"docs/{path.name}" for path in _DOCS.glob("*.md"))]:
         wanted |= linked(source, (ROOT / source).read_text(encoding="utf-8"))
     for path in sorted(wanted):

@@ -40,7 +40,11 @@ def in_site(source: str, target: str) -> tuple[str, str | None]:
         return target, None
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
     place, wanted = _place(path), None
-    if (ROOT / path).is_dir():
+    if path == "examples":
+        place = "examples/index.md"
+    elif path.startswith("examples/"):
+        place = path.removesuffix(".py") + ".md"
+    elif (ROOT / path).is_dir():
         place, wanted = f"source/{path}/index.md", path
     elif path not in PAGES and (not path.startswith("docs/") or path.startswith(_CODE)):
         place, wanted = f"source/{path}", path

@@ -15,6 +15,8 @@ from docs.site.links import PAGES, ROOT, in_site, linked, rewritten
         ("docs/guide.md", "../README.md", ("index.md", None)),
         ("README.md", "docs/guide.md", ("guide.md", None)),
         ("README.md", "docs/results", ("source/docs/results/index.md", "docs/results")),
+        ("README.md", "examples", ("examples/index.md", None)),
+        ("docs/guide.md", "../examples/more_rows.py", ("examples/more_rows.md", None)),
         ("docs/guide.md", "../LICENSE", ("source/LICENSE", "LICENSE")),
         ("gpu/results/README.md", "../../docs/gpu.md", ("gpu.md", None)),
         ("docs/guide.md", "https://scikit-learn.org", ("https://scikit-learn.org", None)),
