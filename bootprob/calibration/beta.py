@@ -72,6 +72,16 @@ class Beta:
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
         """
         sigmoid = Sigmoid.fit(scores, positive, weight)
         parameters = np.array([sigmoid.slope, sigmoid.intercept])
@@ -97,6 +107,16 @@ class Beta:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
         """
         parts = _log_odds_parts(self.sigmoid, scores)
         return expit(np.tensordot(self.coefficients[:2], parts, axes=1) + self.coefficients[2])
@@ -110,6 +130,16 @@ class Beta:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
         """
         p, s = self.predict(scores), expit(self.sigmoid[0] * scores + self.sigmoid[1])
         a, b, _ = self.coefficients

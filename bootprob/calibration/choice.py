@@ -162,6 +162,16 @@ def held_out_losses(
         Row weights, positive, of mean 1.
     groups : ndarray of int, shape (n,), optional
         Of rows that stay in one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import held_out_losses
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=200)
+    >>> positive = rng.random(200) < 1 / (1 + np.exp(-2 * scores))
+    >>> sorted(held_out_losses(scores, scores, positive, np.ones(200)))
+    ['beta', 'isotonic', 'sigmoid', 'sigmoid-both', 'sigmoid-votes', 'venn-abers']
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # brings rich with it
 

@@ -71,6 +71,16 @@ class Sigmoid:
             Row weights; they count as if rows were repeated.
         vote_logits : ndarray, shape (n,), optional
             Logits of the vote shares; calibrators of scores alone do without.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
         """
         slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
         return cls._with_information(float(slopes[0]), intercept, scores, weight)
@@ -108,6 +118,17 @@ class Sigmoid:
         ----------
         scores : ndarray, shape (m,)
             Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> sigmoid = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> p = sigmoid.predict(scores)
+        >>> bool(np.allclose(sigmoid.logit(scores), np.log(p / (1 - p))))
+        True
         """
         return self.slope * scores + self.intercept
 
@@ -120,6 +141,16 @@ class Sigmoid:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
         """
         return expit(self.logit(scores))
 
@@ -132,6 +163,16 @@ class Sigmoid:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
         """
         p = self.predict(scores)
         return self.slope * p * (1 - p)
@@ -143,6 +184,16 @@ class Sigmoid:
         ----------
         scores : ndarray, shape (m,)
             Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> sigmoid = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool((sigmoid.logit_variance(scores) > 0).all())
+        True
         """
         g = np.stack([scores, np.ones_like(scores)])
         found = np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)

@@ -72,6 +72,16 @@ class VennAbers:
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
         """
         distinct, group = np.unique(scores, return_inverse=True)
         mass = np.bincount(group, weights=weight).astype(np.float64)
@@ -96,6 +106,17 @@ class VennAbers:
         ----------
         scores : ndarray, shape (m,)
             Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> lower, upper = calibrator.bounds(scores).T
+        >>> bool((lower < upper).all())
+        True
         """
         left = np.searchsorted(self.scores, scores, side="left")
         right = np.searchsorted(self.scores, scores, side="right")
@@ -112,6 +133,16 @@ class VennAbers:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
         """
         lower, upper = self.bounds(scores).T
         return upper / (1 - lower + upper)
@@ -125,5 +156,15 @@ class VennAbers:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
         """
         return np.zeros_like(scores)

@@ -74,6 +74,17 @@ class ScoreAndVoteSigmoid:
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = ScoreAndVoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> bool((calibrator.coefficients[:2] >= 0).all())
+        True
         """
         assert vote_logits is not None
         slopes, c = fit_logistic(
@@ -94,6 +105,17 @@ class ScoreAndVoteSigmoid:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = ScoreAndVoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> calibrator.predict(scores, votes).shape
+        (6,)
         """
         assert vote_logits is not None
         a, b, c = self.coefficients
@@ -141,6 +163,17 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = VoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> bool((calibrator.coefficients[:2] >= 0).all())
+        True
         """
         assert vote_logits is not None
         (b,), c = fit_logistic(vote_logits[None], positive.astype(np.float64), weight)

@@ -160,6 +160,13 @@ class CostMatrix:
         ----------
         positive, decided : array_like of bool, shape (m,)
             Whether each row is positive, and whether it was decided positive.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> costs = CostMatrix(false_positive=1, false_negative=5)
+        >>> costs.incurred(positive=[False, True, True], decided=[True, False, True])
+        array([1., 5., 0.])
         """
         is_positive, as_positive = (np.asarray(v, dtype=bool) for v in (positive, decided))
         self._check_length(len(is_positive))
@@ -228,6 +235,12 @@ class CostMatrix:
         ----------
         rows : ndarray of bool or int
             Which rows; without effect where the costs are the same for all.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=[5.0, 9.0, 2.0]).take([0, 2]).false_negative
+        array([5., 2.])
         """
         return self if self.n_rows is None else CostMatrix.from_array(self.array[rows])
 
@@ -314,6 +327,13 @@ class Decisions:
         ----------
         index : Index, optional
             Names of the rows; default their numbers.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> decisions = CostMatrix(false_positive=1, false_negative=5).decide([0.1, 0.5])
+        >>> decisions.to_frame()["label"].tolist()
+        [False, True]
         """
         import pandas as pd
 

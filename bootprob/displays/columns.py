@@ -65,6 +65,18 @@ class ContributionsDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ContributionsDisplay
+        >>> display = ContributionsDisplay.from_estimator(model, X[:1], ax=Figure().subplots())
+        >>> display.figure_.savefig("contributions.png")  # doctest: +SKIP
         """
         found = contributions(estimator, X[:1], background, level=level)  # type: ignore[index]
         return cls(found, n_columns=n_columns).plot(ax, **kwargs)
@@ -126,6 +138,19 @@ class PartialDependenceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot`; of levels, for `Axes.errorbar`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import PartialDependenceDisplay
+        >>> ax = Figure().subplots()
+        >>> display = PartialDependenceDisplay.from_estimator(model, 2, X[:20], ax=ax)
+        >>> display.figure_.savefig("petal_length.png")  # doctest: +SKIP
         """
         found = partial_dependence(estimator, column, background, level=level)
         return cls(found).plot(ax, **kwargs)
@@ -195,6 +220,18 @@ class ImportanceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ImportanceDisplay
+        >>> display = ImportanceDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+        >>> display.figure_.savefig("importance.png")  # doctest: +SKIP
         """
         found = permutation_importance(
             estimator, X, y, held_out=held_out, metric=metric, level=level

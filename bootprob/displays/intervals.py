@@ -150,6 +150,15 @@ class IntervalDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import IntervalDisplay
+        >>> display = IntervalDisplay(np.array([0.2, 0.7]), np.array([[0.1, 0.4], [0.5, 0.8]]))
+        >>> display.plot(Figure().subplots(), linewidth=3).ax_.get_xlabel()
+        'probability'
         """
         ax, order = self._on(ax), np.argsort(self.probability, kind="stable")
         height = np.empty(len(order))

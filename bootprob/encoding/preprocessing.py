@@ -268,6 +268,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         -------
         dict
             For `from_dict`; the same table gives bit-equal results after the round trip.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> import json
+        >>> isinstance(json.dumps(preprocessor.to_dict()), str)
+        True
         """
         check_is_fitted(self)
         fills, levels = self.fills_, self.levels_
@@ -305,6 +315,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         ------
         DataError
             `stored` is not what `to_dict` returns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> same = TablePreprocessor.from_dict(preprocessor.to_dict())
+        >>> bool((same.transform(table) == preprocessor.transform(table)).all())
+        True
         """
         try:
             columns = {column["name"]: column for column in stored["columns"]}
@@ -354,6 +374,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         ----------
         X : DataFrame, shape (m, columns)
             Rows with the columns of `fit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.plain(table)["age"].tolist()
+        [41.0, nan, 29.0]
         """
         check_is_fitted(self)
         _check_has_columns(self.kinds_, X)
@@ -376,6 +405,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
             Rows with the columns of `fit`.
         encoder : TableEncoder or FrameEncoder, optional
             Which takes more columns than `encoder_`; default `encoder_`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.encode(table).X.shape
+        (3, 3)
         """
         check_is_fitted(self)
         frame = _as_frame(X)

@@ -76,6 +76,17 @@ class PermutationImportance:
         -------
         DataFrame
             Columns column, importance, lower and upper.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.explanation import permutation_importance
+        >>> permutation_importance(model, X, y, n_repeats=2).to_frame().columns.tolist()
+        ['column', 'importance', 'lower', 'upper']
         """
         mean = self.importances_mean
         order = np.argsort(-mean, kind="stable")

@@ -272,6 +272,15 @@ class TableModel:
         -------
         BootstrapSVC
             For people to read, in reports; it shares its arrays with `svc`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table[::2], "target", kernel="linear", n_bootstraps=20)
+        >>> model.svc_with_class_names().classes_
+        array([1, 2])
         """
         named = copy(self.svc)
         named.classes_ = np.array(self.target.labels)

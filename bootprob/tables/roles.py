@@ -55,6 +55,15 @@ class ColumnRoles:
         ------
         DataError
             There is no such column, a column has two roles, or none is left.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.tables import ColumnRoles
+        >>> visits = pd.DataFrame({"patient": [1, 1, 2], "age": [40, 41, 63], "ill": [0, 0, 1]})
+        >>> roles = ColumnRoles(groups="patient")
+        >>> roles.features(visits, target="ill").columns.tolist()
+        ['age']
         """
         roles = {target: "target"}
         given = (
@@ -101,6 +110,15 @@ class ColumnRoles:
         ------
         DataError
             A group or a time is missing, a weight is no number from 0 on, or a time is none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.tables import ColumnRoles
+        >>> visits = pd.DataFrame({"patient": [1, 1, 2], "age": [40, 41, 63], "ill": [0, 0, 1]})
+        >>> roles = ColumnRoles(groups="patient")
+        >>> list(roles.of_rows(visits))
+        ['groups']
         """
         found: dict[str, Any] = {}
         if self.groups is not None:

@@ -2,7 +2,7 @@
 
 Jupytext makes a notebook of a script (its docstring is the first text, ``# %%`` begins a cell) and
 nbclient runs it. A notebook that is made is kept in build/gallery until its script, or a source of
-bootprob, changes.
+bootprob, changes. (mkdocs-gallery would run scripts its own way, and write its pages into docs.)
 """
 
 from __future__ import annotations
@@ -57,8 +57,14 @@ def _run(script: Path, state: str) -> Any:
     notebook = _notebook(script.read_text(encoding="utf-8"))
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        where = {"metadata": {"path": folder}}
-        NotebookClient(notebook, timeout=_SECONDS, kernel_name="python3", resources=where).execute()
+        client = NotebookClient(
+            notebook,
+            kernel_name="python3",
+            timeout=_SECONDS,
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--IPKernelApp.log_level=40"],
+        )
+        client.execute()
     for said in (each for cell in notebook.cells for each in cell.get("outputs", [])):
         if said.get("name") == "stderr":
             said["text"] = printed(said["text"]) + "\n"
