@@ -32,7 +32,7 @@ lint: $(TESTABLE)  ## ruff, types, and which folder imports which
 	$(BIN)/lint-imports
 
 docs: $(DOCUMENTED)  ## the site, into build/site: every link is checked, every warning is an error
-	PYTHONPATH=.:gpu NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	PYTHONPATH=$(CURDIR):$(CURDIR)/gpu NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md and tables of others
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --durations 0 tests/promises

@@ -28,6 +28,9 @@ class RunTimeDocstrings(griffe.Extension):
             text = (
                 inspect.getdoc(getattr(importlib.import_module(obj.module.path), obj.name)) or text
             )
+        text = text.replace(
+            ", shape (", ",\N{NO-BREAK SPACE}shape ("
+        )  # else read as a call of Python
         obj.docstring.value = re.sub(r"docs/(\w+)\.md", _link, text)
 
 

@@ -16,6 +16,7 @@ PAGES = {  # that lie outside docs: where they are in the site
     "gpu/results/README.md": "gpu_results.md",
 }
 _CODE = ("docs/studies/", "docs/site/")  # not pages, as exclude_docs of mkdocs.yml
+_NAMED = re.compile(r"\[([\w./]+\.md)\]\(")  # a link that shows the name of a file
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
 
@@ -62,6 +63,17 @@ def linked(source: str, text: str) -> set[str]:
 
 
 def rewritten(source: str, text: str) -> str:
-    """The text of a file of the repository, with the links and the code fences of the site."""
+    """The text of a file of the repository, with the links and the code fences of the site.
+
+    A link that shows the name of a page shows its title.
+    """
     text = text.replace("```python no-run\n", "```python\n")
+    text = _NAMED.sub(lambda m: f"[{_title(source, m[1])}](", text)
     return _LINK.sub(lambda m: m[1] + in_site(source, m[2])[0] + m[3], text)
+
+
+def _title(source: str, name: str) -> str:
+    path = (ROOT / source).parent / name
+    if not path.is_file():
+        return name
+    return path.read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")

@@ -29,6 +29,8 @@ def test_links_lead_to_pages_or_bring_what_they_need(source, target, expected):
 def test_text_is_rewritten_and_anchors_stay():
     text = "[a](../README.md#more) and\n```python no-run\nf[0](1)\n```\n"
     assert "[a](index.md#more)" in rewritten("docs/guide.md", text)
+    titled = rewritten("docs/guide.md", "see [costs.md](costs.md) and [x.md](costs.md)")
+    assert titled == "see [Costs instead of rates](costs.md) and [x.md](costs.md)"
     assert "```python\n" in rewritten("docs/guide.md", text)
     assert linked("docs/guide.md", "[a](../LICENSE) [b](costs.md)") == {"LICENSE"}
 
