@@ -1,7 +1,7 @@
 """What does the model say of rows unlike any that it has seen?
 
 One column, and a curved kernel. Where there are rows the interval is narrow; far from all of
-them it becomes wide, while the probability alone looks as sure as before.
+them it is wide, which the probability alone does not show.
 """
 
 import matplotlib.pyplot as plt

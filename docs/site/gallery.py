@@ -13,6 +13,7 @@ import html
 import tempfile
 import time
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,6 @@ def _run(script: Path, state: str) -> Any:
             extra_arguments=["--IPKernelApp.log_level=40"],
         )
         client.execute()
-    for said in (each for cell in notebook.cells for each in cell.get("outputs", [])):
-        if said.get("name") == "stderr":
-            said["text"] = printed(said["text"]) + "\n"
     notebook.metadata["seconds"] = time.perf_counter() - began
     notebook.metadata["state"] = state
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -84,6 +82,15 @@ def _notebook(script: str) -> Any:
     return notebook
 
 
+def _without_places(notebook: Any) -> Any:
+    """A copy that does not say where files lie on the machine that ran it."""
+    copy = deepcopy(notebook)
+    for said in (each for cell in copy.cells for each in cell.get("outputs", [])):
+        if said.get("name") == "stderr":
+            said["text"] = printed(said["text"]) + "\n"
+    return copy
+
+
 def gallery_files() -> dict[str, str | bytes]:
     """Pages, pictures and notebooks by their place in the site, the index first."""
     files: dict[str, str | bytes] = {"examples/index.md": ""}
@@ -93,7 +100,7 @@ def gallery_files() -> dict[str, str | bytes]:
         text, pictures = example.page()
         files[f"examples/{example.name}.md"] = text
         files |= {f"examples/{name}": content for name, content in pictures.items()}
-        files[f"examples/{example.name}.ipynb"] = nbformat.writes(example.notebook)
+        files[f"examples/{example.name}.ipynb"] = nbformat.writes(_without_places(example.notebook))
         seconds += example.seconds
         title = html.escape(example.title)
         tiles[example.name] = (

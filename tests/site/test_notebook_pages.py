@@ -26,6 +26,8 @@ def test_cells_and_what_they_said_are_shown_in_their_order():
 
 def test_warnings_are_said_once_and_without_a_place():
     warning = "/home/you/a.py:61: FewRowsWarning: Few rows.\nTake care.\n  found = f(x)\n"
-    page, _ = _example({"text": f"before\n{warning}{warning}after\n"}).page()
+    page, _ = _example(
+        {"text": "before\n"}, {"text": warning}, {"text": f"{warning}after\n"}
+    ).page()
     assert "```text\nbefore\nafter\nFewRowsWarning: Few rows. Take care.\n```" in page
     assert "/home/you" not in page
