@@ -3,9 +3,11 @@
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from docs.studies.pictures import decision_tree
+from docs.studies.pictures.what_intervals_mean import SEED, TRUTH, of_many_tables
 from docs.studies.tutorial.loans import FOLDER, write_tables
 from docs.studies.tutorial.study import PAGE, followed
 
@@ -40,3 +42,14 @@ def test_its_answers_are_those_of_its_commands(tmp_path):
 
 def test_the_picture_of_methods_is_that_of_its_questions():
     assert decision_tree.PICTURE.read_text(encoding="utf-8") == decision_tree.svg()
+
+
+@pytest.mark.endurance
+@pytest.mark.filterwarnings("ignore::bootprob.exceptions.LackOfFitWarning")
+def test_two_of_forty_intervals_miss_the_truth_as_the_page_says():
+    bounds, _ = of_many_tables(np.random.default_rng(SEED))
+    missed = (bounds[:, 0] > TRUTH) | (bounds[:, 1] < TRUTH)
+    page = (PAGE.parent / "what_intervals_mean.md").read_text(encoding="utf-8")
+    assert "Two of the forty miss the truth." in page
+    assert f"{TRUTH:.0%}".replace("%", " %") in page
+    assert missed.sum() == 2

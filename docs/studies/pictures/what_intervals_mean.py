@@ -16,12 +16,13 @@ from bootprob.displays.style import COLORS, percent_axis
 from bootprob.runtime.arrays import Floats
 from gpu.benchmarks.common.places import DOCS
 
-__all__ = ["main"]
+__all__ = ["SEED", "TRUTH", "main", "of_many_tables"]
 
+SEED = 3
 PICTURES = DOCS / "pictures"
 _SLOPES = np.array([1.2, -0.8, 0.5])
-_PATIENT = np.array([[0.6, -0.4, 0.3]])
-_TRUTH = float(expit(_PATIENT @ _SLOPES - 0.5)[0])
+PATIENT = np.array([[0.6, -0.4, 0.3]])
+TRUTH = float(expit(PATIENT @ _SLOPES - 0.5)[0])
 
 
 def _fitted(rng: np.random.Generator, rows: int) -> BootstrapSVC:
@@ -48,24 +49,29 @@ def _save(figure: Any, name: str) -> None:
     figure.savefig(PICTURES / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
 
 
-def _many_tables(plt: Any, rng: np.random.Generator) -> None:
+def of_many_tables(rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Intervals (40, 2) and probabilities (40,) of the patient, each of another table."""
     models = [_fitted(rng, 200) for _ in range(40)]
-    bounds = np.concatenate([_interval(model, _PATIENT) for model in models])
-    centre = np.array([model.predict_proba(_PATIENT)[0, 1] for model in models])
+    bounds = np.concatenate([_interval(model, PATIENT) for model in models])
+    return bounds, np.array([model.predict_proba(PATIENT)[0, 1] for model in models])
+
+
+def _many_tables(plt: Any, rng: np.random.Generator) -> None:
+    bounds, centre = of_many_tables(rng)
     figure, ax = plt.subplots(figsize=(6, 5))
-    _draw(ax, bounds, _TRUTH, centre)
-    ax.axvline(_TRUTH, color=COLORS["ink"], linewidth=1, linestyle="--")
-    ax.set(ylabel="40 tables of 200 patients", title=f"one patient; in truth {_TRUTH:.0%}")
+    _draw(ax, bounds, TRUTH, centre)
+    ax.axvline(TRUTH, color=COLORS["ink"], linewidth=1, linestyle="--")
+    ax.set(ylabel="40 tables of 200 patients", title=f"one patient; in truth {TRUTH:.0%}")
     _save(figure, "interval_of_many_tables")
 
 
 def _more_rows(plt: Any, rng: np.random.Generator) -> None:
     figure, ax = plt.subplots(figsize=(6, 2.4))
     models = [_fitted(rng, rows) for rows in (3200, 800, 200)]
-    bounds = np.concatenate([_interval(model, _PATIENT) for model in models])
-    centre = np.array([model.predict_proba(_PATIENT)[0, 1] for model in models])
-    _draw(ax, bounds, _TRUTH, centre)
-    ax.axvline(_TRUTH, color=COLORS["ink"], linewidth=1, linestyle="--")
+    bounds = np.concatenate([_interval(model, PATIENT) for model in models])
+    centre = np.array([model.predict_proba(PATIENT)[0, 1] for model in models])
+    _draw(ax, bounds, TRUTH, centre)
+    ax.axvline(TRUTH, color=COLORS["ink"], linewidth=1, linestyle="--")
     ax.set(yticks=range(3), yticklabels=["3,200 rows", "800 rows", "200 rows"], ylim=(-0.6, 2.6))
     _save(figure, "interval_of_more_rows")
 
@@ -87,7 +93,7 @@ def main() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "what intervals mean"
     import matplotlib.pyplot as plt
 
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(SEED)
     for draw in (_many_tables, _more_rows, _two_doubts):
         draw(plt, rng)
 
