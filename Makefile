@@ -3,13 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.installed-with-tests
+DOCUMENTED := $(VENV)/.installed-with-docs
 COMPARABLE := $(VENV)/.installed-with-peers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kernel, write demo/report.html
@@ -29,6 +30,9 @@ lint: $(TESTABLE)  ## ruff, types, and which folder imports which
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(DOCUMENTED)  ## the site, into build/site: every link is checked, every warning is an error
+	PYTHONPATH=$(CURDIR):$(CURDIR)/gpu NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 promises: $(TESTABLE)  ## the Monte-Carlo tests of the statistical claims; writes docs/coverage.md and tables of others
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 --dist worksteal --durations 0 tests/promises
@@ -125,6 +129,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 $(TESTABLE): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+$(DOCUMENTED): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $@
 
 $(COMPARABLE): $(INSTALLED)

@@ -4,6 +4,7 @@ Thirty made-up clinics, one input and six outputs; print scores with intervals, 
 would object, and write everything to clinics.html.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -39,3 +40,12 @@ print(
     f"by {game.support[rival]:.0f} % of the clinics."
 )
 write_dea_report(study, "clinics.html", title="Thirty clinics")
+
+# %%
+every = study.interval.to_frame().sort_values("score")
+figure, ax = plt.subplots(figsize=(6, 6))
+ax.hlines(every.index, every["lower"], every["upper"], linewidth=2)
+ax.plot(every["score"], every.index, "o", color="black", markersize=4)
+ax.set(xlabel="efficiency, with interval")
+figure.tight_layout()
+figure.savefig("benchmark_units.png")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -47,3 +48,8 @@ if __name__ == "__main__":
     )
     print(scored.slice(0, 5).to_pandas().round(3).to_string(index=False))
     Path("left.model").unlink()
+    frame = scored.to_pandas()
+    figure, ax = plt.subplots(figsize=(6, 3))
+    ax.hist(frame["probability"], bins=20)
+    ax.set(xlabel="probability of leaving", ylabel="customers")
+    figure.savefig("score_on_spark.png")

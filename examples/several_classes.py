@@ -9,6 +9,7 @@ digits 0 to 4.
 import sys
 import time
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -44,7 +45,8 @@ def of_bootprob(kernel):
     )
 
 
-for load, kernel in ((load_iris, "linear"), (load_digits, "rbf")):
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.5))
+for ax, (load, kernel) in zip(axes, ((load_iris, "linear"), (load_digits, "rbf")), strict=True):
     X, y = load(return_X_y=True)
     if n_bootstraps is None and len(y) > 1000:
         X, y = X[y < 5][::3], y[y < 5][::3]
@@ -76,3 +78,10 @@ for load, kernel in ((load_iris, "linear"), (load_digits, "rbf")):
     print(f"  the least certain row of the last fold is of class {y[row]}:")
     for k, (low, high) in zip(most, bounds[most], strict=True):
         print(f"    class {of_bootstrap.classes_[k]}: {low:.2f} to {high:.2f}")
+    p = of_bootstrap.predict_proba(X[[row]])[0]
+    ax.hlines(of_bootstrap.classes_, *bounds.T, linewidth=3)
+    ax.plot(p, of_bootstrap.classes_, "o", color="black")
+    ax.set(xlim=(-0.03, 1.03), yticks=of_bootstrap.classes_, xlabel="probability", ylabel="class")
+    ax.set_title(f"{load.__name__[5:]}: the least certain row, of class {y[row]}", fontsize=10)
+figure.tight_layout()
+figure.savefig("several_classes.png")

@@ -9,6 +9,7 @@ size, from 3³ on, are timed until one takes longer than the gradient did; that 
 
 import time
 
+import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from scipy.optimize import minimize
@@ -132,6 +133,7 @@ def report(name, problem, tried, seconds, new):
     )
 
 
+figure, ax = plt.subplots(figsize=(6, 3.5))
 for seed in range(-1, 3):
     rng = np.random.default_rng(abs(seed))
     X, positive = draw(rng, 240)
@@ -145,9 +147,16 @@ for seed in range(-1, 3):
     ours = CrossValidation(X, positive, fold)
     tried, allowed = timed(by_gradient, ours)
     report("gradient", ours, tried, allowed, new)
+    ax.plot(allowed, ours.best, "D", color=f"C{seed}", label=f"gradient, sample {seed}")
+    curve = []
     for size in range(3, 12):
         theirs = CrossValidation(X, positive, fold)
         tried, seconds = timed(by_grid, theirs, size)
         report(f"grid {size}³ ", theirs, tried, seconds, new)
+        curve.append((seconds, theirs.best))
         if seconds > allowed:
             break
+    ax.plot(*np.transpose(curve), "o-", color=f"C{seed}", label=f"grids, sample {seed}")
+ax.set(xlabel="seconds of the processor", ylabel="false positive rate, cross-validated")
+ax.legend(fontsize=8)
+figure.savefig("tune_by_gradient.png")

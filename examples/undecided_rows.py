@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from bootprob import BootstrapSVC
+from bootprob.displays import IntervalDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 malignant = y == 0
@@ -23,3 +24,10 @@ print(f"accuracy where undecided: {right[undecided].mean():.3f}")
 print("the three widest intervals:")
 for row in np.argsort(lower - upper)[:3]:
     print(f"  patient {row}: {lower[row]:.2f} to {upper[row]:.2f}, malignant: {bool(truth[row])}")
+
+# %% [markdown]
+# Patients whose interval contains one half, in order; diamonds are malignant in truth.
+
+# %%
+display = IntervalDisplay.from_estimator(model, new[undecided], truth[undecided])
+display.figure_.savefig("undecided_rows.png")

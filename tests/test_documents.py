@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import matplotlib
+import matplotlib.pyplot as plt
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from docs.site.sections import SECTIONS
 from docs.studies.coverage import document as coverage_document
 from docs.studies.coverage.promise_tables import TABLES, with_table
 
@@ -37,11 +40,30 @@ def test_links_lead_somewhere(path):
             assert (path.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+# `make docs` runs all of them.
+QUICK = [
+    *("benchmark_units", "constrained_rates", "decide_by_cost", "score_on_spark"),
+    *("several_classes", "thesis_and_beyond", "tune_by_gradient", "undecided_rows"),
+]
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else [pytest.mark.endurance])
+    for path in sorted((ROOT / "examples").glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_examples_run(path, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), {"__name__": "__main__"})
+    plt.close("all")
     assert capsys.readouterr().out
+    assert (tmp_path / f"{path.stem}.png").stat().st_size > 5000
+
+
+def test_every_example_is_in_the_gallery():
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 
 
 @pytest.mark.parametrize("name", TABLES)

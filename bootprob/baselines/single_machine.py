@@ -185,6 +185,15 @@ class SingleMachine:
         -----
         ConvergenceWarning
             If a machine was not solved to its tolerance.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC().fit(X[50:], y[50:])
+        >>> model.classes_
+        array([1, 2])
         """
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
@@ -209,6 +218,15 @@ class SingleMachine:
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC().fit(X[50:], y[50:])
+        >>> model.predict_proba(X[50:53]).shape
+        (3, 2)
         """
         return self._class_probabilities(X)
 
@@ -219,6 +237,15 @@ class SingleMachine:
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC().fit(X[50:], y[50:])
+        >>> model.predict(X[50:53]).shape
+        (3,)
         """
         probability = self.predict_proba(X)
         return self.classes_[(probability[:, 1] > 0.5).astype(int)]

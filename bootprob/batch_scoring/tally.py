@@ -68,18 +68,38 @@ class Tally:
     unknown_levels: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add_bad(self, n_bad: int, rows: list[BadRow]) -> None:
-        """Count bad rows and list as many of them as there is room for."""
+        """Count bad rows and list as many of them as there is room for.
+
+        Parameters
+        ----------
+        n_bad : int
+            How many there are.
+        rows : list of BadRow
+            Those that may be listed.
+        """
         self.n_bad += n_bad
         self.bad += rows[: MOST_BAD_ROWS - len(self.bad)]
 
     def add_unknown(self, found: Mapping[str, Mapping[str, int]]) -> None:
-        """Count unknown levels: for each column its levels and their numbers of rows."""
+        """Count unknown levels: for each column its levels and their numbers of rows.
+
+        Parameters
+        ----------
+        found : mapping of str to mapping of str to int
+            Number of rows, by column and level.
+        """
         for name, levels in found.items():
             self.unknown_rows[name] += sum(levels.values())
             self._list_levels(name, levels)
 
     def add(self, other: Tally) -> None:
-        """Add what was found in the rows that follow."""
+        """Add what was found in the rows that follow.
+
+        Parameters
+        ----------
+        other : Tally
+            Of those rows.
+        """
         self.n_rows += other.n_rows
         self.add_bad(other.n_bad, other.bad)
         self.unknown_rows.update(other.unknown_rows)
@@ -98,7 +118,12 @@ class Tally:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """Restore what `to_dict` returned."""
+        """Restore what `to_dict` returned.
+
+        Parameters
+        ----------
+        stored : dict
+        """
         levels = {name: Counter(counts) for name, counts in stored["unknown_levels"].items()}
         return cls(
             n_rows=stored["n_rows"],

@@ -31,6 +31,16 @@ class Beta:
         Slope and intercept of the sigmoid that makes s.
     coefficients : ndarray, shape (3,)
         a, b and c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import Beta
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> calibrator = Beta.fit(scores, positive, np.ones(6))
+    >>> bool((np.diff(calibrator.predict(scores)) >= 0).all())
+    True
     """
 
     sigmoid: Floats
@@ -51,7 +61,28 @@ class Beta:
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`."""
+        """Fit on out-of-bag scores.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
+        """
         sigmoid = Sigmoid.fit(scores, positive, weight)
         parameters = np.array([sigmoid.slope, sigmoid.intercept])
         slopes, c = fit_logistic(
@@ -68,12 +99,48 @@ class Beta:
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Probabilities of the positive class, same shape as `scores`."""
+        """Probabilities of the positive class, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
+        """
         parts = _log_odds_parts(self.sigmoid, scores)
         return expit(np.tensordot(self.coefficients[:2], parts, axes=1) + self.coefficients[2])
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivative of the probability by the score, same shape as `scores`."""
+        """Derivative of the probability by the score, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Beta.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
+        """
         p, s = self.predict(scores), expit(self.sigmoid[0] * scores + self.sigmoid[1])
         a, b, _ = self.coefficients
         return (a * (1 - s) + b * s) * self.sigmoid[0] * p * (1 - p)

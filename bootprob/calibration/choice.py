@@ -51,16 +51,43 @@ class Calibrator(Protocol):
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Calibrator:
-        """Fit on out-of-bag quantities."""
+        """Fit on out-of-bag quantities.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+        """
 
     def check(self) -> None:
         """Check numbers from a file; a ValueError says what does not make sense."""
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Probabilities of the positive class."""
+        """Probabilities of the positive class.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+        """
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivatives of the probabilities by the scores."""
+        """Derivatives of the probabilities by the scores.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+        """
 
 
 def choose_calibration(
@@ -89,6 +116,16 @@ def choose_calibration(
     -------
     str
         A key of `CALIBRATORS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import choose_calibration
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=200)
+    >>> positive = rng.random(200) < 1 / (1 + np.exp(-2 * scores))
+    >>> choose_calibration(scores, scores, positive, np.ones(200))
+    'sigmoid'
     """
     if min(_units(positive, groups), _units(~positive, groups)) < _FEWEST:
         return "sigmoid"
@@ -114,7 +151,27 @@ def held_out_losses(
 ) -> dict[str, Floats]:
     """Log-loss of each row under each calibration when fitted to the other folds' rows.
 
-    Parameters as for `choose_calibration`; the folds are stratified, and always the same.
+    The folds are stratified, and always the same.
+
+    Parameters
+    ----------
+    scores, vote_logits : ndarray, shape (n,)
+        Out-of-bag means and logits of vote shares.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,)
+        Row weights, positive, of mean 1.
+    groups : ndarray of int, shape (n,), optional
+        Of rows that stay in one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import held_out_losses
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=200)
+    >>> positive = rng.random(200) < 1 / (1 + np.exp(-2 * scores))
+    >>> sorted(held_out_losses(scores, scores, positive, np.ones(200)))
+    ['beta', 'isotonic', 'sigmoid', 'sigmoid-both', 'sigmoid-votes', 'venn-abers']
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # brings rich with it
 

@@ -26,6 +26,16 @@ class Isotonic:
     ----------
     scores, probabilities : ndarray, shape (k,)
         The knots; constant beyond the first and the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import Isotonic
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> calibrator = Isotonic.fit(scores, positive, np.ones(6))
+    >>> bool((np.diff(calibrator.predict(scores)) >= 0).all())
+    True
     """
 
     scores: Floats
@@ -46,7 +56,28 @@ class Isotonic:
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`."""
+        """Fit on out-of-bag scores.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Isotonic
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Isotonic.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
+        """
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         regression.fit(scores, platt_targets(positive, weight), sample_weight=weight)
         return cls(regression.X_thresholds_, regression.y_thresholds_)
@@ -59,11 +90,47 @@ class Isotonic:
             raise ValueError("probabilities decrease")
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Probabilities of the positive class, same shape as `scores`."""
+        """Probabilities of the positive class, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Isotonic
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Isotonic.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
+        """
         return np.interp(scores, self.scores, self.probabilities)
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivative of the probability by the score; 0 on the flat parts."""
+        """Derivative of the probability by the score; 0 on the flat parts.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Isotonic
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Isotonic.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
+        """
         knots = self.scores
         if len(knots) < 2:
             return np.zeros_like(scores)

@@ -32,6 +32,16 @@ class Sigmoid:
         say nothing, and every row then gets the base rate.
     information : ndarray, shape (2, 2)
         Fisher information of (slope, intercept).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import Sigmoid
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> calibrator = Sigmoid.fit(scores, positive, np.ones(6))
+    >>> bool((np.diff(calibrator.predict(scores)) >= 0).all())
+    True
     """
 
     slope: float
@@ -61,6 +71,16 @@ class Sigmoid:
             Row weights; they count as if rows were repeated.
         vote_logits : ndarray, shape (n,), optional
             Logits of the vote shares; calibrators of scores alone do without.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
         """
         slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
         return cls._with_information(float(slopes[0]), intercept, scores, weight)
@@ -92,20 +112,89 @@ class Sigmoid:
         """Nothing of it is stored as a calibrator's."""
 
     def logit(self, scores: Floats) -> Floats:
-        """Logits of the probabilities, same shape as `scores`."""
+        """Logits of the probabilities, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> sigmoid = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> p = sigmoid.predict(scores)
+        >>> bool(np.allclose(sigmoid.logit(scores), np.log(p / (1 - p))))
+        True
+        """
         return self.slope * scores + self.intercept
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Probabilities of the positive class, same shape as `scores`."""
+        """Probabilities of the positive class, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
+        """
         return expit(self.logit(scores))
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivative of the probability by the score, same shape as `scores`."""
+        """Derivative of the probability by the score, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
+        """
         p = self.predict(scores)
         return self.slope * p * (1 - p)
 
     def logit_variance(self, scores: Floats) -> Floats:
-        """Variance of the logit from the fit itself: ``gᵀ I⁻¹ g`` with ``g = (score, 1)``."""
+        """Variance of the logit from the fit itself: ``gᵀ I⁻¹ g`` with ``g = (score, 1)``.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> sigmoid = Sigmoid.fit(scores, positive, weight=np.ones(6))
+        >>> bool((sigmoid.logit_variance(scores) > 0).all())
+        True
+        """
         g = np.stack([scores, np.ones_like(scores)])
         found = np.einsum("i...,ij,j...->...", g, np.linalg.pinv(self.information), g)
         return np.maximum(found, 0.0)  # rounding leaves less of an information that is nearly none

@@ -29,6 +29,16 @@ class VennAbers:
         Distinct calibration scores, increasing.
     lower, upper : ndarray, shape (2 k + 1,)
         ``p₀`` and ``p₁`` below the first score, at it, between it and the second, and so on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import VennAbers
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> calibrator = VennAbers.fit(scores, positive, np.ones(6))
+    >>> bool((np.diff(calibrator.predict(scores)) >= 0).all())
+    True
     """
 
     scores: Floats
@@ -51,7 +61,28 @@ class VennAbers:
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit on out-of-bag scores; parameters as for `Sigmoid.fit`. The new row weighs 1."""
+        """Fit on out-of-bag scores. The new row weighs 1.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.predict(scores)[0] < 0.5)
+        True
+        """
         distinct, group = np.unique(scores, return_inverse=True)
         mass = np.bincount(group, weights=weight).astype(np.float64)
         gain = np.bincount(group, weights=weight * positive).astype(np.float64)
@@ -69,7 +100,24 @@ class VennAbers:
             raise ValueError("lower is above calibrator_.upper")
 
     def bounds(self, scores: Floats) -> Floats:
-        """``(p₀, p₁)``, shape (m, 2); NaN where the score is."""
+        """``(p₀, p₁)``, shape (m, 2); NaN where the score is.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> lower, upper = calibrator.bounds(scores).T
+        >>> bool((lower < upper).all())
+        True
+        """
         left = np.searchsorted(self.scores, scores, side="left")
         right = np.searchsorted(self.scores, scores, side="right")
         position = left + right  # odd at a calibration score, even between two
@@ -77,10 +125,46 @@ class VennAbers:
         return np.where(np.isnan(scores)[..., None], np.nan, pair)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """``p₁ / (1 − p₀ + p₁)``, which has the least worst regret in log-loss."""
+        """``p₁ / (1 − p₀ + p₁)``, which has the least worst regret in log-loss.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
+        (3,)
+        """
         lower, upper = self.bounds(scores).T
         return upper / (1 - lower + upper)
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivative of the probability by the score: 0, as it is made of steps."""
+        """Derivative of the probability by the score: 0, as it is made of steps.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> bool((calibrator.derivative(scores) >= 0).all())
+        True
+        """
         return np.zeros_like(scores)

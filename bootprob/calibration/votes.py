@@ -26,6 +26,13 @@ def vote_logits(share: Floats, n_votes: float) -> Floats:
     n_votes : float
         Votes that the halves are added to. One number for all rows: how often a row happens to
         be out of bag must not move it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import vote_logits
+    >>> vote_logits(np.array([0.0, 0.5, 1.0]), n_votes=100).round(2)
+    array([-5.3,  0. ,  5.3])
     """
     half = 0.5 / n_votes
     share = np.clip(share, 0.0, 1.0)  # weights that sum to 1 + ε
@@ -56,7 +63,29 @@ class ScoreAndVoteSigmoid:
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit on out-of-bag scores and votes; parameters as for `Sigmoid.fit`."""
+        """Fit on out-of-bag scores and votes.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = ScoreAndVoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> bool((calibrator.coefficients[:2] >= 0).all())
+        True
+        """
         assert vote_logits is not None
         slopes, c = fit_logistic(
             np.stack([scores, vote_logits]), positive.astype(np.float64), weight
@@ -68,19 +97,52 @@ class ScoreAndVoteSigmoid:
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Probabilities of the positive class, same shape as `scores`."""
+        """Probabilities of the positive class, same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = ScoreAndVoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> calibrator.predict(scores, votes).shape
+        (6,)
+        """
         assert vote_logits is not None
         a, b, c = self.coefficients
         return expit(a * scores + b * vote_logits + c)
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
-        """Derivative of the probability by the score; votes are steps, of derivative 0."""
+        """Derivative of the probability by the score; votes are steps, of derivative 0.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+        """
         p = self.predict(scores, vote_logits)
         return self.coefficients[0] * p * (1 - p)
 
 
 class VoteSigmoid(ScoreAndVoteSigmoid):
-    """``logit p = b · logit(vote share) + c`` with b ≥ 0: the first coefficient is 0."""
+    """``logit p = b · logit(vote share) + c`` with b ≥ 0: the first coefficient is 0.
+
+    Attributes
+    ----------
+    coefficients : ndarray, shape (3,)
+        0, b and c.
+    """
 
     @classmethod
     def fit(
@@ -90,7 +152,29 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
         weight: Floats,
         vote_logits: Floats | None = None,
     ) -> Self:
-        """Fit on out-of-bag votes; parameters as for `Sigmoid.fit`."""
+        """Fit on out-of-bag votes.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (n,)
+            Out-of-bag mean scores.
+        positive : ndarray of bool, shape (n,)
+        weight : ndarray, shape (n,)
+            Row weights, positive, of mean 1.
+        vote_logits : ndarray, shape (n,), optional
+            Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VoteSigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+        >>> calibrator = VoteSigmoid.fit(scores, positive, np.ones(6), votes)
+        >>> bool((calibrator.coefficients[:2] >= 0).all())
+        True
+        """
         assert vote_logits is not None
         (b,), c = fit_logistic(vote_logits[None], positive.astype(np.float64), weight)
         return cls(np.array([0.0, b, c]))

@@ -296,6 +296,16 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         -----
         UserWarning
             If rows were condensed and several floors hold over the centres only.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.constrained import ConstrainedSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:, :2], y[50:]  # two species that overlap
+        >>> model = ConstrainedSVC(rates={"tpr": 0.9}, anchors="all").fit(X, y)
+        >>> bool((model.predict(X) == y)[y == 2].mean() >= 0.9)
+        True
         """
         started = time.perf_counter()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -314,6 +324,16 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (m, p)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.constrained import ConstrainedSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:, :2], y[50:]  # two species that overlap
+        >>> model = ConstrainedSVC(rates={"tpr": 0.9}, anchors="all").fit(X, y)
+        >>> bool(((model.decision_function(X) > 0) == (model.predict(X) == 2)).all())
+        True
         """
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
@@ -325,6 +345,16 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (m, p)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.constrained import ConstrainedSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:, :2], y[50:]  # two species that overlap
+        >>> model = ConstrainedSVC(rates={"tpr": 0.9}, anchors="all").fit(X, y)
+        >>> model.predict(X[:3]).shape
+        (3,)
         """
         check_is_fitted(self)
         return self.classes_[(self.decision_function(X) > 0).astype(int)]

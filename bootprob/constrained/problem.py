@@ -71,22 +71,50 @@ class ConstrainedProblem:
     requirements: tuple[Requirement, ...]
 
     def requiring(self, k: int, required: float) -> Self:
-        """Return the same problem with another weight required of requirement k."""
+        """Return the same problem with another weight required of requirement k.
+
+        Parameters
+        ----------
+        k : int
+            Position of the requirement.
+        required : float
+            The new weight.
+        """
         changed = replace(self.requirements[k], required=required)
         others = self.requirements
         return replace(self, requirements=(*others[:k], changed, *others[k + 1 :]))
 
     def objective(self, coef: Floats, intercept: float) -> float:
-        """``½ ‖w‖² + Σ cost ξ`` of a hyperplane."""
+        """``½ ‖w‖² + Σ cost ξ`` of a hyperplane.
+
+        Parameters
+        ----------
+        coef : ndarray, shape (p,)
+        intercept : float
+            Of the hyperplane.
+        """
         slack = np.maximum(0.0, 1 - self.y * (self.X @ coef + intercept))
         return float(0.5 * coef @ coef + self.cost @ slack)
 
     def margins(self, coef: Floats, intercept: float) -> Floats:
-        """``y_j f(x_j)`` of the anchors, shape (n_anchors,)."""
+        """``y_j f(x_j)`` of the anchors, shape (n_anchors,).
+
+        Parameters
+        ----------
+        coef : ndarray, shape (p,)
+        intercept : float
+            Of the hyperplane.
+        """
         return self.anchor_y * (self.anchors @ coef + intercept)
 
     def shortfall(self, right: NDArray[np.bool_]) -> Floats:
-        """Weight that each requirement lacks if these anchors are right; 0 where it is met."""
+        """Weight that each requirement lacks if these anchors are right; 0 where it is met.
+
+        Parameters
+        ----------
+        right : ndarray of bool, shape (n_anchors,)
+            Which anchors are on their side.
+        """
         reached = [self.anchor_weight[r.members & right].sum() for r in self.requirements]
         required = np.array([r.required for r in self.requirements])
         lacking = required - np.array(reached)

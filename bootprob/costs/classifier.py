@@ -108,6 +108,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         ValueError
             For a number of classes other than two; for costs that give no threshold, and for
             estimators whose probabilities are known to be none (`DataError`).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> round(model.threshold_, 3)
+        0.167
         """
         classes = _two_classes(y)
         costs = cost_matrix_of(self.cost_matrix, classes)
@@ -131,7 +141,27 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Class probabilities of the estimator, shape (m, 2)."""
+        """Class probabilities of the estimator, shape (m, 2).
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+
+        Returns
+        -------
+        ndarray, shape (m, 2)
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> model.predict_proba(X[50:53]).shape
+        (3, 2)
+        """
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
@@ -147,6 +177,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         cost_matrix : CostMatrix or array_like, optional
             Costs to use in place of the parameter: a `CostMatrix`, one matrix (2, 2), or one for
             each row (m, 2, 2).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> model.predict(X[[50, 149]])
+        array([1, 2])
         """
         check_is_fitted(self)
         return self._decide(on_host(self.predict_proba(X)), None, cost_matrix).label
@@ -174,6 +214,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Returns
         -------
         Decisions
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> model.decide(X[[50, 149]]).label
+        array([1, 2])
         """
         check_is_fitted(self)
         level = check_level(level)
@@ -215,6 +265,16 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         ------
         DataError
             If the estimator keeps no out-of-bag probabilities.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC, CostSensitiveClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svm = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [5, 0]]).fit(X[50:], y[50:])
+        >>> sorted(model.oob_costs())
+        ['all_negative', 'all_positive', 'least_cost', 'one_half']
         """
         check_is_fitted(self)
         last = _parts(self.estimator_)[1]

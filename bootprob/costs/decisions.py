@@ -57,7 +57,20 @@ class Decisions:
     ask: NDArray[np.bool_] | None = None
 
     def to_frame(self, index: Any = None) -> pd.DataFrame:
-        """One row a decision; intervals become columns ``..._lower`` and ``..._upper``."""
+        """One row a decision; intervals become columns ``..._lower`` and ``..._upper``.
+
+        Parameters
+        ----------
+        index : Index, optional
+            Names of the rows; default their numbers.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> decisions = CostMatrix(false_positive=1, false_negative=5).decide([0.1, 0.5])
+        >>> decisions.to_frame()["label"].tolist()
+        [False, True]
+        """
         import pandas as pd
 
         columns: dict[str, NDArray[Any]] = {}

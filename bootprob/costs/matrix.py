@@ -101,6 +101,13 @@ class CostMatrix:
         cost : array_like
             ``cost[i, j]`` is what a row of class i costs that is decided j; 1 is the positive
             class.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> costs = CostMatrix.from_array([[0, 1], [5, 0]])
+        >>> costs.false_negative, round(costs.threshold, 3)
+        (5.0, 0.167)
         """
         try:
             table = np.asarray(cost, dtype=np.float64)
@@ -166,6 +173,13 @@ class CostMatrix:
         ----------
         probability : array_like, shape (m,)
             Of the positive class.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=5).expected([0.1, 0.5])
+        array([[0.5, 0.9],
+               [2.5, 0.5]])
         """
         p = self._checked(probability)[:, None]
         return (1 - p) * self.array[..., 0, :] + p * self.array[..., 1, :]
@@ -181,6 +195,13 @@ class CostMatrix:
             Whether each row is positive, and whether it was decided positive.
         asked : array_like of bool, shape (m,), optional
             Rows of which a person was asked instead.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> costs = CostMatrix(false_positive=1, false_negative=5)
+        >>> costs.incurred(positive=[False, True, True], decided=[True, False, True])
+        array([1., 5., 0.])
         """
         is_positive, as_positive = (np.asarray(v, dtype=bool) for v in (positive, decided))
         self._check_length(len(is_positive))
@@ -215,6 +236,12 @@ class CostMatrix:
         DataError
             For probabilities outside [0, 1] or NaN, bounds that do not fit them, or another
             number of rows than the costs have.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=5).decide([0.1, 0.5]).label
+        array([False,  True])
         """
         p = self._checked(probability)
         threshold = np.broadcast_to(self.threshold, p.shape)
@@ -245,7 +272,19 @@ class CostMatrix:
         )
 
     def take(self, rows: NDArray[Any] | slice) -> CostMatrix:
-        """Costs of some rows, given by a mask, by indices or by a slice."""
+        """Costs of some rows, given by a mask, by indices or by a slice.
+
+        Parameters
+        ----------
+        rows : ndarray of bool or int, or slice
+            Which rows; without effect where the costs are the same for all.
+
+        Examples
+        --------
+        >>> from bootprob import CostMatrix
+        >>> CostMatrix(false_positive=1, false_negative=[5.0, 9.0, 2.0]).take([0, 2]).false_negative
+        array([5., 2.])
+        """
         if self.n_rows is None:
             return self
         ask = self.ask[rows] if isinstance(self.ask, np.ndarray) else self.ask

@@ -120,6 +120,14 @@ def cost_of_rules(
     DataError
         For labels other than 0 and 1, probabilities outside [0, 1], weights below 0, a level
         outside (0, 1), costs of another number of rows, or when no row is left.
+
+    Examples
+    --------
+    >>> from bootprob.costs import CostMatrix, cost_of_rules
+    >>> costs = CostMatrix(false_positive=1, false_negative=5)
+    >>> rules = cost_of_rules([0, 0, 1, 1], [0.1, 0.3, 0.4, 0.9], costs)
+    >>> {name: rule.cost for name, rule in rules.items()}
+    {'least_cost': 0.25, 'one_half': 1.25, 'all_positive': 0.5, 'all_negative': 2.5}
     """
     level = check_level(level)
     labels, stated, weight, n_left_out = check_rows(y, p, weights)

@@ -65,12 +65,32 @@ class ContributionsDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ContributionsDisplay
+        >>> display = ContributionsDisplay.from_estimator(model, X[:1], ax=Figure().subplots())
+        >>> display.figure_.savefig("contributions.png")  # doctest: +SKIP
         """
         found = contributions(estimator, X[:1], background, level=level)  # type: ignore[index]
         return cls(found, n_columns=n_columns).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.hlines`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
         ax, value = self._on(ax), self.found.contribution[self.row]
         order = np.argsort(-np.abs(value), kind="stable")[: self.n_columns][::-1]
         colours = [COLORS["positive" if value[k] > 0 else "negative"] for k in order]
@@ -118,12 +138,33 @@ class PartialDependenceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot`; of levels, for `Axes.errorbar`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import PartialDependenceDisplay
+        >>> ax = Figure().subplots()
+        >>> display = PartialDependenceDisplay.from_estimator(model, 2, X[:20], ax=ax)
+        >>> display.figure_.savefig("petal_length.png")  # doctest: +SKIP
         """
         found = partial_dependence(estimator, column, background, level=level)
         return cls(found).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.plot`; of levels, for `Axes.errorbar`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`; of levels, for `Axes.errorbar`.
+        """
         ax, found = self._on(ax), self.found
         style: dict[str, Any] = {"color": COLORS["ink"]} | kwargs
         p, (lower, upper) = found.probability, found.probability_interval.T
@@ -179,6 +220,18 @@ class ImportanceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ImportanceDisplay
+        >>> display = ImportanceDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+        >>> display.figure_.savefig("importance.png")  # doctest: +SKIP
         """
         found = permutation_importance(
             estimator, X, y, held_out=held_out, metric=metric, level=level
@@ -186,7 +239,15 @@ class ImportanceDisplay(Display):
         return cls(found, n_columns).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.hlines`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+        """
         ax, found = self._on(ax), self.found
         shown = found.to_frame()[: self.n_columns][::-1]
         height = np.arange(len(shown))

@@ -76,6 +76,18 @@ class ControlDisplay(Display):
         ------
         DataError
             The model is of several classes.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ControlDisplay
+        >>> display = ControlDisplay.from_estimator(model, ax=Figure().subplots())
+        >>> display.figure_.savefig("control.png")  # doctest: +SKIP
         """
         svc, *_ = rows_of(estimator, None, None)
         state, calibrated = two_class_state(svc, "figures"), svc.calibration is not None
@@ -119,6 +131,14 @@ class ControlDisplay(Display):
         ------
         DataError
             The shapes do not go together.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ControlDisplay
+        >>> ax = Figure().subplots()
+        >>> display = ControlDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], ax=ax)
+        >>> display.figure_.savefig("control.png")  # doctest: +SKIP
         """
         positive, scores = positives(y_true), np.asarray(y_prob, dtype=float)
         weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -128,7 +148,15 @@ class ControlDisplay(Display):
         return cls(trade_off(positive, scores, weight), (None, None), {}).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.plot`, of the curve."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot`, of the curve.
+        """
         ax = self._on(ax)
         self._draw_wanted(ax)
         style: dict[str, Any] = {"color": COLORS["negative"], "linewidth": 1.4} | kwargs

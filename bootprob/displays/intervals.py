@@ -68,6 +68,19 @@ class IntervalDisplay(Display):
             As for `BootstrapSVC.proba_interval`.
         ax, kwargs
             As for `from_predictions`.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import IntervalDisplay
+        >>> display = IntervalDisplay.from_estimator(model, X[::5], y[::5], ax=Figure().subplots())
+        >>> display.ax_.get_xlabel()
+        'probability'
         """
         svc, rows, positive = rows_of(estimator, X, y)
         said = svc.summarize(rows, level, method, score_interval=False)
@@ -109,6 +122,15 @@ class IntervalDisplay(Display):
         ------
         DataError
             The shapes do not go together.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import IntervalDisplay
+        >>> display = IntervalDisplay.from_predictions(
+        ...     [0.2, 0.7], [[0.1, 0.4], [0.5, 0.8]], y_true=[0, 1], ax=Figure().subplots()
+        ... )
+        >>> display.figure_.savefig("intervals.png")  # doctest: +SKIP
         """
         probability, bounds = np.asarray(y_prob, dtype=float), np.asarray(interval, dtype=float)
         positive = None if y_true is None else positives(y_true)
@@ -120,7 +142,24 @@ class IntervalDisplay(Display):
         return cls(probability, bounds, positive, threshold).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments are for `Axes.hlines`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import IntervalDisplay
+        >>> display = IntervalDisplay(np.array([0.2, 0.7]), np.array([[0.1, 0.4], [0.5, 0.8]]))
+        >>> display.plot(Figure().subplots(), linewidth=3).ax_.get_xlabel()
+        'probability'
+        """
         ax, order = self._on(ax), np.argsort(self.probability, kind="stable")
         height = np.empty(len(order))
         height[order] = np.arange(len(order))

@@ -73,6 +73,18 @@ class ReliabilityDisplay(Display):
         ------
         DataError
             The model is of several classes, or one of X and y is missing.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.displays import ReliabilityDisplay
+        >>> display = ReliabilityDisplay.from_estimator(model, ax=Figure().subplots())  # out of bag
+        >>> display.figure_.savefig("reliability.png")  # doctest: +SKIP
         """
         if (X is None) != (y is None):
             raise DataError("Give both X and y, or neither for the training rows, out of bag.")
@@ -118,12 +130,29 @@ class ReliabilityDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot` of the curve, or `Axes.errorbar` of groups.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ReliabilityDisplay
+        >>> display = ReliabilityDisplay.from_predictions(
+        ...     [0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9], ax=Figure().subplots()
+        ... )
+        >>> display.figure_.savefig("reliability.png")  # doctest: +SKIP
         """
         curve = band_or_bins(y_true, y_prob, sample_weight, groups, n_bins, level)
         return cls(curve, name).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments as for `from_predictions`."""
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            For `Axes.plot` of the curve, or `Axes.errorbar` of groups.
+        """
         ax, curve = self._on(ax), self.curve
         ax.plot([0, 1], [0, 1], color=COLORS["faint"], linewidth=1.0, zorder=0)
         style: dict[str, Any] = {"color": COLORS["ink"], "label": self.name} | kwargs

@@ -110,6 +110,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         DataError
             A column holds dates that are not named, nested values or a number beyond ±1e150; one
             named as dates is missing or holds what is none; or no column is usable.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.text_columns_, len(preprocessor.notes_)  # what a person should know
+        (['house'], 2)
         """
         frame = _as_frame(X)
         _check_dates(self.dates, frame)
@@ -168,6 +177,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         DataError
             Columns are missing, the table has no rows, a number is beyond ±1e150 or unreadable, or
             a date is none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.transform(table).shape
+        (3, 3)
         """
         return self.encode(X).X
 
@@ -184,6 +202,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         dict of str to dict of str to int
             For each column with unknown levels, the levels and their numbers of rows, largest
             first; of dates, months and weekdays.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.unknown_levels(pd.DataFrame({"age": [30], "house": ["boat"]}))
+        {'house': {'boat': 1}}
         """
         return self.encode(X).unknown
 
@@ -200,6 +227,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         ndarray (features,) of object
             ``age`` for a number, ``house=own`` for a level, ``opened: days``, ``opened: hour``,
             ``opened: month=Jan`` and ``opened: weekday=Mon`` for a date.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.get_feature_names_out().tolist()
+        ['age', 'house=own', 'house=rent']
         """
         check_is_fitted(self)
         dummies = [f"{name}={level}" for name, levels in self.levels_.items() for level in levels]
@@ -232,6 +268,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         -------
         dict
             For `from_dict`; the same table gives bit-equal results after the round trip.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> import json
+        >>> isinstance(json.dumps(preprocessor.to_dict()), str)
+        True
         """
         check_is_fitted(self)
         fills, levels = self.fills_, self.levels_
@@ -269,6 +315,16 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         ------
         DataError
             `stored` is not what `to_dict` returns.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> same = TablePreprocessor.from_dict(preprocessor.to_dict())
+        >>> bool((same.transform(table) == preprocessor.transform(table)).all())
+        True
         """
         try:
             columns = {column["name"]: column for column in stored["columns"]}
@@ -313,6 +369,20 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """The columns in use in canonical form: float64, or text as object, NaN where missing.
 
         Of dates days since the first. What is wrong with them is refused as by `transform`.
+
+        Parameters
+        ----------
+        X : DataFrame, shape (m, columns)
+            Rows with the columns of `fit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.plain(table)["age"].tolist()
+        [41.0, nan, 29.0]
         """
         check_is_fitted(self)
         _check_has_columns(self.kinds_, X)
@@ -328,6 +398,22 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """The matrix that `transform` returns, and the counts of `unknown_levels`.
 
         Or what an encoder makes that takes more columns than `encoder_`.
+
+        Parameters
+        ----------
+        X : DataFrame, shape (m, columns)
+            Rows with the columns of `fit`.
+        encoder : TableEncoder or FrameEncoder, optional
+            Which takes more columns than `encoder_`; default `encoder_`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> preprocessor = TablePreprocessor().fit(table)
+        >>> preprocessor.encode(table).X.shape
+        (3, 3)
         """
         check_is_fitted(self)
         frame = _as_frame(X)

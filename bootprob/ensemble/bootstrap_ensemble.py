@@ -67,6 +67,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.predict(X[:3])
+        array([1, 1, 1])
         """
         return ensemble_of(self).predict(checked_rows(self, X))
 
@@ -107,6 +117,20 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             In the order of `classes_`.
         interval : ndarray, shape (m, K, 2)
             Where asked for: what `proba_interval` says.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> probability = model.predict_proba(X[:3])
+        >>> probability.shape, probability.sum(axis=1).round(12).tolist()
+        ((3, 2), [1.0, 1.0, 1.0])
+        >>> probability, interval = model.predict_proba(X[:3], return_interval=True, level=0.9)
+        >>> interval.shape
+        (3, 2, 2)
         """
         ensemble, rows = ensemble_of(self), checked_rows(self, X)
         probability = ensemble.predict_proba(rows)
@@ -151,6 +175,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             Their labels.
         sample_weight : array_like, shape (m,), optional
             Their weights.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.score(X, y) > 0.9
+        True
         """
         return super().score(take_rows(self, X), on_host(y), on_host(sample_weight))
 
@@ -172,6 +206,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ndarray, shape (m, K)
             In the order of `classes_`; a score of exactly the threshold votes for
             ``classes_[0]``. With several classes the shares of the pairs, coupled.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.vote_proba(X[:1]).round(1)
+        array([[1., 0.]])
         """
         return ensemble_of(self).vote_proba(checked_rows(self, X))
 
@@ -191,6 +235,17 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray, shape (m,), or (m, K) with several classes
             Larger means more likely ``classes_[1]``, or the class of the column.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> score = model.decision_function(X)
+        >>> bool(score[y == 2].mean() > 0 > score[y == 1].mean())
+        True
         """
         return ensemble_of(self).decision_function(checked_rows(self, X))
 
@@ -237,6 +292,18 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             If a test found that they promise too much (`lack_of_fit_`).
         FewRowsWarning
             If so few rows seldom show whether the logit bends, and no test found that it does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> lower, upper = model.proba_interval(X, level=0.9)[:, 1].T
+        >>> probability = model.predict_proba(X)[:, 1]
+        >>> bool(((lower < probability) & (probability < upper)).all())
+        True
         """
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)
@@ -272,6 +339,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
             (m,) and its basic "score_interval" (m, 2); and "label" (m,), as `predict` gives it.
             Where rows may be left undecided, "undecided" (m,).
             Of several classes "probability" (m, K), "probability_interval" (m, K, 2) and "label".
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> sorted(model.summarize(X[:3]))
+        ['label', 'probability', 'probability_interval', 'score', 'score_interval']
         """
         ensemble = ensemble_of(self)
         method = ensemble.checked_method(method)
@@ -343,6 +420,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ------
         DataError
             As for `proba_interval`, and with several classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.oob_proba_interval(level=0.9).shape
+        (100, 2, 2)
         """
         ensemble = two_classes_of(self, "out-of-bag intervals")
         return ensemble.oob_proba_interval(level, method, clip=clip)
@@ -374,6 +461,17 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ------
         DataError
             For an unknown method or level, or with several classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> lower, upper = model.score_interval(X, method="studentised").T
+        >>> bool((lower < upper).all())
+        True
         """
         scores = two_classes_of(self, "score intervals").scores
         return scores.interval(checked_rows(self, X), level, method)
@@ -399,6 +497,30 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         -------
         ndarray of bool, shape (m, K)
             In the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        level : float, default 0.9
+            Nominal share of new rows whose class is in their set.
+        class_conditional : bool, default False
+            Whether it holds within each class.
+        weights : str or array_like, default "equal"
+            Of the models of the grid.
+        allow_empty : bool, default True
+            Whether a row unlike all others may have no class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.prediction_sets(X[:2], level=0.9)
+        array([[ True, False],
+               [ True, False]])
         """
         return prediction_sets(
             self,
@@ -417,6 +539,29 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         """Out-of-bag metrics of this model with intervals for what they would be on new rows.
 
         Parameters and result as for `bootprob.ensemble.out_of_bag_intervals`.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Nominal confidence.
+        method : {"auto", "bca", "percentile", "basic"}, default "auto"
+        seed : int, default 0
+            Of what is drawn.
+
+        Returns
+        -------
+        dict of str to MetricInterval
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> accuracy = model.metric_intervals()["accuracy"]
+        >>> bool(accuracy.lower < accuracy.value < accuracy.upper)
+        True
         """
         return out_of_bag_intervals(self, level, method, seed=seed)
 
@@ -446,6 +591,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ------
         DataError
             With several classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> next(model.bootstrap_scores(X[:3])).shape  # rows, models, samples
+        (3, 11, 20)
         """
         scores = two_classes_of(self, "scores of each machine").scores
         rows = checked_rows(self, X)
@@ -562,7 +717,19 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         )
 
     def bootstrap_counts(self) -> NDArray[np.uint16]:
-        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs."""
+        """Draw the bootstrap samples of the fit again, shape (B, n): how often each row occurs.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> counts = model.bootstrap_counts()
+        >>> counts.shape, set(counts.sum(axis=1).tolist())
+        ((20, 100), {100})
+        """
         return state_of(self).bootstrap_counts()
 
     @property

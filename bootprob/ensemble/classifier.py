@@ -223,6 +223,16 @@ class BootstrapClassifier(BootstrapEnsemble):
             damaged, and its replicate is trained again.
         CopiedRowsWarning, DoubtfulTableWarning, LaterRowsWarning
             As by `BootstrapSVC.fit`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from bootprob import BootstrapClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BootstrapClassifier(GaussianNB(), n_bootstraps=20, tolerance=0, random_state=0)
+        >>> model.fit(X[50:], y[50:]).predict_proba(X[50:53]).shape
+        (3, 2)
         """
         return self._fit(X, y, sample_weight, groups, time)
 

@@ -166,6 +166,18 @@ def conformal_p_values(
     ndarray, shape (m, K)
         In the order of ``classes_``; multiples of ``1 / (n + 1)``, never 0. The true class has
         ``p ≤ α`` with probability ``2 α`` at most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.ensemble import conformal_p_values
+    >>> p_values = conformal_p_values(model, X[:3])
+    >>> (p_values > 1 - 0.9).tolist() == model.prediction_sets(X[:3], level=0.9).tolist()
+    True
     """
     ensemble, state = ensemble_of(model), state_of(model)
     members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles

@@ -345,6 +345,15 @@ class BootstrapSVC(BootstrapEnsemble):
         ----------
         **overrides
             Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> paper = BootstrapSVC.paper(n_bootstraps=20, random_state=0).fit(X[50:], y[50:])
+        >>> paper.predict_proba(X[50:52]).tolist()  # shares of votes
+        [[1.0, 0.0], [1.0, 0.0]]
         """
         parameters: dict[str, Any] = {
             "kernel": "linear",
@@ -429,6 +438,16 @@ class BootstrapSVC(BootstrapEnsemble):
             If "auto" trains linear machines because there are too many rows; if the feature map's
             kernel is off by a tenth or more; if a worker was lost or a file
             of the checkpoint is damaged, and shards are trained again.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.classes_, model.n_replicates_
+        (array([1, 2]), 20)
         """
         return self._fit(X, y, sample_weight, groups, time, None)
 

@@ -44,6 +44,17 @@ def cross_fitted_proba(model: Any) -> Floats:
     What else the fit learned from all labels stays: the weights of the models of the grid, and
     which calibration ``calibration="auto"`` chose. docs/metric_intervals.md has what is left of
     the optimism.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.ensemble import cross_fitted_proba
+    >>> cross_fitted_proba(model).shape
+    (100,)
     """
     state = two_class_state(model, "cross-fitted probabilities")
     if state.calibration_ is None:

@@ -101,6 +101,18 @@ def partial_dependence(
     ------
     DataError
         As there; there is no such column or level; or values are no finite numbers, or no dates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import partial_dependence
+    >>> curve = partial_dependence(model, 2, X[:20], n_values=5)
+    >>> type(curve).__name__
+    'PartialDependence'
     """
     level = check_level(level)
     explained = Explained.of(model)

@@ -76,6 +76,17 @@ class PermutationImportance:
         -------
         DataFrame
             Columns column, importance, lower and upper.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.explanation import permutation_importance
+        >>> permutation_importance(model, X, y, n_repeats=2).to_frame().columns.tolist()
+        ['column', 'importance', 'lower', 'upper']
         """
         mean = self.importances_mean
         order = np.argsort(-mean, kind="stable")
@@ -153,6 +164,18 @@ def permutation_importance(
         The model is of several classes, has no calibration or a precomputed kernel; it keeps no
         training rows and none are given; rows or classes are not those of `fit`; there is no such
         column or metric; fewer than 10 rows, or only one class, are left.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import permutation_importance
+    >>> found = permutation_importance(model, X, y, n_repeats=2)
+    >>> found.to_frame()["column"].tolist()[0]  # the one that counts most
+    'x3'
     """
     level = check_level(level)
     if metric not in METRICS:

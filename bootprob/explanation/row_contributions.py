@@ -63,6 +63,17 @@ class Contributions:
         -------
         DataFrame
             Columns row (from 0), probability, column, contribution, lower and upper.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.explanation import contributions
+        >>> contributions(model, X[:2]).to_frame().columns.tolist()
+        ['row', 'probability', 'column', 'contribution', 'lower', 'upper']
         """
         m, q = self.contribution.shape
         order = np.argsort(-np.abs(self.contribution), axis=1, kind="stable")
@@ -131,6 +142,18 @@ def contributions(
         The model is of several classes, has no calibration or a precomputed kernel; has no
         rows to compare with, and none are given; has more than 999 columns; or `n_orders` is
         below 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import contributions
+    >>> found = contributions(model, X[:2])
+    >>> found.to_frame().shape  # a line for each row and column
+    (8, 6)
     """
     level = check_level(level)
     if n_orders is not None and n_orders < 4:

@@ -33,6 +33,17 @@ def counts_gram(counts: Counts, used: NDArray[np.bool_]) -> Floats:
         How often each replicate holds each training row.
     used : ndarray of bool, shape (n,)
         Training rows of positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import counts_gram
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), 200)  # 200 samples of 30 rows
+    >>> used = np.ones(30, dtype=bool)
+    >>> scores = (counts @ rng.normal(size=30))[None] / 30  # means of the samples
+    >>> counts_gram(counts, used).shape
+    (200, 200)
     """
     gram = np.zeros((len(counts), len(counts)))
     for block in _blocks(counts, used):
@@ -46,6 +57,24 @@ def after_bootstrap_gram(counts: Counts, used: NDArray[np.bool_]) -> Floats:
 
     With centred replicates d, ``(n − 1)/n · dᵀ · gram · d`` is the jackknife-after-bootstrap
     variance. Rows that every replicate holds do not count. Parameters as for `counts_gram`.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (B, n)
+        How often each replicate holds each training row.
+    used : ndarray of bool, shape (n,)
+        Training rows of positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import after_bootstrap_gram
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), 200)  # 200 samples of 30 rows
+    >>> used = np.ones(30, dtype=bool)
+    >>> scores = (counts @ rng.normal(size=30))[None] / 30  # means of the samples
+    >>> after_bootstrap_gram(counts, used).shape
+    (200, 200)
     """
     gram = np.zeros((len(counts), len(counts)))
     for block in _blocks(counts, used):
@@ -74,6 +103,17 @@ def jackknife_variance(
         From `counts_gram`.
     outside : ndarray of bool, shape (m, B), optional
         Which replicates the mean of each row is over; default all. NaN for a row with none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import counts_gram, jackknife_variance
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), 200)  # 200 samples of 30 rows
+    >>> used = np.ones(30, dtype=bool)
+    >>> scores = (counts @ rng.normal(size=30))[None] / 30  # means of the samples
+    >>> jackknife_variance(scores, counts_gram(counts, used)).shape
+    (1,)
     """
     diagonal = np.diagonal(gram)
     if outside is None:
@@ -109,6 +149,17 @@ def after_bootstrap_variance(
         Training rows of positive weight, n.
     share : float, default 1.0
         Rows that a sample draws, m, as a share of n: e is then ``e^(m/n)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import after_bootstrap_gram, after_bootstrap_variance
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), 200)  # 200 samples of 30 rows
+    >>> used = np.ones(30, dtype=bool)
+    >>> scores = (counts @ rng.normal(size=30))[None] / 30  # means of the samples
+    >>> after_bootstrap_variance(scores, after_bootstrap_gram(counts, used), 30).shape
+    (1,)
     """
     B = scores.shape[1]
     deviation = scores - scores.mean(axis=1, keepdims=True)
@@ -122,6 +173,26 @@ def acceleration(scores: Floats, counts: Counts, used: NDArray[np.bool_]) -> Flo
 
     ``U_i = Cov_b(N_bi, f_b)`` is the influence of training row i, as in the infinitesimal
     jackknife. Parameters as for `jackknife_variance` and `counts_gram`.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (m, B)
+        Replicate scores.
+    counts : ndarray of int, shape (B, n)
+        How often each replicate holds each training row.
+    used : ndarray of bool, shape (n,)
+        Training rows of positive weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import acceleration
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.multinomial(30, np.full(30, 1 / 30), 200)  # 200 samples of 30 rows
+    >>> used = np.ones(30, dtype=bool)
+    >>> scores = (counts @ rng.normal(size=30))[None] / 30  # means of the samples
+    >>> acceleration(scores, counts, used).shape
+    (1,)
     """
     deviation = scores - scores.mean(axis=1, keepdims=True)
     largest = np.abs(deviation).max(axis=1, keepdims=True)

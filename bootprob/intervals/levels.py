@@ -26,31 +26,112 @@ OF_SCORES = ("basic", "percentile", "bca", "studentised")
 
 
 def check_level(level: float) -> float:
-    """Check that a confidence level lies strictly between 0 and 1."""
+    """Check that a confidence level lies strictly between 0 and 1.
+
+    Parameters
+    ----------
+    level : float
+
+    Returns
+    -------
+    float
+        The same.
+
+    Raises
+    ------
+    DataError
+        It does not.
+
+    Examples
+    --------
+    >>> from bootprob.intervals import check_level
+    >>> check_level(0.95)
+    0.95
+    """
     if isinstance(level, bool) or not isinstance(level, Real) or not 0 < level < 1:
         raise DataError(f"level is {level!r}; give a number between 0 and 1, such as 0.95.")
     return float(level)
 
 
 def check_score_method(method: str) -> str:
-    """Check the name of an interval for scores."""
+    """Check the name of an interval for scores.
+
+    Parameters
+    ----------
+    method : str
+        One of `OF_SCORES`.
+
+    Returns
+    -------
+    str
+        The same.
+
+    Raises
+    ------
+    DataError
+        There is no such method.
+
+    Examples
+    --------
+    >>> from bootprob.intervals import check_score_method
+    >>> check_score_method("basic")
+    'basic'
+    """
     if method not in OF_SCORES:
         raise DataError(f"method is {method!r}; give {listed(OF_SCORES)}.")
     return method
 
 
 def normal_quantile(level: float) -> float:
-    """``z`` such that a standard normal lies within ±z with this probability."""
+    """``z`` such that a standard normal lies within ±z with this probability.
+
+    Parameters
+    ----------
+    level : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from bootprob.intervals import normal_quantile
+    >>> round(normal_quantile(0.95), 3)
+    1.96
+    """
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
 def student_quantile(level: float, degrees_of_freedom: float) -> float:
-    """The same for Student's t."""
+    """The same for Student's t.
+
+    Parameters
+    ----------
+    level : float
+        Between 0 and 1.
+    degrees_of_freedom : float
+
+    Examples
+    --------
+    >>> from bootprob.intervals import student_quantile
+    >>> round(student_quantile(0.95, 10), 3)
+    2.228
+    """
     return float(stats.t.ppf(0.5 + level / 2, degrees_of_freedom))
 
 
 def separated(bounds: Floats) -> Floats:
-    """Move bounds apart, by the last bit, that rounding has made equal, shape as given."""
+    """Move bounds apart, by the last bit, that rounding has made equal, shape as given.
+
+    Parameters
+    ----------
+    bounds : ndarray, shape (..., 2)
+        Lower and upper ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import separated
+    >>> bool(np.diff(separated(np.array([[0.5, 0.5]])))[0, 0] > 0)
+    True
+    """
     lower, upper = bounds[..., 0], bounds[..., 1]
     equal = lower == upper
     return np.stack(

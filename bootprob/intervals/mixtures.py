@@ -36,6 +36,14 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
     Returns
     -------
     ndarray, shape (m, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import of_mixture
+    >>> one_normal = np.array([[[0.0, 1.0]]])
+    >>> of_mixture(one_normal, np.ones(1), 0.95).round(2)
+    array([[-1.96,  1.96]])
     """
     found = np.empty((len(parts), 2))
     for rows in row_blocks(len(parts), 2 * len(weight), _MEANS_AT_ONCE):

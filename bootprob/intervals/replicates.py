@@ -11,7 +11,21 @@ __all__ = ["basic", "bca", "bca_share", "percentile", "studentised"]
 
 
 def percentile(replicates: Floats, level: float) -> Floats:
-    """Percentiles of the replicates, shape (n, 2), for replicates of shape (n, B); (2,) of (B,)."""
+    """Percentiles of the replicates, shape (n, 2), for replicates of shape (n, B); (2,) of (B,).
+
+    Parameters
+    ----------
+    replicates : ndarray, shape (n, B) or (B,)
+    level : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import percentile
+    >>> replicates = np.arange(101.0)[None]
+    >>> percentile(replicates, 0.9)
+    array([[ 5., 95.]])
+    """
     tail = (1 - level) / 2
     return np.quantile(replicates, [tail, 1 - tail], axis=-1).T
 
@@ -21,6 +35,21 @@ def basic(replicates: Floats, level: float, center: Floats | None = None) -> Flo
 
     ``(2 f̂ − f*_(1−α/2), 2 f̂ − f*_(α/2))`` with ``f̂`` the mean of the replicates, or `center`,
     shape (n,).
+
+    Parameters
+    ----------
+    replicates : ndarray, shape (n, B)
+    level : float
+    center : ndarray, shape (n,), optional
+        The estimate; default the mean of the replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import basic
+    >>> replicates = np.arange(101.0)[None]
+    >>> basic(replicates, 0.9, center=np.array([40.0]))
+    array([[-15.,  75.]])
     """
     if center is None:
         center = replicates.mean(axis=-1)
@@ -44,6 +73,14 @@ def bca(
         â, a sixth of the skewness of the rows' influences.
     center : ndarray, shape (n,), optional
         The estimate; default the mean of the replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import bca
+    >>> replicates = np.arange(101.0)[None]
+    >>> bca(replicates, 0.9, acceleration=np.zeros(1)).round(1)
+    array([[ 5., 95.]])
     """
     if center is None:
         center = replicates.mean(axis=-1)
@@ -86,6 +123,14 @@ def studentised(replicates: Floats, level: float, deviation: Floats) -> Floats:
     level : float
     deviation : ndarray, shape (n,)
         s.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import studentised
+    >>> replicates = np.arange(101.0)[None]
+    >>> studentised(replicates, 0.9, deviation=np.array([2.0])).round(2)
+    array([[46.93, 53.07]])
     """
     center, spread = replicates.mean(axis=-1), replicates.std(axis=-1, ddof=1)
     ratio = np.where(spread > 0, np.where(deviation > 0, deviation, spread), 0.0)

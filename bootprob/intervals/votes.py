@@ -19,7 +19,28 @@ Votes = NDArray[np.floating] | NDArray[np.integer] | int
 def of_votes(
     vote: Floats, n_votes: Votes, level: float, method: str, *, clip: bool = False
 ) -> Floats:
-    """Interval of a vote share by one of `VOTE_INTERVALS`, shape (n, 2)."""
+    """Interval of a vote share by one of `VOTE_INTERVALS`, shape (n, 2).
+
+    Parameters
+    ----------
+    vote : ndarray, shape (n,)
+        Vote shares.
+    n_votes : int or ndarray, shape (n,)
+        B, the number of replicates that voted.
+    level : float
+        Confidence level.
+    method : str
+        One of `OF_VOTES`.
+    clip : bool, default False
+        Cut the bounds at 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import of_votes
+    >>> of_votes(np.array([0.9]), 100, 0.95, "wilson").round(3)
+    array([[0.826, 0.945]])
+    """
     return VOTE_INTERVALS[method].bounds(vote, n_votes, level, clip=clip)
 
 
@@ -43,6 +64,14 @@ def wald(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) -> F
     Returns
     -------
     ndarray, shape (n, 2)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import wald
+    >>> wald(np.array([0.5, 1.0]), 100, 0.95).round(3)
+    array([[0.402, 0.598],
+           [0.902, 1.098]])
     """
     half = normal_quantile(level) * np.sqrt(0.25 / n_votes)
     bounds = np.stack([vote - half, vote + half], axis=-1)
@@ -55,6 +84,25 @@ def wilson(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) ->
     There is nothing to clip.
 
     E. B. Wilson, J. American Statistical Association 22 (1927) 209–212.
+
+    Parameters
+    ----------
+    vote : ndarray, shape (n,)
+        Vote shares.
+    n_votes : int or ndarray, shape (n,)
+        B, the number of replicates that voted.
+    level : float
+        Confidence level.
+    clip : bool, default False
+        Without effect: the bounds never pass 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.intervals import wilson
+    >>> wilson(np.array([0.5, 1.0]), 100, 0.95).round(3)
+    array([[0.404, 0.596],
+           [0.963, 1.   ]])
     """
     z2 = normal_quantile(level) ** 2
     center = (vote + z2 / (2 * n_votes)) / (1 + z2 / n_votes)

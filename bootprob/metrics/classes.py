@@ -39,6 +39,15 @@ def class_metrics(
         "accuracy", "log-loss" and "Brier score" (``Σ_k (p_k − [y = k])²``, from 0 to 2, so for
         two classes twice the usual one): the weighted mean over the rows and its standard error,
         the rows, or groups, taken for independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.metrics import class_metrics
+    >>> probability = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]])
+    >>> found = class_metrics(np.array([0, 2]), probability, weight=np.ones(2))
+    >>> found["accuracy"][0], round(found["Brier score"][0], 2)
+    (0.5, 0.46)
     """
     decided = probability.argmax(axis=1) if decided is None else decided
     rows = np.arange(len(codes))

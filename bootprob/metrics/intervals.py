@@ -133,6 +133,13 @@ def metric_intervals(
     DataError
         For labels other than 0 and 1, probabilities outside [0, 1], weights below 0, ranks that
         are not finite, a level outside (0, 1), an unknown method, or a class without rows.
+
+    Examples
+    --------
+    >>> from bootprob.metrics import metric_intervals
+    >>> found = metric_intervals(y=[0, 0, 1, 1, 1, 0], p=[0.1, 0.4, 0.8, 0.6, 0.9, 0.2])
+    >>> found["accuracy"].value, round(found["accuracy"].lower, 3)
+    (1.0, 0.541)
     """
     level = check_level(level)
     if method not in get_args(Method):

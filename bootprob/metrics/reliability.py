@@ -86,6 +86,14 @@ def reliability_curve(
     Returns
     -------
     ReliabilityCurve
+
+    Examples
+    --------
+    >>> from bootprob.metrics import reliability_curve
+    >>> p = [0.1, 0.1, 0.2, 0.3, 0.8, 0.9, 0.7, 0.9]
+    >>> curve = reliability_curve([0, 0, 0, 1, 1, 1, 0, 1], p, n_bins=2)
+    >>> curve.observed  # of four rows each
+    array([0.25, 0.75])
     """
     check_level(level)
     codes = groups_of_rows(groups, p, weights)

@@ -77,6 +77,20 @@ def save(model: Ensemble | TableModel, path: str | os.PathLike[str]) -> None:
         classifiers, or is not installed.
     OSError
         The disk is full or the folder cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[50:], y[50:])
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, Path(folder, "iris.model"))
+    ...     same = load(Path(folder, "iris.model"))
+    >>> type(same).__name__
+    'BootstrapSVC'
     """
     if not isinstance(model, (BootstrapSVC, BootstrapClassifier, TableModel)):
         raise TypeError(
@@ -135,6 +149,20 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Ensemble 
     ModelFileError
         The file is missing, damaged, no bootprob model, of another protocol, or larger than half
         of the memory that is free; or it holds types that are not trusted.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC, load, save
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[50:], y[50:])
+    >>> with TemporaryDirectory() as folder:
+    ...     save(model, Path(folder, "iris.model"))
+    ...     same = load(Path(folder, "iris.model"))
+    >>> bool((same.predict_proba(X) == model.predict_proba(X)).all())
+    True
     """
     if isinstance(trusted, (str, bool)) or not all(isinstance(name, str) for name in trusted):
         raise DataError(

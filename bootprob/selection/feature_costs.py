@@ -77,12 +77,24 @@ class FeatureCosts:
 
     @classmethod
     def stated_by(cls, selector: Any) -> Self:
-        """By the parameters of an estimator, for the columns that it has seen."""
+        """By the parameters of an estimator, for the columns that it has seen.
+
+        Parameters
+        ----------
+        selector : estimator
+            With the parameters that state costs, fitted to columns.
+        """
         names = list(getattr(selector, "feature_names_in_", [])) or None
         return cls.of(selector.costs, selector.shared_costs, selector.n_features_in_, names)
 
     def total(self, features: Sequence[int]) -> float:
-        """What it costs to measure some columns, by position."""
+        """What it costs to measure some columns, by position.
+
+        Parameters
+        ----------
+        features : sequence of int
+            Their positions.
+        """
         chosen = list(features)
         shared = (cost for members, cost in self.groups if members[chosen].any())
         return float(self.own[chosen].sum() + sum(shared))

@@ -53,6 +53,15 @@ class HeldOut:
         ------
         DataError
             A column is missing, or holds what the model does not know.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import HeldOut, TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table[::2], "target", kernel="linear", n_bootstraps=20)
+        >>> len(HeldOut.of_table(model, table[1::2]).y)
+        50
         """
         codes = known_codes(model.target, frame)
         X = model.preprocessor.encode(frame, model.encoder).X
@@ -60,6 +69,11 @@ class HeldOut:
 
     def codes(self, model: BootstrapSVC) -> NDArray[np.intp]:
         """Position of each row's class among ``classes_``, shape (m,).
+
+        Parameters
+        ----------
+        model : BootstrapSVC
+            Fitted.
 
         Raises
         ------
@@ -78,6 +92,11 @@ class HeldOut:
 
     def positive_rows(self, model: BootstrapSVC) -> NDArray[np.bool_]:
         """Which rows are of the class ``classes_[1]``, shape (m,).
+
+        Parameters
+        ----------
+        model : BootstrapSVC
+            Fitted.
 
         Raises
         ------

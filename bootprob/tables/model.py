@@ -104,6 +104,15 @@ class TableModel:
         ------
         DataError
             The table cannot be used; the message says why.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20)
+        >>> model.target.labels
+        (1, 2)
         """
         from bootprob.ensemble.estimator import BootstrapSVC
         from bootprob.ensemble.fitted import of_matrix
@@ -219,6 +228,15 @@ class TableModel:
         DataError
             Columns are missing or hold values that cannot be used, a level is no level, or costs
             do not fit the model.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20)
+        >>> model.predict(table[:2]).columns.tolist()[:4]
+        ['probability', 'probability_lower', 'probability_upper', 'label']
         """
         from bootprob.ensemble.fitted import ensemble_of, warn_of_doubts
         from bootprob.ensemble.two_classes import TwoClasses
@@ -264,6 +282,15 @@ class TableModel:
         -------
         BootstrapSVC
             For people to read, in reports; it shares its arrays with `svc`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.tables import TableModel
+        >>> table = load_iris(as_frame=True).frame[50:]
+        >>> model = TableModel.fit(table[::2], "target", kernel="linear", n_bootstraps=20)
+        >>> model.svc_with_class_names().classes_
+        array([1, 2])
         """
         named = copy(self.svc)
         named.classes_ = np.array(self.target.labels)

@@ -44,10 +44,26 @@ class ColumnRoles:
     def features(self, frame: pd.DataFrame, target: str) -> pd.DataFrame:
         """The other columns, less the target; dates are among them.
 
+        Parameters
+        ----------
+        frame : DataFrame
+            The whole table.
+        target : str
+            The column to predict.
+
         Raises
         ------
         DataError
             There is no such column, a column has two roles, or none is left.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.tables import ColumnRoles
+        >>> visits = pd.DataFrame({"patient": [1, 1, 2], "age": [40, 41, 63], "ill": [0, 0, 1]})
+        >>> roles = ColumnRoles(groups="patient")
+        >>> roles.features(visits, target="ill").columns.tolist()
+        ['age']
         """
         roles = {target: "target"}
         given = (
@@ -85,10 +101,24 @@ class ColumnRoles:
     def of_rows(self, frame: pd.DataFrame) -> dict[str, Any]:
         """Arguments of `BootstrapSVC.fit` beside rows and labels.
 
+        Parameters
+        ----------
+        frame : DataFrame
+            The whole table.
+
         Raises
         ------
         DataError
             A group or a time is missing, a weight is no number from 0 on, or a time is none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.tables import ColumnRoles
+        >>> visits = pd.DataFrame({"patient": [1, 1, 2], "age": [40, 41, 63], "ill": [0, 0, 1]})
+        >>> roles = ColumnRoles(groups="patient")
+        >>> list(roles.of_rows(visits))
+        ['groups']
         """
         found: dict[str, Any] = {}
         if self.groups is not None:

@@ -71,7 +71,15 @@ class Certificate:
 
     @classmethod
     def empty(cls, *shape: int, device: torch.device) -> Certificate:
-        """Room for certificates that a solver fills in."""
+        """Room for certificates that a solver fills in.
+
+        Parameters
+        ----------
+        *shape : int
+            Replicates and models of each.
+        device : torch.device
+            Where they lie.
+        """
         infinite = torch.full(shape, torch.inf, dtype=torch.float64, device=device)
         zeros = torch.zeros(shape, dtype=torch.int64, device=device)
         return cls(
@@ -83,21 +91,47 @@ class Certificate:
         )
 
     def view(self, *shape: int) -> Certificate:
-        """The same certificates in another shape."""
+        """The same certificates in another shape.
+
+        Parameters
+        ----------
+        *shape : int
+            As of `Tensor.view`.
+        """
         return Certificate(*(getattr(self, f.name).reshape(shape) for f in fields(self)))
 
     def put(self, rows: Tensor, those: Certificate) -> None:
-        """Replace some rows by others."""
+        """Replace some rows by others.
+
+        Parameters
+        ----------
+        rows : Tensor of int, shape (k,)
+            Positions along the first axis.
+        those : Certificate
+            Of k rows.
+        """
         for f in fields(self):
             getattr(self, f.name)[rows] = getattr(those, f.name)
 
     def take(self, replicates: slice) -> Certificate:
-        """Those of some replicates."""
+        """Those of some replicates.
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
         return Certificate(*(getattr(self, f.name)[replicates] for f in fields(self)))
 
     @classmethod
     def concatenate(cls, parts: list[Certificate]) -> Certificate:
-        """Join the certificates of consecutive replicates."""
+        """Join the certificates of consecutive replicates.
+
+        Parameters
+        ----------
+        parts : list of Certificate
+            In the order of the replicates.
+        """
         return cls(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(cls)))
 
 

@@ -99,7 +99,13 @@ class FittedBatch:
 
     @classmethod
     def concatenate(cls, blocks: list[FittedBatch]) -> FittedBatch:
-        """Join the blocks of consecutive replicates; their training scores are left behind."""
+        """Join the blocks of consecutive replicates; their training scores are left behind.
+
+        Parameters
+        ----------
+        blocks : list of FittedBatch
+            In the order of the replicates.
+        """
         first = blocks[0]
 
         def joined(name: str) -> Tensor | None:
@@ -123,7 +129,13 @@ class FittedBatch:
         )
 
     def take(self, replicates: slice) -> FittedBatch:
-        """Some of the replicates, counted from the first of the batch; shares their memory."""
+        """Some of the replicates, counted from the first of the batch; shares their memory.
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
 
         def taken(values: Tensor | None) -> Tensor | None:
             return None if values is None else values[replicates]
@@ -141,7 +153,13 @@ class FittedBatch:
         )
 
     def check_columns(self, X: Tensor) -> None:
-        """Refuse rows with other columns than the models know."""
+        """Refuse rows with other columns than the models know.
+
+        Parameters
+        ----------
+        X : Tensor, shape (m, p)
+            Rows.
+        """
         if X.ndim != 2 or X.shape[1] != len(self.center):
             raise InputError(
                 f"Rows to score have shape {tuple(X.shape)}; the models know {len(self.center)} "
@@ -149,7 +167,15 @@ class FittedBatch:
             )
 
     def primal_coef(self, dual_coef: Tensor, items: slice) -> Tensor:
-        """Coefficients of linear models of some replicates from dual ones, shape (b, r, p)."""
+        """Coefficients of linear models of some replicates from dual ones, shape (b, r, p).
+
+        Parameters
+        ----------
+        dual_coef : Tensor, shape (b, r, n)
+            Of b replicates and r models.
+        items : slice
+            Which replicates these are.
+        """
         assert self.X is not None
         # Dual coefficients sum to 0, so centring changes nothing but the rounding.
         scale = self.scale if self.scale.ndim == 1 else self.scale[items, None]

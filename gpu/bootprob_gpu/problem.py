@@ -205,7 +205,13 @@ class Problem:
         return self.scale.ndim == 1
 
     def take(self, replicates: slice) -> Problem:
-        """Some replicates as a batch of their own; all of them are this very object."""
+        """Some replicates as a batch of their own; all of them are this very object.
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
         if replicates == slice(0, self.n_replicates):
             return self
         taken = object.__new__(Problem)  # what is checked is not checked again
@@ -221,7 +227,13 @@ class Problem:
         return taken
 
     def scale_of(self, replicates: slice) -> Floats:
-        """Scale of some replicates, shape (b, p)."""
+        """Scale of some replicates, shape (b, p).
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
         count = len(range(*replicates.indices(self.n_replicates)))
         if self.shares_scale:
             return np.broadcast_to(self.scale, (count, self.X.shape[1]))
@@ -233,11 +245,23 @@ class Problem:
         return self.y.ndim == 1
 
     def y_of(self, replicates: slice) -> Floats:
-        """Labels in some replicates, shape (n,), or (b, n) where each has its own."""
+        """Labels in some replicates, shape (n,), or (b, n) where each has its own.
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
         return self.y if self.shares_labels else self.y[replicates].astype(np.float64)
 
     def upper_of(self, replicates: slice) -> Floats:
-        """Box bounds of some replicates, shape (b, R, n); made on demand, never all at once."""
+        """Box bounds of some replicates, shape (b, R, n); made on demand, never all at once.
+
+        Parameters
+        ----------
+        replicates : slice
+            Which of them, counted from the first.
+        """
         if self.upper is not None:
             return np.asarray(self.upper[replicates], dtype=np.float64)
         mass = self.counts[replicates] * self.row_weight

@@ -105,6 +105,13 @@ def choose_solver(problem: Problem, device: torch.device) -> Solver:
 
     Interior point if linear and p ≤ n, else SMO; compiled on a CPU where Numba can be had, fused
     into a Triton kernel where those run.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be trained.
+    device : torch.device
+        Where.
     """
     n, p = problem.X.shape
     compiled = device.type == "cpu" and numba_loads()

@@ -123,7 +123,13 @@ class SelectionRules:
         return bool((self.rows >= 0).all())
 
     def allows(self, chosen: Sequence[int]) -> bool:
-        """Whether a selection keeps all rules."""
+        """Whether a selection keeps all rules.
+
+        Parameters
+        ----------
+        chosen : sequence of int
+            Positions of the outputs selected.
+        """
         chosen = list(chosen)
         held = (self.rows[:, chosen].sum(axis=1) <= self.limits + _ROUNDING).all()
         return bool(held) and not self.clashes[np.ix_(chosen, chosen)].any()

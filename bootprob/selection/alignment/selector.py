@@ -170,6 +170,15 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
             For data that scikit-learn's checks refuse, a number of classes other than two
             (`DataError`), costs that are none, a budget that no column fits into, or more rows
             than there is memory for.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_wine
+        >>> from bootprob.selection import KernelAlignmentSelector
+        >>> X, y = load_wine(return_X_y=True)
+        >>> selector = KernelAlignmentSelector(n_features_to_select=2).fit(X, y == 1)
+        >>> selector.get_support(indices=True)
+        array([0, 9])
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, positive = encode_labels(labels, np.ones(len(rows)))

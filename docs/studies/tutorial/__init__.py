@@ -1,0 +1,1 @@
+"""The tutorial: its tables, the answers of its commands, and its pictures."""
