@@ -43,6 +43,13 @@ class Decisions:
     ask : ndarray of bool, shape (m,), or None
         Whether to ask a person: where that costs less than the better answer is expected to. None
         where the costs name nobody to ask.
+
+    Examples
+    --------
+    >>> from bootprob import CostMatrix
+    >>> found = CostMatrix(false_positive=1, false_negative=5, ask=0.4).decide([0.01, 0.15, 0.9])
+    >>> found.ask
+    array([False,  True, False])
     """
 
     label: NDArray[Any]

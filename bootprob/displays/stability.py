@@ -38,6 +38,19 @@ default "prediction"
         - "error": the mean absolute prediction error of each row;
         - "classification": the share of replicates that decide each row otherwise;
         - "calibration", "net_benefit": calibration and decision curves of model and replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=200)
+    >>> y = (rng.uniform(size=200) < p).astype(int)
+    >>> replicates = np.clip(p + rng.normal(0, 0.05, size=(20, 200)), 0.01, 0.99)
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.metrics import stability
+    >>> display = StabilityDisplay(stability(y, p, replicates), "error")
+    >>> display.plot(Figure().subplots()).kind
+    'error'
     """
 
     def __init__(self, found: Stability, kind: Kind = "prediction") -> None:
@@ -72,6 +85,18 @@ default "prediction"
             As for `BootstrapSVC.stability`.
         ax, kwargs
             As for `from_predictions`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from matplotlib.figure import Figure
+        >>> display = StabilityDisplay.from_estimator(model, X, y, ax=Figure().subplots())
+        >>> display.found.replicates.shape
+        (20, 100)
         """
         svc, rows, positive = rows_of(estimator, X, y)
         assert positive is not None
@@ -118,6 +143,19 @@ default "prediction"
             Where to draw; default a new figure.
         **kwargs
             For `Axes.vlines` of predictions, `Axes.plot` of what the others draw of the model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.uniform(size=200)
+        >>> y = (rng.uniform(size=200) < p).astype(int)
+        >>> replicates = np.clip(p + rng.normal(0, 0.05, size=(20, 200)), 0.01, 0.99)
+        >>> from matplotlib.figure import Figure
+        >>> ax = Figure().subplots()
+        >>> display = StabilityDisplay.from_predictions(y, p, replicates, ax=ax)
+        >>> display.found.interval.shape
+        (200, 2)
         """
         found = stability(
             positives(y_true),
@@ -131,12 +169,28 @@ default "prediction"
         return cls(found, kind).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw it; keyword arguments as for `from_predictions`.
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw; default a new figure.
+        **kwargs
+            As for `from_predictions`.
 
         Raises
         ------
         DataError
             There is no such kind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.metrics import stability
+        >>> found = stability([0, 1, 0, 1], [0.2, 0.7, 0.4, 0.6], np.full((5, 4), 0.5))
+        >>> StabilityDisplay(found, "classification").plot(Figure().subplots()).kind
+        'classification'
         """
         if self.kind not in _DRAWN:
             raise DataError(f"kind is {self.kind!r}; give {listed(get_args(Kind))}.")

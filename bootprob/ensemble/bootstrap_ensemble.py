@@ -158,6 +158,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ------
         DataError
             With several classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.undecided(X).any()  # no rates were asked for
+        np.False_
         """
         ensemble = two_classes_of(self, "undecided rows")
         probability = ensemble.predict_proba(checked_rows(self, X))[:, 1]
@@ -392,7 +402,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         >>> costs = CostMatrix(false_positive=1, false_negative=20, ask=0.2)
         >>> decisions = model.decide(X[:60, :5], costs)
         >>> int(decisions.ask.sum()), int((~decisions.ask & decisions.label).sum())
-        (11, 42)
+        (22, 29)
         """
         two_classes_of(self, "decisions by costs")
         refuse_uncalibrated(self)
@@ -568,7 +578,27 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
     def subgroup_metrics(self, by: ArrayLike, level: float = 0.95, *, seed: int = 0) -> Subgroups:
         """Out-of-bag metrics, calibration and decisions of each subgroup of the training rows.
 
-        Parameters and result as for `bootprob.ensemble.out_of_bag_subgroups`.
+        Result and errors as for `bootprob.ensemble.out_of_bag_subgroups`.
+
+        Parameters
+        ----------
+        by : array_like, shape (n,)
+            What tells the subgroups of the training rows apart.
+        level : float, default 0.95
+            With which intervals hold in all subgroups at once.
+        seed : int, default 0
+            Of what is drawn.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> found = model.subgroup_metrics(X[:, 0] > 6.2)
+        >>> [each.n_rows for each in found.subgroups]
+        [49, 51]
         """
         return out_of_bag_subgroups(self, by, level, seed=seed)
 
@@ -613,7 +643,28 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
     def watched(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """See whether new rows, and their labels, are still like those of `fit`.
 
-        Parameters, result and errors as for `bootprob.ensemble.updates.watched`.
+        Result and errors as for `bootprob.ensemble.updates.watched`.
+
+        Parameters
+        ----------
+        X : array_like or data frame, shape (k, p)
+            New rows, in the order in which they came; each may be shown once.
+        y : array_like, shape (k,), optional
+            Their labels; without them drift alone is looked for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> order = np.random.default_rng(0).permutation(100)  # not one species after the other
+        >>> model.watched(X[order], y[order]).history_[-1]["alarms"]
+        []
+        >>> model.watched(X[order], np.full(100, 2)).history_[-1]["alarms"]  # all of one species
+        ['calibration']
         """
         found: Self = watched(self, X, y)
         return found
@@ -628,7 +679,29 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
     ) -> Self:
         """Move probabilities and intervals to new labels, new rows or a known base rate.
 
-        Parameters, result and errors as for `bootprob.ensemble.updates.recalibrated`.
+        Result and errors as for `bootprob.ensemble.updates.recalibrated`.
+
+        Parameters
+        ----------
+        X : array_like or data frame, shape (k, p), optional
+            New rows.
+        y : array_like, shape (k,), optional
+            Their labels; without them the base rate of the rows is estimated.
+        sample_weight : array_like, shape (k,), optional
+            Weights of the rows.
+        base_rate : float, optional
+            Share of the positive class from now on, where it is known; then without rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> rarer = model.recalibrated(base_rate=0.1)
+        >>> bool((rarer.predict_proba(X)[:, 1] < model.predict_proba(X)[:, 1]).all())
+        True
         """
         found: Self = recalibrated(self, X, y, sample_weight=sample_weight, base_rate=base_rate)
         return found
@@ -657,6 +730,16 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         ------
         DataError
             With ``calibration=None``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> model.bootstrap_proba(X[:3]).shape
+        (20, 3, 2)
         """
         return replicate_probabilities(self, checked_rows(self, X))
 
@@ -704,6 +787,17 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         DataError
             With ``calibration=None``, for classes that the model does not have, rows of one class,
             or as of `bootprob.metrics.stability`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> found = model.stability(X, y)
+        >>> bool(0 < found.mean_absolute_error < 0.1)
+        True
         """
         return stability_of(
             self,

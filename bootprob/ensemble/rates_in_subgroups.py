@@ -37,6 +37,18 @@ class SubgroupRates:
         which it is decided ``classes_[1]``: the same unless rows may be left undecided.
     rates : dict of str to list of dict
         By subgroup what was asked for and reached out of bag, as in `controlled_rates_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.ensemble import subgroup_rates
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[:, :2], y)
+    >>> large = X[:, 2] > 100
+    >>> found = subgroup_rates(model, large, {"tpr": 0.9})
+    >>> sorted(found.between)
+    ['False', 'True']
     """
 
     model: Any
@@ -57,18 +69,63 @@ class SubgroupRates:
         ------
         DataError
             A subgroup that there was not.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from bootprob import BootstrapSVC
+        >>> from bootprob.ensemble import subgroup_rates
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[:, :2], y)
+        >>> large = X[:, 2] > 100
+        >>> found = subgroup_rates(model, large, {"tpr": 0.9})
+        >>> found.predict(X[:3, :2], large[:3]).shape
+        (3,)
         """
         p, (lower, upper) = self._placed(X, by)
         # Of undecided rows the nearer side, as the model itself has it.
         return self.model.classes_[(p > np.clip(0.5, lower, upper)).astype(int)]
 
     def undecided(self, X: ArrayLike, by: ArrayLike) -> NDArray[np.bool_]:
-        """Rows that are left undecided, shape (m,); parameters as for `predict`."""
+        """Rows that are left undecided, shape (m,).
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+            Rows.
+        by : array_like, shape (m,)
+            The subgroup of each.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from bootprob import BootstrapSVC
+        >>> from bootprob.ensemble import subgroup_rates
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[:, :2], y)
+        >>> large = X[:, 2] > 100
+        >>> found = subgroup_rates(model, large, {"tpr": 0.9})
+        >>> found.undecided(X[:, :2], large).any()  # nothing is left undecided unless asked for
+        np.False_
+        """
         p, (lower, upper) = self._placed(X, by)
         return (p > lower) & (p <= upper)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each subgroup and rate."""
+        """A row for each subgroup and rate.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from bootprob import BootstrapSVC
+        >>> from bootprob.ensemble import subgroup_rates
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X[:, :2], y)
+        >>> large = X[:, 2] > 100
+        >>> found = subgroup_rates(model, large, {"tpr": 0.9})
+        >>> found.to_frame()["subgroup"].tolist()
+        ['False', 'True']
+        """
         import pandas as pd
 
         return pd.DataFrame(

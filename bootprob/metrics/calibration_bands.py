@@ -51,6 +51,15 @@ class CalibrationBand:
     level : float
     digits : int or None
         That probabilities were rounded to; None for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.metrics import calibration_band
+    >>> p = np.repeat([0.2, 0.7], 500)
+    >>> band = calibration_band(np.random.default_rng(0).uniform(size=1000) < p, p)
+    >>> band.contains_diagonal
+    True
     """
 
     probability: Floats
@@ -63,7 +72,23 @@ class CalibrationBand:
     digits: int | None
 
     def at(self, probability: ArrayLike) -> tuple[Floats, Floats]:
-        """Lower and upper bound at probabilities."""
+        """Lower and upper bound at probabilities.
+
+        Parameters
+        ----------
+        probability : array_like
+            Within [0, 1].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.metrics import calibration_band
+        >>> p = np.repeat([0.2, 0.7], 500)
+        >>> band = calibration_band(np.random.default_rng(0).uniform(size=1000) < p, p)
+        >>> lower, upper = band.at(0.2)
+        >>> bool(lower < 0.2 < upper)
+        True
+        """
         x = np.asarray(probability, dtype=np.float64)
         before = np.searchsorted(self.probability, x, side="right") - 1
         return self.lower[before], self.upper[np.searchsorted(self.probability, x)]

@@ -69,6 +69,18 @@ class CalibrationCurve:
     ----------
     probability, observed : ndarray, shape (k,)
         Stated, from the least to the largest; and the frequency that the curve has there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=200)
+    >>> y = (rng.uniform(size=200) < p).astype(int)
+    >>> replicates = np.clip(p + rng.normal(0, 0.05, size=(20, 200)), 0.01, 0.99)
+    >>> from bootprob.metrics import stability
+    >>> curve = stability(y, p, replicates).curve
+    >>> bool(np.abs(curve.observed - curve.probability).max() < 0.3)
+    True
     """
 
     probability: Floats

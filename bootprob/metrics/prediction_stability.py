@@ -73,6 +73,18 @@ class Stability:
         Of treating every row.
     level : float
         Of the percentiles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=200)
+    >>> y = (rng.uniform(size=200) < p).astype(int)
+    >>> replicates = np.clip(p + rng.normal(0, 0.05, size=(20, 200)), 0.01, 0.99)
+    >>> from bootprob.metrics import stability
+    >>> found = stability(y, p, replicates)
+    >>> found.absolute_error.shape
+    (200,)
     """
 
     probability: Floats

@@ -68,6 +68,16 @@ class Subgroup:
     numbers : dict of str to MetricInterval
         Those of `OF_SUBGROUPS` that its rows allow: with rows of one class alone there are no
         metrics but shares. Bounds may be infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.metrics import subgroup_metrics
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.uniform(size=600), np.repeat(["a", "b"], 300)
+    >>> found = subgroup_metrics(rng.uniform(size=600) < p, p, site)
+    >>> found.subgroups[0].name, found.subgroups[0].n_rows, found.subgroups[0].too_small
+    ('a', 300, False)
     """
 
     name: str
@@ -108,6 +118,16 @@ class Subgroups:
         That of each interval, ``1 − (1 − level) / G`` of G subgroups (Bonferroni).
     n_left_out : int
         Rows without a probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.metrics import subgroup_metrics
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.uniform(size=600), np.repeat(["a", "b"], 300)
+    >>> found = subgroup_metrics(rng.uniform(size=600) < p, p, site)
+    >>> found.level_of_each
+    0.975
     """
 
     every: Subgroup
@@ -117,7 +137,18 @@ class Subgroups:
     n_left_out: int
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a subgroup, all rows first; bounds are columns ``..._lower``, ``..._upper``."""
+        """One row a subgroup, all rows first; bounds are columns ``..._lower``, ``..._upper``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.metrics import subgroup_metrics
+        >>> rng = np.random.default_rng(0)
+        >>> p, site = rng.uniform(size=600), np.repeat(["a", "b"], 300)
+        >>> found = subgroup_metrics(rng.uniform(size=600) < p, p, site)
+        >>> found.to_frame().index.tolist()
+        ['all', 'a', 'b']
+        """
         import pandas as pd
 
         rows = {}

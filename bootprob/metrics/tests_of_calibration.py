@@ -35,6 +35,15 @@ class CalibrationTest:
         In standard deviations.
     p_value : float
         Chance of one that is as large where all probabilities are right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.metrics import calibration_tests
+    >>> p = np.random.default_rng(0).uniform(size=1000)
+    >>> found = calibration_tests(np.random.default_rng(1).uniform(size=1000) < p**2, p)
+    >>> found["kuiper"].p_value < 0.001
+    True
     """
 
     name: str

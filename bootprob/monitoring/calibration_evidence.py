@@ -45,6 +45,17 @@ class CalibrationEvidence:
         Log-likelihoods of the alternatives.
     largest : float
         Of the e-values so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.monitoring import CalibrationEvidence
+    >>> rng = np.random.default_rng(0)
+    >>> logits = rng.normal(size=400)
+    >>> labels = rng.uniform(size=400) < 1 / (1 + np.exp(-logits - 1.5))  # more than is said
+    >>> found = CalibrationEvidence().after(logits, labels, 0.01 * np.eye(2))
+    >>> found.alarm
+    True
     """
 
     rows: Floats = field(default_factory=lambda: np.zeros(len(CENTERS)))
@@ -70,6 +81,17 @@ class CalibrationEvidence:
         positive : ndarray of bool, shape (k,)
         covariance : ndarray, shape (2, 2)
             Of (a, b), as training left it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.monitoring import CalibrationEvidence
+        >>> rng = np.random.default_rng(0)
+        >>> logits = rng.normal(size=400)
+        >>> labels = rng.uniform(size=400) < 1 / (1 + np.exp(-logits - 1.5))  # more than is said
+        >>> found = CalibrationEvidence().after(logits, labels, 0.01 * np.eye(2))
+        >>> int(found.rows.sum())
+        400
         """
         found, done = self, 0
         while done < len(logits):

@@ -41,6 +41,15 @@ class DriftEvidence:
         Of the capital: its logarithm is that of what stands here, and this.
     largest : float
         Of the martingale's values so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.monitoring import DriftEvidence
+    >>> rng = np.random.default_rng(0)
+    >>> evidence = DriftEvidence.beside(rng.normal(size=300))
+    >>> evidence.after(rng.normal(size=300)).alarm, evidence.after(rng.normal(1, 1, 300)).alarm
+    (False, True)
     """
 
     pool: Floats = field(default_factory=lambda: np.zeros(len(CENTERS)))
@@ -50,7 +59,22 @@ class DriftEvidence:
 
     @classmethod
     def beside(cls, logits: Floats) -> Self:
-        """Before any row was seen, beside those that a model knows, shape (n,)."""
+        """Before any row was seen, beside those that a model knows.
+
+        Parameters
+        ----------
+        logits : ndarray, shape (n,)
+            Of the training rows, out of bag.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.monitoring import DriftEvidence
+        >>> rng = np.random.default_rng(0)
+        >>> evidence = DriftEvidence.beside(rng.normal(size=300))
+        >>> int(evidence.pool.sum())
+        300
+        """
         counts = np.bincount(bins_of(logits), minlength=len(CENTERS))
         return cls(counts.astype(np.float64))
 
@@ -60,7 +84,22 @@ class DriftEvidence:
         return self.largest >= _ALARM
 
     def after(self, logits: Floats) -> Self:
-        """The evidence with more rows, in their order; logits of the shape (k,)."""
+        """The evidence with more rows.
+
+        Parameters
+        ----------
+        logits : ndarray, shape (k,)
+            Of the rows, in their order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.monitoring import DriftEvidence
+        >>> rng = np.random.default_rng(0)
+        >>> evidence = DriftEvidence.beside(rng.normal(size=300))
+        >>> int(evidence.after(rng.normal(size=100)).pool.sum())
+        400
+        """
         found, bins = self, bins_of(logits)
         for start in range(0, len(bins), _ROWS_AT_ONCE):
             found = found._with_block(bins[start : start + _ROWS_AT_ONCE])

@@ -80,6 +80,21 @@ def write_card(
     ------
     DataError
         As `check_card_file`, or there are several models.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.report import write_report
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> svc = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(X[:, :2], y)
+    >>> with TemporaryDirectory() as folder:
+    ...     content = write_report({"linear": svc}, Path(folder, "r.html"), title="Tumours")
+    ...     write_card(content, svc, Path(folder, "card.md"))
+    ...     Path(folder, "card.md").read_text().splitlines()[1]
+    'library_name: "bootprob"'
     """
     target = check_card_file(path)
     card = card_of(content, svc, table_model=table_model, file=file, intended_use=intended_use)
