@@ -654,16 +654,14 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.datasets import load_breast_cancer
         >>> from bootprob import BootstrapSVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X, later, y, labels = X[:350, :2], X[350:, :2], y[:350], y[350:]
         >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
-        >>> order = np.random.default_rng(0).permutation(100)  # not one species after the other
-        >>> model.watched(X[order], y[order]).history_[-1]["alarms"]
+        >>> model.watched(later).history_[-1]["alarms"]
         []
-        >>> model.watched(X[order], np.full(100, 2)).history_[-1]["alarms"]  # all of one species
+        >>> model.watched(later, labels).history_[-1]["alarms"]  # fewer of these are malignant
         ['calibration']
         """
         found: Self = watched(self, X, y)
