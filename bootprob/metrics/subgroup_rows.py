@@ -5,10 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from bootprob.encoding.columns import level_text
 from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 
@@ -36,6 +34,10 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
     DataError
         For another number of values, one subgroup alone, or more than 30.
     """
+    import pandas as pd  # which machines that only train do without
+
+    from bootprob.encoding.columns import level_text
+
     given = pd.Series(np.asarray(by) if not isinstance(by, pd.Series) else by.to_numpy())
     if given.shape != (n,):
         raise DataError(
@@ -80,6 +82,10 @@ def names_of_rows(what: str, by: ArrayLike | None, n: int) -> NDArray[np.str_]:
     DataError
         For another number of values, or missing ones.
     """
+    import pandas as pd
+
+    from bootprob.encoding.columns import level_text
+
     values = pd.Series(np.asarray(by))
     if values.shape != (n,):
         raise DataError(f"{what} has {counted(len(values), 'value')}, and there are {n} rows.")

@@ -198,7 +198,8 @@ _TENSOR = {"name": "x", "shape": [1], "datatype": "FP64", "data": [0.0]}
         ("/predict", {"k" * 999: 0, "level": 0.9},
          f"The key '{'k' * 40}' is not known; known are records, level, explain."),
         ("/v2/models/model/infer", {"inputs": [_TENSOR], "parameters": {"levl": 0.9}},
-         "parameters: The key 'levl' is not known; known are level (did you mean 'level'?)."),
+         "parameters: The key 'levl' is not known; known are level, binary_data_output (did you "
+         "mean 'level'?)."),
         ("/v2/models/model/infer", {"inputs": [_TENSOR | {"parameters": {"binary_data_size": 8}}]},
          "inputs.0.parameters: The key 'binary_data_size' is not known; none is."),
     ],

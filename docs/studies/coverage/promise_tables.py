@@ -404,6 +404,29 @@ def _stability(results: Path) -> str:
     return markdown(["truth", *pairs, "effective sample size", "many tables"], rows)
 
 
+def _subgroup_rates(results: Path) -> str:
+    lines = []
+    for case in _cases(results, "subgroup_rates_?"):
+        made = case["promises made, share of training sets"]
+        kept = case["kept on new rows, share of promises in a subgroup"]
+        lines.append(
+            [
+                _title(case),
+                *(
+                    "none" if kept[rate] is None else f"{100 * each:.0f} %"
+                    for rate in case["wanted"]
+                    for each in (made[rate], kept[rate] or 0)
+                ),
+            ]
+        )
+    heads = [
+        each
+        for rate, name in (("tpr", "true positive rate"), ("tnr", "true negative rate"))
+        for each in (f"{name} ≥ .8 promised in", f"{rate} kept in a subgroup")
+    ]
+    return markdown(["truth", *heads], lines)
+
+
 TABLES: dict[str, Callable[[Path], str]] = {
     "prediction_sets.md": _prediction_sets,
     "costs.md": _costs,
@@ -418,6 +441,7 @@ TABLES: dict[str, Callable[[Path], str]] = {
     "explanations.md": _explanations,
     "any_classifier.md": _any_classifier,
     "updating.md": _updates,
+    "subgroups.md": _subgroup_rates,
     "calibration_band.md": _calibration_band,
     "stability.md": _stability,
 }
