@@ -1,6 +1,12 @@
 """Evidence that rows or their labels are no longer what a model was trained on, at any time."""
 
+from typing import TYPE_CHECKING
+
 from bootprob.runtime.late_names import late_names
+
+if TYPE_CHECKING:
+    from bootprob.monitoring.calibration_evidence import CalibrationEvidence
+    from bootprob.monitoring.drift_evidence import DriftEvidence
 
 __all__ = ["CalibrationEvidence", "DriftEvidence"]
 
