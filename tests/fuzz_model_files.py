@@ -101,7 +101,7 @@ def seed_models() -> dict[str, BootstrapSVC | TableModel]:
         warnings.simplefilter("ignore")  # so few rows and columns of a map
         for name, params in settings.items():
             found[name] = linear(**quick | params).fit(X, y)
-        found["updated"] = found["linear"].recalibrated(X, y).watched(X, y)
+        found["updated"] = found["linear"].recalibrated(base_rate=0.3).watched(X, y)
         values = np.exp(-0.3 * np.square(X[:, None] - X).sum(axis=2))
         given = BootstrapSVC(kernel="precomputed", **quick)
         found["precomputed"] = clone(given).fit(values, y)

@@ -183,6 +183,8 @@ def conformal_p_values(
     members = [ensemble] if isinstance(ensemble, TwoClasses) else ensemble.ensembles
     if not class_conditional:  # other base rates leave the rows of each class what they were
         members[0].refuse_recalibrated("Prediction sets without class_conditional=True")
+    elif members[0].recalibration is not None and members[0].recalibration.coefficients[1] != 1:
+        members[0].refuse_recalibrated("Prediction sets")  # labels say that they are others
     mixtures = [_Mixture.of(member, weights) for member in members]
     options: dict[str, Any] = {
         "class_conditional": class_conditional,

@@ -28,6 +28,8 @@ from bootprob.runtime.device_rows import on_host
 __all__ = ["recalibrated", "watched"]
 
 _STEP = 1e-3  # of a derivative by differences
+_OF_BASE_RATE = ("ppv", "npv")  # rates that change with it
+_MOST_ENTRIES = 1_000
 _LEAST_LABELS = 50  # of which it is asked whether recalibration is enough
 _SIGNIFICANT = 0.01
 _LESS = 0.7  # of the slope: scores that tell the classes apart so much less are those of others
@@ -99,7 +101,7 @@ def watched(model: Any, X: Any, y: ArrayLike | None = None) -> Any:
     found = copy(model)
     found.monitor_ = monitor.arrays
     entry = _entry("watched", rows, served) | monitor.found
-    found.history_ = [*(model.history_ or []), entry]
+    found.history_ = _with_entry(model, entry)
     return found
 
 
@@ -137,19 +139,22 @@ def recalibrated(
         A copy with `recalibration_`, which starts to be watched anew. Its entry of `history_` has
         "refit", the reason why new probabilities should come from a new fit, or None.
 
+    It starts from the last recalibration, if there was one: another base rate keeps a slope that
+    was learnt.
+
     Raises
     ------
     DataError
         As `watched`; for a base rate outside (0, 1), or beside rows, or neither.
     """
     state = two_classes_of(model, "updates").state
-    rate = float(np.average(state.y_, weights=state.sample_weight_))
+    since, rate = _recalibration(state), _base_rate(model, state)
     if base_rate is not None:
         if X is not None or y is not None:
             raise DataError("base_rate is given, and rows are too; give one of them.")
         if not 0 < base_rate < 1:
             raise DataError(f"base_rate is {base_rate}; give a share between 0 and 1.")
-        learnt = Recalibration.of_base_rates(rate, base_rate)
+        learnt = _shifted(since, rate, base_rate)
         known = {"what": "recalibrated by a base rate", "base_rate": float(base_rate)}
         return _with(model, learnt, known, np.empty(0))
     if X is None:
@@ -158,19 +163,19 @@ def recalibrated(
         )
     rows = _NewRows.of(model, X, y, sample_weight)
     if rows.positive is None:
-        share, variance = base_rate_of_scores(rows.before, rate, rows.weight)
+        served = replace(rows, before=since.logit(rows.before))
+        share, variance = base_rate_of_scores(served.before, rate, rows.weight)
         if not np.isfinite(variance):
             raise DataError(
                 "The probabilities of these rows are alike and say nothing of their base rate; "
                 "give labels, or base_rate."
             )
-        variance += _by_calibration(rows, rate, _of_training(state))
-        learnt = Recalibration.of_base_rates(rate, share, variance)
-        entry = _entry("recalibrated by rows", rows, rows.before)
-        return _with(model, learnt, entry | {"base_rate": share}, rows.before)
-    since = _recalibration(state)
+        variance += _by_calibration(served, rate, _left_open(state))
+        learnt = _shifted(since, rate, share, variance)
+        entry = _entry("recalibrated by rows", rows, served.before)
+        return _with(model, learnt, entry | {"base_rate": share}, _alike(rows))
     open_before = _of_training(state)
-    start = Recalibration(since.coefficients, since.covariance + open_before)
+    start = Recalibration(since.coefficients, _open(since, open_before))
     learnt = Recalibration.of_labels(rows.before, rows.positive, rows.weight, start, open_before)
     entry = _entry("recalibrated by labels", rows, since.logit(rows.before))
     after = _probability(learnt.logit(rows.before))
@@ -178,7 +183,7 @@ def recalibrated(
         "log_loss_after": _log_loss(after, rows),
         "refit": _reason_to_refit(learnt, after, rows, column_names(model)),
     }
-    return _with(model, learnt, entry, rows.before)
+    return _with(model, learnt, entry, _alike(rows))
 
 
 def _by_calibration(rows: _NewRows, rate: float, covariance: Floats) -> float:
@@ -198,11 +203,28 @@ def _with(model: Any, learnt: Recalibration, entry: dict[str, Any], logits: Floa
     found = copy(model)
     found.recalibration_ = dict(vars(learnt))
     found.monitor_ = Monitor.beside(logits).arrays
+    if rates := [each["rate"] for each in model.controlled_rates_ if each["rate"] in _OF_BASE_RATE]:
+        kept = f"{' and '.join(rates)} were kept at the base rate of the fit"
+        entry = entry | {"refit": entry.get("refit") or kept}
     intercept, slope = learnt.coefficients.tolist()
     errors = np.sqrt(np.diag(learnt.covariance)).tolist()
     told = {"intercept": [intercept, errors[0]], "slope": [slope, errors[1]]}
-    found.history_ = [*(model.history_ or []), _NOTHING | _now() | entry | told]
+    found.history_ = _with_entry(model, _NOTHING | _now() | entry | told)
     return found
+
+
+def _alike(rows: _NewRows) -> Floats:
+    """Logits that later rows can be compared with: of rows that were drawn as those will be."""
+    return rows.before if np.ptp(rows.weight) == 0 else rows.before[:0]
+
+
+def _with_entry(model: Any, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """The history with one more entry; of very many the oldest that only watched goes."""
+    history = [*(model.history_ or []), entry]
+    if len(history) > _MOST_ENTRIES:
+        watched_at = (k for k, each in enumerate(history) if each["what"] == "watched")
+        del history[next(watched_at, 0)]
+    return history
 
 
 _NOTHING: dict[str, Any] = {
@@ -268,7 +290,33 @@ def _left_open(state: TwoClassState) -> Floats:
     intercept, slope = since.coefficients
     slope = max(slope, 1e-3)
     move = np.array([[1.0, -intercept / slope], [0.0, 1 / slope]])
-    return move @ (since.covariance + _of_training(state)) @ move.T
+    return move @ _open(since, _of_training(state)) @ move.T
+
+
+def _open(since: Recalibration, of_training: Floats) -> Floats:
+    """What is open of intercept and slope: labels have counted what training left of it."""
+    return since.covariance if since.replaced.any() else since.covariance + of_training
+
+
+def _shifted(
+    since: Recalibration, before: float, after: float, variance: float = 0.0
+) -> Recalibration:
+    """Another base rate on top of what was learnt before."""
+    more = Recalibration.of_base_rates(before, after, variance)
+    return Recalibration(
+        since.coefficients + np.array([more.coefficients[0], 0.0]),
+        since.covariance + more.covariance,
+        since.replaced,
+    )
+
+
+def _base_rate(model: Any, state: TwoClassState) -> float:
+    """Share of the positive class that probabilities are of now: the last one known."""
+    known = [each["base_rate"] for each in model.history_ or [] if each["slope"] is not None]
+    if known and known[-1] is not None:
+        tiny = 1e-6  # labels of one class alone
+        return float(np.clip(known[-1], tiny, 1 - tiny))
+    return float(np.average(state.y_, weights=state.sample_weight_))
 
 
 def _of_training(state: TwoClassState) -> Floats:
@@ -284,8 +332,11 @@ def _monitor(state: TwoClassState) -> Monitor:
     """What is kept; of a model that has seen no rows, beside its training rows out of bag."""
     if state.monitor_ is not None:
         return Monitor.of(state.monitor_)
-    known = state.oob_proba_[state.sample_weight_ > 0, 1]
-    return Monitor.beside(_logit(known[np.isfinite(known)]))
+    used = state.sample_weight_ > 0
+    known = state.oob_proba_[used & np.isfinite(state.oob_proba_[:, 1]), 1]
+    if np.ptp(state.sample_weight_[used]) > 0:  # later rows are not drawn as these were
+        known = known[:0]
+    return Monitor.beside(_logit(known))
 
 
 def _recalibration(state: TwoClassState) -> Recalibration:

@@ -144,6 +144,13 @@ def create_app(
     answering = Answering(served, batcher, limits)
     app.state.stopping = stopping = stopping or Stopping()
 
+    def release() -> None:
+        """Let go of the model once all is answered; FastAPI keeps routes in caches of its own."""
+        for each in (answering, batcher):
+            vars(each).clear()
+
+    app.state.release = release
+
     def is_ready() -> bool:
         return not (batcher.closed or stopping.begun)
 

@@ -22,7 +22,7 @@ from bootprob.server.errors import RequestError
 __all__ = ["HEADER", "binary_reply", "parts_of", "with_data"]
 
 HEADER = "inference-header-content-length"
-_SIZE = "binary_data_size"
+_SIZE, _LONGEST = "binary_data_size", 20
 _TYPES = {"FP64": "<f8", "FP32": "<f4", "INT64": "<i8", "INT32": "<i4", "BOOL": "?"}
 
 
@@ -31,7 +31,8 @@ def parts_of(body: bytes, headers: Mapping[str, str]) -> tuple[bytes, memoryview
     given = headers.get(HEADER)
     if given is None:
         return body, None
-    if not (given.isascii() and given.isdecimal() and int(given[:20]) <= len(body)):
+    number = given.isascii() and given.isdecimal() and len(given) <= _LONGEST
+    if not (number and int(given) <= len(body)):
         raise RequestError(400, f"{HEADER.title()} must be a number of bytes of the body.")
     return body[: int(given)], memoryview(body)[int(given) :]
 

@@ -117,6 +117,7 @@ class Metrics:
         self.classes = [level_text(label) for label in served.classes]
         self._mean, self._deviation = served.training_probability()
         self._trained = int(np.isfinite(served.svc.oob_proba_).all(axis=1).sum())
+        self._is_of_fit = getattr(served.svc, "recalibration_", None) is None
         counts.models[served.name] = self
         self._batches = counts.batches.labels(served.name)
         self._scoring = counts.scoring.labels(served.name)
@@ -154,7 +155,8 @@ class Metrics:
             "training_probability_mean": self._mean,
             "training_probability_deviation": self._deviation,
         }
-        if count and (self._deviation > 0).all():
+        # Probabilities of a recalibrated model are not those of the training rows.
+        if count and self._is_of_fit and (self._deviation > 0).all():
             error = self._deviation * np.sqrt(1 / count + 1 / self._trained)
             found["probability_drift_z"] = (sums / count - self._mean) / error
         return found

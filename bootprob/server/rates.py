@@ -62,5 +62,5 @@ class ClientRate:
     def _client(self, request: Request) -> str:
         if self._by_token:  # its checksum: tokens are kept nowhere
             sent = request.headers.get("authorization", "")
-            return hashlib.sha256(sent.encode()).hexdigest()
+            return hashlib.sha256(sent.partition(" ")[2].strip().encode()).hexdigest()
         return "" if request.client is None else request.client.host

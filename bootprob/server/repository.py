@@ -28,7 +28,7 @@ from bootprob.exceptions import BootprobError
 from bootprob.server.answering import json_reply
 from bootprob.server.draining import Stopping
 from bootprob.server.metrics import Counts
-from bootprob.server.middleware import Observed
+from bootprob.server.middleware import Observed, log_exception
 from bootprob.server.tokens import Tokens
 
 __all__ = ["Repository"]
@@ -57,6 +57,7 @@ class _Serving:
             self.idle.clear()
             await self.idle.wait()
         await self.open.aclose()
+        self.app.state.release()
         del self.app
         # It is among the objects that were frozen when it began, and full of circles.
         gc.unfreeze()
@@ -175,9 +176,8 @@ class Repository:
         if path == "/v2/health/live":
             reply = json_reply({"live": True})
         elif path == "/v2/health/ready":
-            ready = not self.stopping.begun and all(
-                each.serving is not None for each in self._entries.values() if each.wanted
-            )
+            wanted = [each.serving is not None for each in self._entries.values() if each.wanted]
+            ready = not self.stopping.begun and bool(wanted) and all(wanted)
             reply = json_reply({"ready": ready}, 200 if ready else 503)
         elif not self._allows(request):
             message = "Send the server's token as Authorization: Bearer TOKEN."
@@ -211,9 +211,12 @@ class Repository:
         entry = self._entries.get(parts[1])
         if entry is None:
             return json_reply({"error": "There is no such model here."}, 404)
+        if self._tokens is None:  # else any page in a browser could ask it of a local server
+            message = "Models are loaded and unloaded with a token; start the server with one."
+            return json_reply({"error": message}, 403)
         if parts[2] == "unload":
             entry.wanted = False
-            await self._unload(entry)
+            await self._unload(parts[1], entry)
             return json_reply({})
         entry.wanted = True
         await self._load(parts[1], entry)
@@ -245,6 +248,10 @@ class Repository:
                 entry.reason = str(error)
                 _LOGGER.error("%s stays as it was: %s", name, error)
                 return
+            except Exception as error:  # the old model is served, and files are looked at
+                entry.reason = f"{type(error).__name__}; the log says where"
+                log_exception(error)
+                return
             before, entry.serving = entry.serving, await _Serving(app).begin()
             entry.reason = ""
             _LOGGER.info("%s is of version %s now.", name, app.version)
@@ -252,9 +259,11 @@ class Repository:
                 entry.stamp = None  # written to meanwhile: once more
         self._end(before)
 
-    async def _unload(self, entry: _Entry) -> None:
+    async def _unload(self, name: str, entry: _Entry) -> None:
         async with entry.lock:
             before, entry.serving = entry.serving, None
+            if self._counts is not None:
+                self._counts.models.pop(name, None)
         self._end(before)
 
     def _end(self, before: _Serving | None) -> None:

@@ -77,6 +77,57 @@ def test_all_that_a_model_says_follows(models, name):
     assert log_loss(y, moved.predict_proba(X)[:, 1]) < log_loss(y, model.predict_proba(X)[:, 1])
 
 
+def test_another_base_rate_keeps_what_labels_taught(models):
+    model = models["linear"]
+    labelled = model.recalibrated(*drawn(400, slope=0.5, seed=20)[:2])
+    slope, rate = labelled.recalibration_["coefficients"][1], labelled.history_[-1]["base_rate"]
+    moved = labelled.recalibrated(base_rate=0.9)
+    shift = logit(0.9) - logit(rate)
+    assert moved.recalibration_["coefficients"] == pytest.approx(
+        labelled.recalibration_["coefficients"] + [shift, 0]
+    )
+    assert moved.recalibration_["coefficients"][1] == slope
+    again = moved.recalibrated(base_rate=0.9)
+    assert np.allclose(again.recalibration_["coefficients"], moved.recalibration_["coefficients"])
+    unlabelled = labelled.recalibrated(drawn(300, slope=0.5, seed=21)[0])
+    assert unlabelled.recalibration_["coefficients"][1] == slope
+    before = labelled.recalibrated(*drawn(10, slope=0.5, seed=22)[:2])
+    assert (
+        before.recalibration_["covariance"][1, 1]
+        < model.recalibrated(*drawn(10, slope=0.5, seed=22)[:2]).recalibration_["covariance"][1, 1]
+    )
+
+
+def test_rates_that_change_with_the_base_rate_are_named():
+    X, y, _ = drawn(400)
+    model = BootstrapSVC(
+        kernel="linear", n_bootstraps=30, control="threshold", rates={"ppv": 0.7}, random_state=0
+    ).fit(X, y)
+    assert (
+        "ppv were kept at the base rate" in model.recalibrated(base_rate=0.1).history_[-1]["refit"]
+    )
+
+
+def test_weighted_rows_are_not_compared_with_later_ones():
+    X, y, _ = drawn(3000, shift=-2.0)
+    rare, often = np.flatnonzero(y == "yes")[:150], np.flatnonzero(y == "no")[:150]
+    rows = np.concatenate([rare, often])
+    share = (y == "yes").mean()
+    weight = np.where(y[rows] == "yes", share, 1 - share)
+    model = BootstrapSVC(kernel="linear", n_bootstraps=30, random_state=0)
+    later = drawn(1500, shift=-2.0, seed=30)[0]
+    assert model.fit(X[rows], y[rows], weight).watched(later).history_[-1]["alarms"] == []
+
+
+def test_histories_end(models):
+    model = models["linear"].recalibrated(base_rate=0.4)
+    X = drawn(1, seed=1)[0]
+    model.history_ = [*model.history_, *({"what": "watched", "slope": None},) * 999]
+    found = model.watched(X).history_
+    assert len(found) == 1000
+    assert found[0]["what"] == "recalibrated by a base rate"
+
+
 def test_what_is_out_of_bag_stays_that_of_the_fit(models):
     model = models["tpr"]
     moved = model.recalibrated(base_rate=0.9)
@@ -217,6 +268,9 @@ def test_what_is_of_the_fit_alone_is_refused(models, tmp_path):
     with pytest.raises(DataError, match=r"Prediction sets without class_conditional=True"):
         moved.prediction_sets(X[:2])
     assert moved.prediction_sets(X[:2], class_conditional=True).shape == (2, 2)
+    other = models["linear"].recalibrated(*drawn(400, slope=0.4, seed=15)[:2])
+    with pytest.raises(DataError, match=r"Prediction sets are of the model as it was fitted"):
+        other.prediction_sets(X[:2], class_conditional=True)
     pytest.importorskip("onnx")
     from bootprob.onnx_export import export_onnx
 

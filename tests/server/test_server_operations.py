@@ -194,6 +194,8 @@ def test_clients_are_told_apart_by_their_tokens(array_model, tmp_path):
         assert [ask(OLD) for _ in range(3)] == [200, 200, 429]
         assert [ask("wrong") for _ in range(3)] == [401, 401, 401]
         assert [ask(NEW) for _ in range(3)] == [200, 200, 429]
+        for spelled in (f"bearer {OLD}", f"BEARER   {OLD}", f"Bearer {OLD} "):
+            assert client.get("/v2", headers={"Authorization": spelled}).status_code == 429
 
 
 @pytest.mark.parametrize("rate", ["often", "", "3", "-1/second", "3/fortnight"])

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import weakref
 from contextlib import contextmanager
 from functools import partial
 
@@ -45,7 +46,8 @@ def serving(folder, *names, token=None):
         workers=1, drain_delay=0.0, token=token, metrics=True, limits=Limits(), costs=None,
     )  # fmt: skip
     server.lifespan = server._served  # without signals, which only a main thread takes
-    with TestClient(server) as client:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    with TestClient(server, headers=headers) as client:
         yield client, server
 
 
@@ -57,6 +59,21 @@ def probability(client, address="/predict"):
 
 def expected(model):
     return pytest.approx(model.predict_proba([[0.5, -1.0, 0.0]])[0, 1], abs=1e-12)
+
+
+def model_of(server, name):
+    """A weak reference to what is served, which the routes alone know."""
+    app = server._entries[name].serving.app
+    cells = app.state.release.__closure__
+    answering = next(each.cell_contents for each in cells if hasattr(each.cell_contents, "served"))
+    return weakref.ref(answering.served.svc)
+
+
+def is_gone(reference):
+    until = time.monotonic() + 10
+    while reference() is not None and time.monotonic() < until:
+        time.sleep(0.05)
+    return reference() is None
 
 
 def state(client, name):
@@ -98,14 +115,15 @@ def test_a_single_model_is_at_the_root(folder, array_model):
 
 
 def test_a_replaced_file_takes_its_place(folder, array_model, other_model):
-    with serving(folder, "a", "b") as (client, _):
-        before = probability(client, "/a/predict")
+    with serving(folder, "a", "b") as (client, server):
+        before, replaced = probability(client, "/a/predict"), model_of(server, "a")
         (folder / "b.model").replace(folder / "a.model")
         until = time.monotonic() + 20
         while probability(client, "/a/predict") == before and time.monotonic() < until:
             time.sleep(0.1)
         after, version = probability(client, "/a/predict")
         assert after == expected(other_model)
+        assert is_gone(replaced)
         assert state(client, "a") == {
             "name": "a", "version": version, "state": "READY", "reason": "",
         }  # fmt: skip
@@ -114,7 +132,7 @@ def test_a_replaced_file_takes_its_place(folder, array_model, other_model):
 
 
 def test_an_unusable_file_changes_nothing(folder, array_model):
-    with serving(folder, "a") as (client, _):
+    with serving(folder, "a", token=TOKEN) as (client, _):
         (folder / "a.model").write_bytes(b"nothing of use")
         reply = client.post("/v2/repository/models/a/load")
         assert reply.status_code == 400
@@ -127,12 +145,15 @@ def test_an_unusable_file_changes_nothing(folder, array_model):
 
 
 def test_models_are_unloaded_and_loaded(folder, array_model):
-    with serving(folder, "a", "b") as (client, _):
+    with serving(folder, "a", "b", token=TOKEN) as (client, server):
+        gone = model_of(server, "a")
         assert client.post("/v2/repository/models/a/unload").status_code == 200
         assert client.post("/a/predict", json=ROWS).status_code == 404
         assert client.get("/v2/models/a/ready").status_code == 404
         assert client.get("/v2/health/ready").status_code == 200
         assert state(client, "a")["state"] == "UNAVAILABLE"
+        assert 'model="a"' not in client.get("/metrics").text.split("bootprob_model{", 1)[1]
+        assert is_gone(gone)
         assert probability(client, "/b/predict")
         assert client.post("/v2/repository/models/a/load").status_code == 200
         assert probability(client, "/a/predict")[0] == expected(array_model)
@@ -145,7 +166,7 @@ def test_models_are_unloaded_and_loaded(folder, array_model):
 
 def test_the_repository_wants_the_token(folder):
     with serving(folder, "a", "b", token=TOKEN) as (client, _):
-        right = {"Authorization": f"Bearer {TOKEN}"}
+        right = {"Authorization": client.headers.pop("Authorization")}
         for address in ("/v2/repository/index", "/v2/repository/models/a/unload", "/c/predict"):
             assert client.post(address).status_code == 401
             wrong = {"Authorization": f"Basic {TOKEN}"}
@@ -156,8 +177,38 @@ def test_the_repository_wants_the_token(folder):
         assert client.get("/v2/health/ready").status_code == 200
 
 
-def test_what_was_accepted_is_finished(folder):
+def test_without_a_token_nobody_unloads(folder, array_model):
+    with serving(folder, "a") as (client, _):
+        for what in ("load", "unload"):
+            assert client.post(f"/v2/repository/models/a/{what}").status_code == 403
+        assert probability(client)[0] == expected(array_model)
+
+
+def test_a_server_without_models_is_not_ready(folder):
+    with serving(folder, "a", token=TOKEN) as (client, _):
+        assert client.post("/v2/repository/models/a/unload").status_code == 200
+        assert client.get("/v2/health/ready").status_code == 503
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_the_watch(folder, other_model, caplog):
     with serving(folder, "a") as (client, server):
+        make, before = server._make, probability(client)
+        server._make = lambda *_: 1 / 0
+        save(other_model, folder / "a.model")
+        until = time.monotonic() + 20
+        while not state(client, "a")["reason"] and time.monotonic() < until:
+            time.sleep(0.1)
+        assert "ZeroDivisionError" in state(client, "a")["reason"]
+        assert probability(client) == before
+        server._make = make
+        save(other_model, folder / "a.model")
+        while probability(client) == before and time.monotonic() < until:
+            time.sleep(0.1)
+        assert probability(client)[0] == expected(other_model)
+
+
+def test_what_was_accepted_is_finished(folder):
+    with serving(folder, "a", token=TOKEN) as (client, server):
         entry = server._entries["a"]
         old, go_on = entry.serving, threading.Event()
         inner = old.app
