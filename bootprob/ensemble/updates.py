@@ -27,6 +27,7 @@ from bootprob.runtime.device_rows import on_host
 
 __all__ = ["recalibrated", "watched"]
 
+_SPREADS = 1e-8, 1e4  # of variances of a logit
 _STEP = 1e-3  # of a derivative by differences
 _OF_BASE_RATE = ("ppv", "npv")  # rates that change with it
 _MOST_ENTRIES = 1_000
@@ -175,7 +176,7 @@ def recalibrated(
         entry = _entry("recalibrated by rows", rows, served.before)
         return _with(model, learnt, entry | {"base_rate": share}, _alike(rows))
     open_before = _of_training(state)
-    start = Recalibration(since.coefficients, _open(since, open_before))
+    start = Recalibration(since.coefficients, _definite(_open(since, open_before)))
     learnt = Recalibration.of_labels(rows.before, rows.positive, rows.weight, start, open_before)
     entry = _entry("recalibrated by labels", rows, since.logit(rows.before))
     after = _probability(learnt.logit(rows.before))
@@ -290,7 +291,7 @@ def _left_open(state: TwoClassState) -> Floats:
     intercept, slope = since.coefficients
     slope = max(slope, 1e-3)
     move = np.array([[1.0, -intercept / slope], [0.0, 1 / slope]])
-    return move @ _open(since, _of_training(state)) @ move.T
+    return _definite(move @ _open(since, _of_training(state)) @ move.T)
 
 
 def _open(since: Recalibration, of_training: Floats) -> Floats:
@@ -325,7 +326,14 @@ def _of_training(state: TwoClassState) -> Floats:
     covariance = np.linalg.pinv(state.sigmoid_information_)
     slope = max(slope, 1e-3)
     move = np.array([[-intercept / slope, 1.0], [1 / slope, 0.0]])
-    return move @ covariance @ move.T + 1e-8 * np.eye(2)
+    return _definite(move @ covariance @ move.T)
+
+
+def _definite(covariance: Floats) -> Floats:
+    """The same, with an inverse, whatever a file says of it."""
+    sizes, directions = np.linalg.eigh((covariance + covariance.T) / 2)
+    found: Floats = (directions * np.clip(sizes, *_SPREADS)) @ directions.T
+    return found
 
 
 def _monitor(state: TwoClassState) -> Monitor:
