@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logit
 
 from bootprob.calibration import CALIBRATORS, Calibrator, Sigmoid, vote_logits
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["CLOSEST", "Calibrated", "both", "both_intervals", "shares"]
+__all__ = ["CLOSEST", "Calibrated", "both", "both_intervals", "logits_of", "shares"]
 
 CLOSEST = 1e-15
 """Of a probability to 0 and 1, where its logit is taken."""
@@ -72,6 +73,12 @@ class Calibrated:
 
     def _logits(self, votes: Floats | None) -> Floats | None:
         return None if votes is None else vote_logits(votes, self.n_votes)
+
+
+def logits_of(probability: Floats) -> Floats:
+    """Logits of probabilities, which 0 and 1 have too; same shape."""
+    found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
+    return found
 
 
 def both(positive: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logit
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.calibrated import logits_of
 from bootprob.calibration.logistic_posterior import logistic_posterior
 from bootprob.runtime.arrays import Floats
 
@@ -112,7 +112,7 @@ class Recalibration:
 
     def predict(self, probability: Floats) -> Floats:
         """Probabilities of probabilities, same shape."""
-        return expit(self.logit(_logit(probability)))
+        return expit(self.logit(logits_of(probability)))
 
     def bounds(self, probability: Floats, interval: Floats, quantile: float) -> Floats:
         """Intervals of the probabilities, shape (m, 2).
@@ -130,8 +130,8 @@ class Recalibration:
         quantile : float
             Of the normal distribution, for its level.
         """
-        before = _logit(probability)
-        own = np.square(_logit(interval) - before[:, None])
+        before = logits_of(probability)
+        own = np.square(logits_of(interval) - before[:, None])
         known = np.square(quantile) * _variance(self.replaced, before)
         own = np.maximum(own - known[:, None], own / 4)
         added = np.square(quantile) * _variance(self.covariance, before)
@@ -181,11 +181,6 @@ def base_rate_of_scores(
         return share, np.inf
     told += _ROW / share**2 + _ROW / (1 - share) ** 2
     return share, 1 / (told * (share * (1 - share)) ** 2)
-
-
-def _logit(probability: Floats) -> Floats:
-    found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
-    return found
 
 
 def _variance(covariance: Floats, logits: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.calibrated import logits_of
 from bootprob.calibration.recalibration import Recalibration, base_rate_of_scores
 from bootprob.ensemble.fitted import column_names, two_classes_of
 from bootprob.ensemble.scoring.rows import checked_rows
@@ -62,7 +62,7 @@ class _NewRows:
             if not (np.isfinite(weight).all() and (weight > 0).all()):
                 raise DataError("sample_weight has numbers that are not positive; leave rows out.")
         fitted = replace(ensemble, state=_without_recalibration(ensemble.state))
-        before = _logit(fitted.predict_proba(rows)[:, 1])
+        before = logits_of(fitted.predict_proba(rows)[:, 1])
         matrix = rows.matrix if isinstance(rows, TableRows) else np.asarray(rows)
         return cls(matrix, positive, weight, before)
 
@@ -116,6 +116,9 @@ def recalibrated(
 ) -> Any:
     """Move the probabilities of a model, and their intervals, to what later rows say.
 
+    It starts from the last recalibration, if there was one: another base rate keeps a slope that
+    was learnt.
+
     Parameters
     ----------
     model : BootstrapSVC or BootstrapClassifier
@@ -139,9 +142,6 @@ def recalibrated(
     model
         A copy with `recalibration_`, which starts to be watched anew. Its entry of `history_` has
         "refit", the reason why new probabilities should come from a new fit, or None.
-
-    It starts from the last recalibration, if there was one: another base rate keeps a slope that
-    was learnt.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def _monitor(state: TwoClassState) -> Monitor:
     known = state.oob_proba_[used & np.isfinite(state.oob_proba_[:, 1]), 1]
     if np.ptp(state.sample_weight_[used]) > 0:  # later rows are not drawn as these were
         known = known[:0]
-    return Monitor.beside(_logit(known))
+    return Monitor.beside(logits_of(known))
 
 
 def _recalibration(state: TwoClassState) -> Recalibration:
@@ -367,11 +367,6 @@ def _positive(state: TwoClassState, y: ArrayLike) -> Bools:
             f"{state.classes_.tolist()}; give rows with these."
         )
     return np.asarray(labels == state.classes_[1])
-
-
-def _logit(probability: Floats) -> Floats:
-    found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
-    return found
 
 
 def _probability(logits: Floats) -> Floats:

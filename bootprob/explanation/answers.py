@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
 
-from bootprob.calibration.calibrated import CLOSEST
+from bootprob.calibration.calibrated import logits_of
 from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.fitted import of_matrix, two_classes_of
 from bootprob.ensemble.scoring.frame_encoder import rows_of_matrix
@@ -155,9 +154,7 @@ class Explained:
 
     def log_odds(self, rows: Floats) -> Floats:
         """Of the probability, shape (m,)."""
-        probability = self.probability(rows)
-        found: Floats = logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
-        return found
+        return logits_of(self.probability(rows))
 
     def intervals(self, rows: Floats, mixing: Floats, level: float) -> Floats:
         """Intervals (q, 2) of combinations (q, m) of the log-odds of rows.

@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from bootprob.exceptions import DataError
 from bootprob.server.errors import RequestError
+from bootprob.server.tokens import token_of
 
 __all__ = ["ClientRate"]
 
@@ -61,6 +62,5 @@ class ClientRate:
 
     def _client(self, request: Request) -> str:
         if self._by_token:  # its checksum: tokens are kept nowhere
-            sent = request.headers.get("authorization", "")
-            return hashlib.sha256(sent.partition(" ")[2].strip().encode()).hexdigest()
+            return hashlib.sha256(token_of(request.headers.get("authorization", ""))).hexdigest()
         return "" if request.client is None else request.client.host

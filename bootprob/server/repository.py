@@ -29,13 +29,12 @@ from bootprob.server.answering import json_reply
 from bootprob.server.draining import Stopping
 from bootprob.server.metrics import Counts
 from bootprob.server.middleware import Observed, log_exception
-from bootprob.server.tokens import Tokens
+from bootprob.server.tokens import Stamp, Tokens, stamp_of, token_of
 
 __all__ = ["Repository"]
 
 _LOGGER = logging.getLogger("bootprob.server")
 _EVERY = 1.0  # seconds between two looks at the files
-_Stamp = tuple[int, int, int] | None
 
 
 @dataclass
@@ -79,7 +78,7 @@ class _Entry:
     """A model's file, and what is made of it; without `serving` it was unloaded."""
 
     path: Path
-    stamp: _Stamp
+    stamp: Stamp
     serving: _Serving | None = None
     reason: str = ""
     wanted: bool = True
@@ -120,7 +119,7 @@ class Repository:
         self._make, self._tokens, self.stopping = make, tokens, stopping
         self._own = Observed(self._answer, stopping)
         self._ending: set[asyncio.Task[None]] = set()
-        self._entries = {name: _Entry(path, _stamp(path)) for name, path in paths.items()}
+        self._entries = {name: _Entry(path, stamp_of(path)) for name, path in paths.items()}
         # Here, so that an unusable model is told before anything starts.
         self._first = {name: make(name, each.path) for name, each in self._entries.items()}
         self.lifespan: Callable[[], Any] = self._served
@@ -192,9 +191,8 @@ class Repository:
         await reply(scope, receive, send)
 
     def _allows(self, request: Request) -> bool:
-        kind, _, sent = request.headers.get("authorization", "").partition(" ")
-        tokens = self._tokens
-        return tokens is None or (kind.lower() == "bearer" and tokens.allow(sent.strip().encode()))
+        sent = token_of(request.headers.get("authorization", ""))
+        return self._tokens is None or self._tokens.allow(sent)
 
     async def _asked(self, request: Request) -> Response:
         """Index, load and unload."""
@@ -235,13 +233,13 @@ class Repository:
         while True:
             await asyncio.sleep(_EVERY)
             for name, entry in self._entries.items():
-                if entry.wanted and _stamp(entry.path) != entry.stamp:
+                if entry.wanted and stamp_of(entry.path) != entry.stamp:
                     await self._load(name, entry)
 
     async def _load(self, name: str, entry: _Entry) -> None:
         """Make the application anew, in a thread, and let it take the place of the old one."""
         async with entry.lock:
-            stamp = entry.stamp = _stamp(entry.path)
+            stamp = entry.stamp = stamp_of(entry.path)
             try:
                 app = await asyncio.to_thread(self._make, name, entry.path)
             except (BootprobError, OSError) as error:
@@ -255,7 +253,7 @@ class Repository:
             before, entry.serving = entry.serving, await _Serving(app).begin()
             entry.reason = ""
             _LOGGER.info("%s is of version %s now.", name, app.version)
-            if stamp != _stamp(entry.path):
+            if stamp != stamp_of(entry.path):
                 entry.stamp = None  # written to meanwhile: once more
         self._end(before)
 
@@ -272,12 +270,3 @@ class Repository:
             task = asyncio.create_task(before.end())
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
-
-
-def _stamp(path: Path) -> _Stamp:
-    """What changes when another file takes the place; None without one."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

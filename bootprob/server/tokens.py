@@ -9,7 +9,9 @@ from pathlib import Path
 
 from bootprob.exceptions import DataError
 
-__all__ = ["Tokens"]
+__all__ = ["Stamp", "Tokens", "stamp_of", "token_of"]
+
+Stamp = tuple[int, int, int] | None
 
 _LOGGER = logging.getLogger("bootprob.server")
 _LEAST = 16  # characters
@@ -59,12 +61,23 @@ class Tokens:
         else:
             _LOGGER.info("The token file has changed: %d now.", len(self._known))
 
-    def _stamp(self) -> tuple[int, int, int] | None:
-        try:
-            found = self._file.stat() if self._file is not None else None
-        except OSError:
-            return None
-        return None if found is None else (found.st_mtime_ns, found.st_size, found.st_ino)
+    def _stamp(self) -> Stamp:
+        return None if self._file is None else stamp_of(self._file)
+
+
+def token_of(authorization: str) -> bytes:
+    """The token that a header ``Authorization: Bearer TOKEN`` has; empty in any other."""
+    kind, _, sent = authorization.partition(" ")
+    return sent.strip().encode() if kind.lower() == "bearer" else b""
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when another file takes the place; None without one."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _of_file(path: Path) -> list[bytes]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from bootprob import intervals
 from bootprob.calibration import Sigmoid, VennAbers
-from bootprob.calibration.calibrated import CLOSEST, Calibrated
+from bootprob.calibration.calibrated import Calibrated, logits_of
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.uncertainty.true_logit import TrueLogit, around
 from bootprob.exceptions import DataError
@@ -126,7 +126,7 @@ class ProbabilityIntervals:
         if kernel_logits is not None:
             bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
             sigmoid = self.calibrated.calibrator is self.calibrated.sigmoid
-            reported = self._sigmoid_logit(mean) if sigmoid else _logit(probability)
+            reported = self._sigmoid_logit(mean) if sigmoid else logits_of(probability)
             return self._opened(around(reported, bounds))
         before = mean + self.calibrated.threshold
         bounds = self.true_logit.bounds(before, moments.spread, moments.jackknife, level)
@@ -141,7 +141,7 @@ class ProbabilityIntervals:
 
     def _venn_abers(self, moments: ScoreMoments) -> Floats:
         bounds = self.venn_abers().bounds(moments.mean + self.calibrated.threshold)
-        return self._opened(_logit(bounds))
+        return self._opened(logits_of(bounds))
 
     def _sigmoid_logit(self, mean: Floats) -> Floats:
         return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)
@@ -154,15 +154,11 @@ class ProbabilityIntervals:
         """The sigmoid's logits (m, k), moved to the logit of the probability reported."""
         if self.calibrated.calibrator is self.calibrated.sigmoid:
             return logits
-        return logits + (_logit(probability) - self._sigmoid_logit(mean))[:, None]
+        return logits + (logits_of(probability) - self._sigmoid_logit(mean))[:, None]
 
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""
         return np.clip(intervals.separated(expit(bounds)), 0.0, 1.0)
-
-
-def _logit(probability: Floats) -> Floats:
-    return logit(np.clip(probability, CLOSEST, 1 - CLOSEST))
 
 
 def logit_normal(scores: Floats, variance: Floats, sigmoid: Sigmoid, level: float) -> Floats:
