@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline lock clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kernel, write demo/report.html
@@ -121,23 +121,42 @@ gpu-compile: $(TESTABLE)  ## every Triton kernel for three architectures, withou
 gpu-roofline: $(TESTABLE)  ## predicted times on an H100 from counts; writes gpu/results/predictions.json and docs/engine.md
 	$(BIN)/python -m gpu.roofline
 
-$(INSTALLED): pyproject.toml constraints.txt
+# What a file of hashes lists comes by its hash alone; then the tree itself. torch comes without CUDA where
+# pip finds that build, else as the package index has it, with the libraries that it then names.
+LOCKED := install --quiet --require-hashes --no-deps --requirement
+TREE := install --quiet --constraint constraints.txt --no-build-isolation --editable
+
+$(INSTALLED): pyproject.toml constraints.txt requirements/torch-cpu.txt requirements/torch.txt requirements/base.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python -m pip $(LOCKED) requirements/torch-cpu.txt || $(BIN)/python -m pip $(LOCKED) requirements/torch.txt
+	$(BIN)/python -m pip $(LOCKED) requirements/base.txt
+	$(BIN)/python -m pip $(TREE) .
 	touch $@
 
-$(TESTABLE): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+$(TESTABLE): $(INSTALLED) requirements/test.txt
+	$(BIN)/python -m pip $(LOCKED) requirements/test.txt
+	$(BIN)/python -m pip $(TREE) ".[test]"
 	touch $@
 
-$(DOCUMENTED): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+$(DOCUMENTED): $(INSTALLED) requirements/docs.txt
+	$(BIN)/python -m pip $(LOCKED) requirements/docs.txt
+	$(BIN)/python -m pip $(TREE) ".[docs]"
 	touch $@
 
-$(COMPARABLE): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[bench]"
+$(COMPARABLE): $(INSTALLED) requirements/bench.txt
+	$(BIN)/python -m pip $(LOCKED) requirements/bench.txt
+	$(BIN)/python -m pip $(TREE) ".[bench]"
 	touch $@
+
+lock: $(INSTALLED)  ## hashes of the versions in constraints.txt, into requirements; those of torch are kept by hand
+	$(BIN)/python -m pip install --quiet uv==0.13.9
+	for each in base test docs bench; do \
+		test $$each = base && extra= || extra="--extra $$each"; \
+		$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-annotate \
+			--custom-compile-command "make lock" --constraint constraints.txt --no-emit-package torch $$extra \
+			--output-file requirements/$$each.txt pyproject.toml || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) demo build *.egg-info
