@@ -147,7 +147,7 @@ def test_files_keep_the_names_they_had(path, tmp_path):
     assert {name: content["params"].pop(name) for name in younger} == {
         name: defaults[name] for name in younger
     }
-    if content["table"]:  # files of 0.1.0 do not say how many values were missing
+    if "0.1.0" in path.name and content["table"]:  # they do not say how many values were missing
         assert content["table"]["preprocessor"].pop("missing") is None
     assert content == golden
     assert arrays.keys() == golden_arrays.keys()

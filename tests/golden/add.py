@@ -10,14 +10,13 @@ predict with the numbers written here.
 from __future__ import annotations
 
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapSVC, __version__
 from bootprob.persistence.save_load import PROTOCOL, save
 from bootprob.tables.model import TableModel
 from linear_models import linear
@@ -48,6 +47,7 @@ def models() -> dict[str, tuple[BootstrapSVC | TableModel, Any]]:
             TableModel.fit(table(40), "risk", "b", kernel="linear", **quick),
             table(6).drop(columns="risk"),
         ),
+        "auto": (BootstrapSVC(n_bootstraps=6, effort="low", random_state=0).fit(X, y), X[:6]),
         "rbf": (rbf.fit(X, y), X[:6]),
         "three-classes": (linear(**quick).fit(X, three), X[:6]),
     }
@@ -56,7 +56,7 @@ def models() -> dict[str, tuple[BootstrapSVC | TableModel, Any]]:
 def main() -> None:
     """Write the files that are missing."""
     for name, (model, rows) in models().items():
-        path = HERE / f"{PROTOCOL}-{version('bootprob')}-{name}.model"
+        path = HERE / f"{PROTOCOL}-{__version__}-{name}.model"
         if path.exists():
             continue
         if isinstance(model, TableModel):
