@@ -85,7 +85,7 @@ PUBLIC = {
         CalibrationEvidence DriftEvidence
     """,
     "bootprob.onnx_export": """
-        export_onnx
+        export_onnx register_skl2onnx
     """,
     "bootprob.persistence": """
         load save

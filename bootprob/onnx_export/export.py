@@ -29,11 +29,13 @@ from bootprob.runtime.version import __version__
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from bootprob.ensemble.two_classes import TwoClasses
     from bootprob.onnx_export.graph import Graph
     from bootprob.onnx_export.scores import Scored
 
-__all__ = ["Dtype", "export_onnx"]
+__all__ = ["Dtype", "export_onnx", "onnx_model"]
 
 Dtype = Literal["float64", "float32"]
 
@@ -80,6 +82,19 @@ def export_onnx(
         that is called as an output, an `interval` that cannot be had (it says why), or more than
         2 GB, or the file cannot be written.
     """
+    target = check_output(path)
+    made = onnx_model(model, dtype=dtype, interval=interval)
+    with replace_when_complete(target) as file:
+        file.write(made.SerializeToString())
+
+
+def onnx_model(
+    model: BootstrapSVC | TableModel, *, dtype: Dtype, interval: float | None, prefix: str = ""
+) -> ModelProto:
+    """Make the graph that `export_onnx` writes; see there for parameters and errors.
+
+    A `prefix` begins all names but those of columns, so that it may become a part of another.
+    """
     if isinstance(getattr(model, "svc", model), BootstrapClassifier):
         raise DataError(
             "ONNX is written of support vector machines, and classifiers of others have converters "
@@ -106,19 +121,19 @@ def export_onnx(
             "or export the models in pair_ensembles_."
         )
     labels = _labels(model.target.labels if isinstance(model, TableModel) else svc.classes_)
-    target = check_output(path)
     try:
         from onnx import TensorProto
 
         from bootprob.onnx_export.graph import Graph
     except ImportError as error:
         raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
-    graph, element = Graph(), getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
+    graph = Graph(prefix=prefix)
+    element = getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
     if isinstance(model, TableModel):
         inputs, X = _table_inputs(graph, model, element)
     else:
-        inputs = [("X", element, ["rows", svc.n_features_in_])]
-        X = graph.add("Cast", "X", to=TensorProto.DOUBLE)
+        inputs = [(f"{prefix}X", element, ["rows", svc.n_features_in_])]
+        X = graph.add("Cast", f"{prefix}X", to=TensorProto.DOUBLE)
     if state_of(svc).kernel.name not in _KERNELS:
         raise DataError(
             f"kernel={svc.kernel!r} is not exported; fit a model with kernel='auto', 'linear' or "
@@ -134,19 +149,17 @@ def export_onnx(
     label_kind = label_kinds.get(labels.dtype.kind, TensorProto.STRING)
     label = graph.add("Gather", graph.constant(labels), index)
     outputs: list[tuple[str, str, int, list[int | str]]] = [
-        (name, graph.add("Cast", value, to=element), element, ["rows", len(labels)])
+        (prefix + name, graph.add("Cast", value, to=element), element, ["rows", len(labels)])
         for name, value in ({"probability": probability} | bounds).items()
     ]
-    outputs.insert(1, ("label", label, label_kind, ["rows"]))
-    made = graph.model(
+    outputs.insert(1, (f"{prefix}label", label, label_kind, ["rows"]))
+    return graph.model(
         inputs,
         outputs,
         description="Probabilities of classes from bootstrapped support vector machines.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
         producer_version=__version__,
     )
-    with replace_when_complete(target) as file:
-        file.write(made.SerializeToString())
 
 
 def _add_answers(

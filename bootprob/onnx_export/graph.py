@@ -28,10 +28,13 @@ class Graph:
     ----------
     outer : Graph, optional
         The graph that this one is the body of a loop in; its values may be used.
+    prefix : str, default ""
+        Begins all names, so that graphs may become parts of one.
     """
 
-    def __init__(self, outer: Graph | None = None) -> None:
+    def __init__(self, outer: Graph | None = None, *, prefix: str = "") -> None:
         self._root: Graph = self if outer is None else outer._root
+        self._prefix = prefix
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._n_names = 0
@@ -185,4 +188,4 @@ class Graph:
 
     def _name(self) -> str:
         self._root._n_names += 1
-        return f"{PREFIX}{self._root._n_names}"
+        return f"{self._root._prefix}{PREFIX}{self._root._n_names}"
