@@ -15,10 +15,7 @@ __all__ = ["register_skl2onnx"]
 _OPTIONS = {
     "zipmap": [True, False, "columns"],
     "nocl": [False],
-    "raw_scores": [
-        True,
-        False,
-    ],  # what asks for them would take probabilities for scores without it
+    "raw_scores": [True, False],  # else who asks for scores is given probabilities as such
     "output_class_labels": [False, True],
 }
 

@@ -116,16 +116,9 @@ def test_columns_of_text_before_it(rng):
     frame = pd.DataFrame({"size": X[:, 0], "kind": np.array(["a", "b", "c"])[np.arange(60) % 3]})
     columns = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["kind"]))
     model = make_pipeline(columns, BootstrapSVC(**KINDS["linear"])).fit(frame, y)
-    made = skl2onnx.to_onnx(
-        model,
-        initial_types=[
-            ("size", DoubleTensorType([None, 1])),
-            ("kind", StringTensorType([None, 1])),
-        ],
-        options={"zipmap": False},
-    )
-    inputs = {name: frame[[name]].to_numpy() for name in frame}
-    _, probability = _run(made, inputs)
+    inputs = [("size", DoubleTensorType([None, 1])), ("kind", StringTensorType([None, 1]))]
+    made = skl2onnx.to_onnx(model, initial_types=inputs, options={"zipmap": False})
+    _, probability = _run(made, {name: frame[[name]].to_numpy() for name in frame})
     # skl2onnx codes text as float32, and joins the columns in that.
     np.testing.assert_allclose(probability, model.predict_proba(frame), rtol=0, atol=1e-5)
 
