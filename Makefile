@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline lock clean
+.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline lock sbom clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kernel, write demo/report.html
@@ -126,11 +126,15 @@ gpu-roofline: $(TESTABLE)  ## predicted times on an H100 from counts; writes gpu
 LOCKED := install --quiet --require-hashes --no-deps --requirement
 TREE := install --quiet --constraint constraints.txt --no-build-isolation --editable
 
+define base  # into the environment whose programs are in $(1)
+	$(1)/python -m pip $(LOCKED) requirements/torch-cpu.txt || $(1)/python -m pip $(LOCKED) requirements/torch.txt
+	$(1)/python -m pip $(LOCKED) requirements/base.txt
+endef
+
 $(INSTALLED): pyproject.toml constraints.txt requirements/torch-cpu.txt requirements/torch.txt requirements/base.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bootprob needs Python 3.11 or newer; set PYTHON=python3.x")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip $(LOCKED) requirements/torch-cpu.txt || $(BIN)/python -m pip $(LOCKED) requirements/torch.txt
-	$(BIN)/python -m pip $(LOCKED) requirements/base.txt
+	$(call base,$(BIN))
 	$(BIN)/python -m pip $(TREE) .
 	touch $@
 
@@ -157,6 +161,20 @@ lock: $(INSTALLED)  ## hashes of the versions in constraints.txt, into requireme
 			--custom-compile-command "make lock" --constraint constraints.txt --no-emit-package torch $$extra \
 			--output-file requirements/$$each.txt pyproject.toml || exit 1; \
 	done
+
+sbom:  ## what an installation consists of, by CycloneDX: build/bootprob.cdx.json
+	rm -rf build/sbom
+	$(PYTHON) -m venv build/sbom/installed
+	$(call base,build/sbom/installed/bin)
+	build/sbom/installed/bin/python -m pip $(TREE:--editable=.)
+	build/sbom/installed/bin/python -m pip uninstall --quiet --yes pip
+	$(PYTHON) -m venv build/sbom/tool
+	build/sbom/tool/bin/python -m pip install --quiet cyclonedx-bom==7.5.0
+	sed "s/^dynamic = .*/version = \"$$(build/sbom/installed/bin/bootprob --version | cut -d' ' -f2)\"/" pyproject.toml \
+		> build/sbom/pyproject.toml
+	build/sbom/tool/bin/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --mc-type library \
+		--output-reproducible --output-file build/bootprob.cdx.json build/sbom/installed/bin/python
+	rm -rf build/sbom build/lib build/bdist.*
 
 clean:
 	rm -rf $(VENV) demo build *.egg-info
