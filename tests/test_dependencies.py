@@ -23,14 +23,19 @@ ROOT = Path(__file__).parents[1]
 # scikit-learn imports pandas, and pandas pyarrow, wherever they are installed.
 LIGHT = {
     "without PyTorch": {
+        "bootprob": ["numpy", "scipy", "torch", "sklearn", "pandas", "matplotlib", "fastapi"],
         "bootprob.cli.__main__": ["torch", "sklearn", "pandas", "matplotlib", "numba", "cvxpy"],
         "bootprob.dea": ["cvxpy", "highspy", "pandas", "matplotlib", "numba", "sklearn"],
         "bootprob.dea.study.study": ["torch", "sklearn", "pandas", "matplotlib", "cvxpy"],
     },
     "with PyTorch": {
         "bootprob.ensemble.estimator": [
-            "cvxpy", "matplotlib", "numba", "fastapi", "dask", "rich", "jinja2",
+            "cvxpy", "matplotlib", "numba", "fastapi", "dask", "rich", "jinja2", "scipy.signal",
         ],
+        # What `bootprob predict` takes.
+        "bootprob.persistence.save_load": ["cvxpy", "matplotlib", "numba", "fastapi", "jinja2"],
+        "bootprob.tables.model": ["cvxpy", "matplotlib", "numba", "fastapi", "jinja2"],
+        "bootprob.tables.files": ["cvxpy", "matplotlib", "numba", "fastapi", "jinja2"],
         "bootprob.constrained": ["cvxpy", "pyscipopt", "highspy", "matplotlib", "numba"],
         "bootprob.constrained.exact": ["cvxpy", "pyscipopt", "highspy", "gurobipy"],
         "bootprob.selection": ["cvxpy", "highspy", "pyscipopt", "matplotlib"],

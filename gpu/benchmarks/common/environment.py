@@ -29,6 +29,7 @@ _WRITTEN = (  # measured
     "docs/calibration.md",
     "docs/coverage.md",
     "docs/other_intervals.md",
+    "docs/installation.md",
     "docs/results",
     "gpu/results",
 )

@@ -1,0 +1,1 @@
+"""What an installation takes: space, time to start, and for what torch is needed."""
