@@ -18,8 +18,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import save as to_bytes
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from bootprob import BootstrapSVC
 from bootprob.encoding.columns import Kind
@@ -656,28 +654,6 @@ def test_every_answer_is_looked_at(
     for name, numbers in answer.items():
         monkeypatch.setattr(BootstrapSVC, name, lambda *_, numbers=numbers, **__: numbers)
     assert said in ask(fitted[0], rng)[1]
-
-
-# -- skops -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["linear", "rbf", "three classes", "pipeline"])
-def test_skops(kind: str, tmp_path: Path, rng: np.random.Generator) -> None:
-    skops = pytest.importorskip("skops.io")
-    X = rng.normal(size=(50, 3))
-    y = (X[:, 0] + rng.normal(size=50) > 0).astype(int)
-    model: Any = BootstrapSVC(**QUICK, kernel="rbf" if kind == "rbf" else "linear")
-    if kind == "pipeline":
-        model = make_pipeline(StandardScaler(), model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X, y + (X[:, 1] > 0) if kind == "three classes" else y)
-    skops.dump(model, tmp_path / "m.skops")
-    trusted = ["bootprob.ensemble.estimator.BootstrapSVC"]
-    assert skops.get_untrusted_types(file=tmp_path / "m.skops") == trusted
-    loaded = skops.load(tmp_path / "m.skops", trusted=trusted)
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 def test_arrays_of_text_are_as_wide_as_they_were() -> None:
