@@ -127,7 +127,8 @@ LOCKED := install --quiet --require-hashes --no-deps --requirement
 TREE := install --quiet --constraint constraints.txt --no-build-isolation --editable
 
 define base  # into the environment whose programs are in $(1)
-	$(1)/python -m pip $(LOCKED) requirements/torch-cpu.txt || $(1)/python -m pip $(LOCKED) requirements/torch.txt
+	$(1)/python -m pip $(LOCKED) requirements/torch-cpu.txt || \
+		{ echo "pip finds no torch +cpu; next, that of the package index."; $(1)/python -m pip $(LOCKED) requirements/torch.txt; }
 	$(1)/python -m pip $(LOCKED) requirements/base.txt
 endef
 
