@@ -171,6 +171,16 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import BestCSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BestCSVC(C=[0.1, 1.0], random_state=0).fit(X[50:], y[50:])
+        >>> scores = model.decision_function(X[50:])
+        >>> bool(((scores > 0) == (model.predict_proba(X[50:])[:, 1] == 1)).all())
+        True
         """
         check_is_fitted(self)
         if self.ensemble_ is None:

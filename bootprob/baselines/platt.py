@@ -180,6 +180,17 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC(C=1.0, random_state=0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), np.log(p / (1 - p))))
+        True
         """
         score = self.machine_score(X)
         slope, intercept = self.sigmoid_

@@ -168,6 +168,17 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PosteriorProbabilitySVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PosteriorProbabilitySVC(C=1.0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), 2 * p - 1))
+        True
         """
         rows = self._standardized(X)
         score = self._score_rows(rows)

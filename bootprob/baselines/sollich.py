@@ -207,6 +207,17 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import SollichSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SollichSVC(C=1.0, amplitude=4.0, n_draws=20, random_state=0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), np.log(p / (1 - p))))
+        True
         """
         rows = self._standardized(X)
         if self.draws_ is None:

@@ -108,6 +108,16 @@ def result_schema(
     ------
     DataError
         A column to be kept is missing or is called like a result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from bootprob.batch_scoring import result_schema
+    >>> result_schema(model).names
+    ['probability', 'probability_lower', 'probability_upper', 'label', 'threshold']
     """
     options = ScoringOptions() if options is None else options
     return pa.schema([*_kept_fields(model, options, given), *_result_fields(model, options)])

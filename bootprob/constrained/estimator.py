@@ -244,6 +244,13 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             The thesis's C.
         **overrides
             Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from bootprob.constrained import ConstrainedSVC
+        >>> model = ConstrainedSVC.paper(C=1.0, rates={"tpr": 0.9})
+        >>> model.C, model.normalize_C, model.rates
+        (0.5, True, {'tpr': 0.9})
         """
         parameters: dict[str, Any] = {
             "kernel": "rbf",

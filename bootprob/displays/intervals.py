@@ -31,6 +31,16 @@ class IntervalDisplay(Display):
         Rows that are of the positive class in truth, which are coloured.
     threshold : float, default 0.5
         Probability above which the positive class is said.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import IntervalDisplay
+    >>> interval = np.array([[0.1, 0.4], [0.5, 0.8]])
+    >>> display = IntervalDisplay(np.array([0.2, 0.7]), interval, threshold=0.3)
+    >>> display.plot(Figure().subplots()).ax_.get_ylabel()
+    'rows'
     """
 
     def __init__(

@@ -46,6 +46,18 @@ class PermutationImportance:
     held_out : bool
         Whether these took no part in training; else they were asked out of bag.
     level : float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import permutation_importance
+    >>> found = permutation_importance(model, X, y, n_repeats=2)
+    >>> found.importances.shape, found.metric, found.held_out
+    ((4, 2), 'log_loss', False)
     """
 
     columns: list[str]

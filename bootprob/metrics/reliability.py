@@ -46,6 +46,16 @@ class ReliabilityCurve:
     n_rows : ndarray of int, shape (n_bins,)
     weight : ndarray, shape (n_bins,)
         Share of all weight that lies in the bin; adds up to 1.
+
+    Examples
+    --------
+    >>> from bootprob.metrics import reliability_curve
+    >>> p = [0.1, 0.1, 0.2, 0.3, 0.8, 0.9, 0.7, 0.9]
+    >>> curve = reliability_curve([0, 0, 0, 1, 1, 1, 0, 1], p, n_bins=2)
+    >>> curve.n_rows, curve.weight
+    (array([4, 4]), array([0.5, 0.5]))
+    >>> bool((curve.lower < curve.observed).all())
+    True
     """
 
     probability: Floats
