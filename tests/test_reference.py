@@ -6,7 +6,7 @@ import inspect
 
 from test_public_names import PUBLIC
 
-WITHOUT_EXAMPLE = 105  # lower it where you add one; nobody raises it
+WITHOUT_EXAMPLE = 46  # lower it where you add one; nobody raises it
 
 
 def _public():

@@ -55,6 +55,19 @@ class EfficiencyInterval:
         Of the smoothing of δ.
     replicates : ndarray (B, K)
         Scores of the units against the pseudo-samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.dea import efficiency_interval
+    >>> rng = np.random.default_rng(0)
+    >>> inputs = rng.uniform(1, 2, 20)
+    >>> outputs = inputs * rng.uniform(0.5, 1, 20)
+    >>> found = efficiency_interval(inputs, outputs, n_replicates=100)
+    >>> bool((found.lower < found.result.scores).all())  # scores are too good
+    True
+    >>> bool((found.corrected < found.result.scores).all())
+    True
     """
 
     result: EfficiencyResult
@@ -76,7 +89,18 @@ class EfficiencyInterval:
         return 3 * self.standard_error**2 < self.bias**2
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each unit: score, corrected, lower, upper, bias, standard error."""
+        """One row for each unit: score, corrected, lower, upper, bias, standard error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.dea import efficiency_interval
+        >>> rng = np.random.default_rng(0)
+        >>> inputs = rng.uniform(1, 2, 20)
+        >>> found = efficiency_interval(inputs, inputs * rng.uniform(0.5, 1, 20), n_replicates=100)
+        >>> found.to_frame().columns.tolist()
+        ['score', 'corrected', 'lower', 'upper', 'bias', 'standard error']
+        """
         import pandas as pd
 
         return pd.DataFrame(

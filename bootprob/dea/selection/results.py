@@ -33,6 +33,17 @@ class JointSelection(SelectionResult):
     input_positions : tuple of int
     objective_name : {"mean", "weighted", "quadratic", "minimum", "percentile"}
         "quadratic" is minimised: its bound is from below.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import select_outputs
+    >>> found = select_outputs(toy, 2)
+    >>> found.features, found.outputs
+    ((0, 2), ('output 1', 'output 3'))
+    >>> found.efficiencies.round(3).tolist(), found.gap
+    ([1.0, 0.966, 1.0], 0.0)
     """
 
     outputs: tuple[str, ...]
@@ -43,7 +54,20 @@ class JointSelection(SelectionResult):
     objective_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """Efficiencies, one row for each unit."""
+        """Efficiencies, one row for each unit.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import select_outputs
+        >>> select_outputs(toy, 2).to_frame().round(3)
+              efficiency
+        unit
+        A          1.000
+        B          0.966
+        C          1.000
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -63,6 +87,17 @@ class UnitSelection(SelectionResult):
     input_positions : tuple of int
     output_weights, input_weights : ndarray, shape (p,) and (N,) or (p̃,)
         β and α in the units of the data, with ``α x = 1``, for `outputs` and `inputs`.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import select_for_unit
+    >>> found = select_for_unit(toy, "A", 1)
+    >>> found.unit, found.outputs, found.objective
+    ('A', ('output 1',), 1.0)
+    >>> found.output_weights.round(3).tolist()  # times its output of 5 that is 1
+    [0.2]
     """
 
     unit: str
@@ -83,6 +118,17 @@ class SelectionCurve:
         In the order of p.
     nested : tuple of float
         Objective of the nested selection of Pastor et al. for each p.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import selection_curve
+    >>> curve = selection_curve(toy, 3)
+    >>> curve.sizes, curve.values.round(3).tolist()
+    ((1, 2, 3), [0.667, 0.989, 1.0])
+    >>> curve.marginal.round(3).tolist()  # what the second and the third output add
+    [nan, 0.322, 0.011]
     """
 
     selections: tuple[JointSelection, ...]
@@ -104,7 +150,19 @@ class SelectionCurve:
         return np.diff(self.values, prepend=np.nan)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each p: objective, bound, gap, status, efficiencies, columns (table 5.3)."""
+        """One row for each p: objective, bound, gap, status, efficiencies, columns (table 5.3).
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import selection_curve
+        >>> selection_curve(toy, 2).to_frame()[["objective", "marginal", "gap", "nested"]].round(3)
+           objective  marginal  gap  nested
+        p
+        1      0.667       NaN  0.0   0.667
+        2      0.989     0.322  0.0   0.989
+        """
         import pandas as pd
 
         rows = []

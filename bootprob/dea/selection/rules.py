@@ -35,6 +35,17 @@ class SelectionRules:
         ``rows z ≤ limits``: the budget (5.10), then clusters' maxima (5.11) and minima (5.12).
     clashes : ndarray of bool, shape (M, M)
         Symmetric; pairs of which at most one may be chosen, (5.13).
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import SelectionRules
+    >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+    >>> rules.rows.tolist(), rules.limits.round(3).tolist()  # 3 z₁ + z₂ + z₃ ≤ 3
+    ([[3.0, 1.0, 1.0]], [3.0])
+    >>> rules.trivial, rules.hereditary
+    (False, True)
     """
 
     rows: Floats
@@ -75,6 +86,16 @@ class SelectionRules:
         ------
         DataError
             Something is unknown, no number, or given without what it belongs to.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> groups = {"care": ["output 1", "output 2"], "research": ["output 3"]}
+        >>> rules = SelectionRules.of(toy, clusters=groups, cluster_max={"care": 1})
+        >>> rules.allows([0, 1]), rules.allows([0, 2])
+        (False, True)
         """
         require_panel(panel)
         m = panel.n_outputs
@@ -129,6 +150,15 @@ class SelectionRules:
         ----------
         chosen : sequence of int
             Positions of the outputs selected.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.allows([0]), rules.allows([0, 1]), rules.allows([1, 2])
+        (True, False, True)
         """
         chosen = list(chosen)
         held = (self.rows[:, chosen].sum(axis=1) <= self.limits + _ROUNDING).all()
@@ -142,6 +172,17 @@ class SelectionRules:
         chosen : sequence of int
         size : int
             p.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.completion([1], 2)
+        (1, 2)
+        >>> rules.completion([0], 2) is None  # the first output takes the whole budget
+        True
         """
         m = self.clashes.shape[0]
         if self.trivial:
@@ -180,6 +221,19 @@ class SelectionRules:
         ------
         InfeasibleSelectionError
             There is none.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.require(2)
+        (1, 2)
+        >>> rules.require(3)
+        Traceback (most recent call last):
+            ...
+        bootprob.dea.selection.rules.InfeasibleSelectionError: No 3 of the 3 outputs keep...
         """
         some = self.completion((), size)
         if some is None:
@@ -196,6 +250,16 @@ class SelectionRules:
         Parameters
         ----------
         z : cvxpy.Variable, shape (M,)
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import cvxpy as cp
+        >>> from bootprob.dea import SelectionRules
+        >>> z = cp.Variable(3, boolean=True)
+        >>> len(SelectionRules.of(toy, costs=[3, 1, 1], budget=3).program(z))  # the budget
+        1
         """
         constraints = [self.rows @ z <= self.limits] if len(self.rows) else []
         first, second = np.nonzero(np.triu(self.clashes))

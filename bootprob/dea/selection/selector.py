@@ -124,6 +124,14 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
             No p outputs keep the rules.
         DataError
             y is missing, or a parameter cannot be used.
+
+        Examples
+        --------
+        >>> from bootprob.dea import OutputSelector
+        >>> made, used = [[5, 2, 1], [4, 4, 2], [1, 1, 6]], [1, 1, 1]
+        >>> selector = OutputSelector(1).fit(made, used)
+        >>> selector.transform(made).tolist(), selector.result_.status
+        ([[5], [4], [1]], 'optimal')
         """
         if y is None:
             raise DataError(

@@ -102,6 +102,16 @@ class SubsetEfficiencies:
         ----------
         chosen : sequence of int
             Positions of outputs.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> evaluator = SubsetEfficiencies(toy)
+        >>> bool(np.allclose(evaluator.quick([0, 2]), evaluator.of([0, 2])))
+        True
         """
         efficiencies, tight = np.empty(self.outputs.shape[1]), np.empty((0, 0), dtype=np.int64)
         if not self._settle(chosen, efficiencies, tight):
@@ -122,6 +132,15 @@ class SubsetEfficiencies:
         Returns
         -------
         ndarray, shape (K,)
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> evaluator = SubsetEfficiencies(toy)
+        >>> evaluator.of([0]).round(3), evaluator.of([0, 2]).round(3)
+        (array([1. , 0.8, 0.2]), array([1.   , 0.966, 1.   ]))
         """
         return np.minimum(self.weights(chosen).efficiencies, 1.0)
 
@@ -131,6 +150,15 @@ class SubsetEfficiencies:
         Parameters
         ----------
         chosen : sequence of int
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> found = SubsetEfficiencies(toy).weights([0, 2])
+        >>> found.outputs.shape, found.efficiencies.round(3)
+        ((3, 2), array([1.   , 0.966, 1.   ]))
         """
         n, p = self.outputs.shape[1], len(chosen)
         ratios = np.ascontiguousarray(self.outputs[list(chosen)].T)
@@ -154,7 +182,16 @@ class SubsetEfficiencies:
         return weights
 
     def most(self) -> Floats:
-        """Efficiencies that those under no selection exceed, shape (K,): under all outputs."""
+        """Efficiencies that those under no selection exceed, shape (K,): under all outputs.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> SubsetEfficiencies(toy).most().round(3)
+        array([1., 1., 1.])
+        """
         return self.quick(range(len(self.outputs)))
 
     def fill_pairs(self, first: int, pairs: Floats, deadline: float) -> bool:
@@ -172,6 +209,18 @@ class SubsetEfficiencies:
         -------
         bool
             Whether time sufficed, before the first of them.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> pairs = np.ones((3, 3, 3))
+        >>> SubsetEfficiencies(toy).fill_pairs(0, pairs, deadline=np.inf)
+        True
+        >>> pairs[0, 2].round(3)  # under the first output and the third
+        array([1.   , 0.966, 1.   ])
         """
         if time.perf_counter() > deadline:
             return False
@@ -201,6 +250,17 @@ class SubsetEfficiencies:
         enough : float
         deadline : float
             On the clock of `time.perf_counter`; candidates that it leaves out are not tried.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> from bootprob.dea.selection.objectives import EfficiencyObjective
+        >>> goal = EfficiencyObjective.of("mean", toy.units)
+        >>> SubsetEfficiencies(toy).best_addition((0,), [1, 2], goal, np.ones(3), -np.inf, np.inf)
+        2
         """
         from bootprob.dea.efficiencies.simplex_compiled import judge, settle_units
 
@@ -250,6 +310,19 @@ class SubsetEfficiencies:
             The best one and those whose pivots ran out, which may be better.
         int
             How many were evaluated.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SelectionRules, SubsetEfficiencies
+        >>> from bootprob.dea.selection.objectives import EfficiencyObjective
+        >>> goal, rules = EfficiencyObjective.of("mean", toy.units), SelectionRules.of(toy)
+        >>> evaluator, none = SubsetEfficiencies(toy), np.empty((0, 0, 0))
+        >>> all_three, firsts = np.arange(3), np.arange(2)
+        >>> evaluator.best_pairs((), all_three, firsts, none, np.ones(3), goal, -np.inf, rules)
+        ([(0, 2)], 3)
         """
         from bootprob.dea.selection.scan_compiled import scan_last_two
 

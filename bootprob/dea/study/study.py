@@ -52,6 +52,17 @@ class BenchmarkStudy:
     games : dict of int to SelectionGame
         By p, ascending; those for which the time sufficed.
     time_limit : float
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import benchmark_study
+    >>> study = benchmark_study(toy, n_replicates=0)
+    >>> study.size, study.curve.selections[study.size - 1].outputs
+    (3, ('output 1', 'output 2', 'output 3'))
+    >>> study.interval is None, sorted(study.games)
+    (True, [1, 2, 3])
     """
 
     result: EfficiencyResult
@@ -115,6 +126,16 @@ def benchmark_study(
         As for `bootprob.dea.efficiency`.
     DataError
         An option cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.dea import Panel, benchmark_study
+    >>> rng = np.random.default_rng(0)
+    >>> panel = Panel.of(rng.uniform(1, 2, 10), rng.uniform(1, 2, (10, 3)))
+    >>> study = benchmark_study(panel, n_replicates=100)
+    >>> study.interval.lower.shape, study.curve.sizes, sorted(study.games)
+    ((10,), (1, 2, 3), [1, 2, 3])
     """
     panel = as_panel(inputs, outputs)
     limit = checked_limit(time_limit)
