@@ -22,6 +22,14 @@ class Found:
     objective : float
     features : tuple of int
         Columns, ascending.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, select_outputs
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]])
+    >>> last = select_outputs(toy, 2).path[-1]  # the best that the search came to
+    >>> last.features, round(last.objective, 3)
+    ((0, 2), 0.989)
     """
 
     seconds: float
@@ -48,6 +56,13 @@ class SelectionResult:
         Every subset that was the best in its time.
     n_evaluated : int
         Subsets whose objective was computed; 0 where a solver did the search.
+
+    Examples
+    --------
+    >>> from bootprob.selection import SelectionResult
+    >>> cut_short = SelectionResult((0, 3), 0.90, 0.99, "time limit", seconds=60.0, path=())
+    >>> round(cut_short.gap, 2)  # another subset can be at most 10 % better
+    0.1
     """
 
     features: tuple[int, ...]
@@ -73,6 +88,13 @@ class SelectionResult:
         Returns
         -------
         Axes
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, select_outputs
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]])
+        >>> select_outputs(toy, 2).plot().get_xlabel()
+        'seconds'
         """
         if ax is None:
             from matplotlib.figure import Figure

@@ -217,6 +217,16 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         ValueError
             For data that scikit-learn's checks refuse, a number of classes other than two, rates
             that are not one for each class, or costs that are none (`DataError`).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import CostSensitiveSelector
+        >>> X, y = load_iris(return_X_y=True)
+        >>> selector = CostSensitiveSelector({"tpr": 0.9, "tnr": 0.9}, costs=[1, 1, 2, 2])
+        >>> selector = selector.fit(X[50:], y[50:])
+        >>> selector.get_support().tolist(), selector.cost_, selector.result_.status
+        ([False, False, False, True], 2.0, 'optimal')
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         costs = FeatureCosts.stated_by(self)
