@@ -245,6 +245,11 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         **overrides
             Parameters to set otherwise.
 
+        Returns
+        -------
+        ConstrainedSVC
+            Not fitted yet.
+
         Examples
         --------
         >>> from bootprob.constrained import ConstrainedSVC

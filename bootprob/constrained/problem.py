@@ -66,6 +66,7 @@ class ConstrainedProblem:
     anchors : ndarray, shape (n_anchors, p)
         The set J.
     anchor_y : ndarray, shape (n_anchors,)
+        Their labels, −1.0 or +1.0.
     anchor_weight : ndarray, shape (n_anchors,)
         What an anchor counts in the rates.
     requirements : tuple of Requirement
@@ -100,6 +101,10 @@ class ConstrainedProblem:
             Position of the requirement.
         required : float
             The new weight.
+
+        Returns
+        -------
+        ConstrainedProblem
 
         Examples
         --------
@@ -192,7 +197,9 @@ class Solution:
     Attributes
     ----------
     coef : ndarray, shape (p,)
+        w.
     intercept : float
+        b.
     objective : float
         As `ConstrainedProblem.objective` gives it, from the raw solution.
     lower_bound : float
@@ -203,6 +210,7 @@ class Solution:
         Proven within the tolerated gap; stopped by the clock; not meant to be proven; or found by
         way of centres, which no solver's proof outlasts (the bound holds all the same).
     seconds : float
+        That it took.
 
     Examples
     --------

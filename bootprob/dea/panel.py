@@ -107,6 +107,10 @@ class Panel:
         input_names, output_names : iterable, optional
             Default the columns of the data frame, else "input 1", "output 1" and so on.
 
+        Returns
+        -------
+        Panel
+
         Raises
         ------
         PanelError
@@ -210,6 +214,10 @@ class Panel:
         units, inputs, outputs : iterable of int or str, optional
             Positions from 0 or names; default all.
 
+        Returns
+        -------
+        Panel
+
         Raises
         ------
         PanelError
@@ -242,6 +250,10 @@ class Panel:
         kind : {"units", "inputs", "outputs"}
         wanted : iterable of int or str, optional
             Default all of them.
+
+        Returns
+        -------
+        list of int
 
         Raises
         ------

@@ -20,6 +20,7 @@ class Found:
     seconds : float
         Since the search began.
     objective : float
+        Of these columns.
     features : tuple of int
         Columns, ascending.
 
@@ -52,6 +53,7 @@ class SelectionResult:
     status : {"optimal", "time limit", "heuristic"}
         "optimal": the objective is the bound.
     seconds : float
+        Of the whole search.
     path : tuple of Found
         Every subset that was the best in its time.
     n_evaluated : int
@@ -84,6 +86,7 @@ class SelectionResult:
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Where to draw; default a new figure.
 
         Returns
         -------

@@ -22,6 +22,7 @@ class FeatureCosts:
     Attributes
     ----------
     own : ndarray, shape (p,)
+        Cost of each column by itself.
     groups : tuple of (ndarray of bool of shape (p,), float)
         Columns that share a cost, such as those of one blood sample, and that cost.
 
@@ -44,7 +45,7 @@ class FeatureCosts:
         n_features: int,
         names: Sequence[str] | None = None,
     ) -> Self:
-        """Check what was given.
+        """Make the costs of p columns, and check what was given.
 
         Parameters
         ----------
@@ -56,6 +57,10 @@ class FeatureCosts:
             p.
         names : sequence of str, optional
             Of the columns, where they have any.
+
+        Returns
+        -------
+        FeatureCosts
 
         Raises
         ------
@@ -117,6 +122,10 @@ class FeatureCosts:
         ----------
         features : sequence of int
             Their positions.
+
+        Returns
+        -------
+        float
 
         Examples
         --------

@@ -92,6 +92,7 @@ class SelectionStability:
         Parameters
         ----------
         metric : {"log_loss", "brier_score", "error_rate"}, default "log_loss"
+            Which loss to compare by.
 
         Returns
         -------

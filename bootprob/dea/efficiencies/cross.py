@@ -30,6 +30,7 @@ class CrossEfficiency:
     Attributes
     ----------
     panel : Panel
+        The units with what they use and make.
     goal : {"benevolent", "aggressive"} or None
     matrix : ndarray (K, K)
         Row: the unit whose weights are used; column: the unit that is valued. The diagonal holds

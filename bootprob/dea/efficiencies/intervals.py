@@ -44,6 +44,7 @@ class EfficiencyInterval:
     result : EfficiencyResult
         Of the panel itself.
     level : float
+        Nominal coverage.
     lower, upper : ndarray (K,)
         Basic bootstrap interval, Simar and Wilson (2000): from 2δ - q(1 - (1 - level)/2) to
         2δ - q((1 - level)/2) with the quantiles q of the replicates δ*.
@@ -142,6 +143,7 @@ def efficiency_interval(
     inputs, outputs, returns, orientation
         As for `efficiency`.
     level : float, default 0.95
+        Nominal coverage of the intervals.
     n_replicates : int, default 2000
         B, at least 100; each solves K linear programs.
     bandwidth : float, optional

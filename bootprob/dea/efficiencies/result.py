@@ -29,8 +29,10 @@ class EfficiencyResult:
     Attributes
     ----------
     panel : Panel
+        The units with what they use and make.
     returns, orientation : str
     super_efficiency : bool
+        Whether each unit was measured against the others only.
     scores : ndarray (K,)
         Input orientation: θ, at most 1, the part of the inputs that would do. Output orientation:
         φ, at least 1, how many times the outputs that could be had. Super-efficiency has no such

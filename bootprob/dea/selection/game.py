@@ -48,6 +48,7 @@ class SelectionGame:
     cross : ndarray, shape (K, K)
         Cross-efficiencies: of unit k, in rows, under the selection of unit k', in columns.
     units : tuple of str
+        Names, in the order of all of these.
 
     Examples
     --------
@@ -183,7 +184,9 @@ class SupportedSelection:
     Attributes
     ----------
     features : tuple of int
+        Positions of the outputs chosen, ascending.
     outputs : tuple of str
+        Their names.
     objective : float
         Mean efficiency.
     support : float
@@ -193,6 +196,7 @@ class SupportedSelection:
     status : {"optimal", "heuristic"}
         "optimal": all selections were evaluated.
     efficiencies : ndarray, shape (K,)
+        Under them.
 
     Examples
     --------
@@ -227,6 +231,7 @@ def play_selection_game(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p.
     joint : JointSelection or iterable of int or str, optional
@@ -304,6 +309,7 @@ def supported_selection(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p.
     rivals : iterable of selections

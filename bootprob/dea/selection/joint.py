@@ -50,6 +50,7 @@ def select_outputs(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p, exactly so many outputs.
     objective : {"mean", "weighted", "quadratic", "minimum", "percentile"}
@@ -168,11 +169,13 @@ def selection_curve(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     sizes : int or iterable of int
         The p; a number stands for 1 to it.
     objective, weights, percentile
         As in `select_outputs`.
     method : {"exact", "exchange"}
+        "exact" proves what the time allows; "exchange" searches only.
     costs, budget, clusters, cluster_min, cluster_max, max_correlation, n_inputs, weight_bounds
         As in `select_outputs`.
     time_limit : float or None, default 600.0

@@ -28,9 +28,11 @@ class JointSelection(SelectionResult):
     efficiencies : ndarray, shape (K,)
         Under them, computed anew with a certificate.
     units : tuple of str
+        Their names, in the order of `efficiencies`.
     inputs : tuple of str
         Names of the inputs, the same for all units: all, or those that were chosen as well.
     input_positions : tuple of int
+        Positions of `inputs` in the panel, ascending.
     objective_name : {"mean", "weighted", "quadratic", "minimum", "percentile"}
         "quadratic" is minimised: its bound is from below.
 
@@ -82,9 +84,11 @@ class UnitSelection(SelectionResult):
     Attributes
     ----------
     unit : str
+        Name of the unit.
     outputs, inputs : tuple of str
         Names of those chosen.
     input_positions : tuple of int
+        Positions of `inputs` in the panel, ascending.
     output_weights, input_weights : ndarray, shape (p,) and (N,) or (p̃,)
         β and α in the units of the data, with ``α x = 1``, for `outputs` and `inputs`.
 

@@ -31,6 +31,7 @@ class SelectionRules:
     Attributes
     ----------
     rows : ndarray, shape (L, M)
+        A row for each linear rule, over the M outputs.
     limits : ndarray, shape (L,)
         ``rows z ≤ limits``: the budget (5.10), then clusters' maxima (5.11) and minima (5.12).
     clashes : ndarray of bool, shape (M, M)
@@ -64,11 +65,12 @@ class SelectionRules:
         cluster_max: int | Mapping[str, int] | None = None,
         max_correlation: float | None = None,
     ) -> Self:
-        """Check what was given.
+        """Make the rules of costs, clusters and correlations, and check what was given.
 
         Parameters
         ----------
         panel : Panel
+            The units with what they use and make.
         costs : array_like of shape (M,), or dict or named Series of output to float, optional
             c of (5.10); outputs that a dict lacks cost nothing. Default 1 each.
         budget : float, optional
@@ -81,6 +83,10 @@ class SelectionRules:
         max_correlation : float, optional
             Outputs whose correlation over the units exceeds it are not chosen together, (5.13).
             A constant output is correlated with none.
+
+        Returns
+        -------
+        SelectionRules
 
         Raises
         ------
@@ -151,6 +157,10 @@ class SelectionRules:
         chosen : sequence of int
             Positions of the outputs selected.
 
+        Returns
+        -------
+        bool
+
         Examples
         --------
         >>> from bootprob.dea import Panel
@@ -170,8 +180,13 @@ class SelectionRules:
         Parameters
         ----------
         chosen : sequence of int
+            Positions of outputs that have to be among them.
         size : int
             p.
+
+        Returns
+        -------
+        tuple of int or None
 
         Examples
         --------
@@ -210,12 +225,17 @@ class SelectionRules:
         return tuple(np.flatnonzero(found.x > 0.5).tolist())
 
     def require(self, size: int) -> tuple[int, ...]:
-        """Some allowed selection.
+        """Some selection of p outputs that keeps all rules.
 
         Parameters
         ----------
         size : int
             p.
+
+        Returns
+        -------
+        tuple of int
+            Positions of p outputs that keep all rules.
 
         Raises
         ------
@@ -245,11 +265,16 @@ class SelectionRules:
         return some
 
     def program(self, z: Any) -> list[Any]:
-        """Constraints of CVXPY.
+        """The rules as constraints of CVXPY, for mixed-integer programs of one's own.
 
         Parameters
         ----------
         z : cvxpy.Variable, shape (M,)
+
+        Returns
+        -------
+        list of cvxpy constraints
+            One for all linear rules, one for all pairs; none where every subset is allowed.
 
         Examples
         --------

@@ -103,7 +103,7 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose outputs.
+        """Choose outputs as `select_outputs` does: X is what units make, y what they use.
 
         Parameters
         ----------

@@ -103,6 +103,10 @@ class SubsetEfficiencies:
         chosen : sequence of int
             Positions of outputs.
 
+        Returns
+        -------
+        ndarray, shape (K,)
+
         Examples
         --------
         >>> import numpy as np
@@ -150,6 +154,11 @@ class SubsetEfficiencies:
         Parameters
         ----------
         chosen : sequence of int
+            Positions of outputs.
+
+        Returns
+        -------
+        UnitWeights
 
         Examples
         --------
@@ -183,6 +192,10 @@ class SubsetEfficiencies:
 
     def most(self) -> Floats:
         """Efficiencies that those under no selection exceed, shape (K,): under all outputs.
+
+        Returns
+        -------
+        ndarray, shape (K,)
 
         Examples
         --------
@@ -250,6 +263,11 @@ class SubsetEfficiencies:
         enough : float
         deadline : float
             On the clock of `time.perf_counter`; candidates that it leaves out are not tried.
+
+        Returns
+        -------
+        int or None
+            Position of the output; None if no candidate is good enough.
 
         Examples
         --------

@@ -81,9 +81,15 @@ class EfficiencyDistribution:
         Parameters
         ----------
         efficiencies : ndarray (K,)
+            Scores from 0 to 1.
         units : tuple of str
+            Their names.
         outputs : tuple of str
             Those chosen.
+
+        Returns
+        -------
+        EfficiencyDistribution
 
         Examples
         --------
@@ -161,11 +167,15 @@ class SelectionSummary:
 
 
 def summarise_curve(curve: SelectionCurve) -> SelectionSummary:
-    """Table 5.3 of a curve v(p).
+    """Summarise the efficiencies under each selection of a curve v(p): table 5.3.
 
     Parameters
     ----------
     curve : SelectionCurve
+
+    Returns
+    -------
+    SelectionSummary
 
     Examples
     --------
@@ -196,6 +206,11 @@ def suggested_size(curve: SelectionCurve, least_contribution: float = 0.01) -> i
     curve : SelectionCurve
     least_contribution : float, default 0.01
         To the objective, for each output.
+
+    Returns
+    -------
+    int
+        p.
 
     Raises
     ------

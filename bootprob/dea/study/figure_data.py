@@ -41,6 +41,7 @@ class OutputCorrelations:
     Attributes
     ----------
     names : tuple of str
+        Of the outputs.
     matrix : ndarray (M, M)
         Zero with and within a constant output.
     chosen : tuple of int
@@ -142,6 +143,7 @@ class ContributionCurve:
     Attributes
     ----------
     sizes : tuple of int
+        p.
     values, bounds, gaps : ndarray (P,)
         Objective, bound, and their relative distance.
     contributions : ndarray (P,)
@@ -149,7 +151,9 @@ class ContributionCurve:
     nested : ndarray (P,)
         Of the nested selection of Pastor et al.
     statuses : tuple of str
+        "optimal", "time limit" or "heuristic", for each p.
     objective_name : str
+        As `select_outputs` takes it.
 
     Examples
     --------
@@ -198,13 +202,18 @@ class ContributionCurve:
 
 
 def output_correlations(panel: Panel, chosen: Iterable[int | str] = ()) -> OutputCorrelations:
-    """Figure 5.1, and 5.4 by its `of_chosen`.
+    """Correlations of the outputs over the units: figure 5.1, and 5.4 by its `of_chosen`.
 
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     chosen : iterable of int or str, optional
         Selected outputs.
+
+    Returns
+    -------
+    OutputCorrelations
 
     Raises
     ------
@@ -229,8 +238,14 @@ def efficiency_histograms(curve: SelectionCurve, width: float = 0.05) -> Histogr
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
     width : float, default 0.05
         Of the intervals of [0, 1].
+
+    Returns
+    -------
+    Histograms
+        A line of counts for each p.
 
     Raises
     ------
@@ -268,6 +283,11 @@ def support_histograms(
     width : float, default 5.0
         Of the intervals, in per cent.
 
+    Returns
+    -------
+    Histograms
+        A line of counts for each p.
+
     Raises
     ------
     DataError
@@ -297,6 +317,11 @@ def contribution_curve(curve: SelectionCurve) -> ContributionCurve:
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
+
+    Returns
+    -------
+    ContributionCurve
 
     Examples
     --------

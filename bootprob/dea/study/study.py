@@ -33,16 +33,18 @@ _LEAST_SECONDS = 0.05  # for the selection of one unit
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkStudy:
-    """Results of `benchmark_study`.
+    """What `benchmark_study` found, as `bootprob.report.write_dea_report` takes it.
 
     Attributes
     ----------
     result : EfficiencyResult
         Under all inputs and outputs.
     interval : EfficiencyInterval or None
+        Intervals of the scores.
     no_interval : str or None
         Why there are none; None also where they were not asked for.
     crossed : CrossEfficiency or None
+        Every unit at the weights of every other.
     no_cross : str or None
         Why there are none.
     curve : SelectionCurve or None
@@ -52,6 +54,7 @@ class BenchmarkStudy:
     games : dict of int to SelectionGame
         By p, ascending; those for which the time sufficed.
     time_limit : float
+        Seconds that the curve, and again the games, could take.
 
     Examples
     --------

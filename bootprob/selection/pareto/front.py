@@ -30,6 +30,7 @@ class ParetoPoint:
     cost : float
         Of measuring its columns.
     margin : float
+        Of the training rows, as `ParetoSVC` was told to measure it: soft or hard.
     bound : float
         No rule that costs as little has a larger margin.
     features : tuple of int
@@ -91,6 +92,7 @@ class ParetoFront:
     status : {"optimal", "time limit"}
         "optimal": these are all of them, or all that were asked for.
     seconds : float
+        Of the whole search.
     n_programs : int
         Mixed-integer programs solved.
     path : tuple of Found
