@@ -36,6 +36,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `BestCSVC.paper` takes the thesis's grid, half of that.
@@ -80,6 +81,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray, shape (1,), or None
         With "decision".
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----

@@ -36,6 +36,7 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `PlattSVC.paper` takes the thesis's grid, half of that.
@@ -82,7 +83,9 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     X_fit_ : ndarray, shape (k, p) or None
         Rows of the machine, ``(X - center_) / scale_``, where `dual_coef_` needs them.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----

@@ -48,6 +48,7 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
         Radius, on the standardised columns; the thesis takes 0, √10, √20 and √30. With 0 only
         equal rows are neighbours, and without any the machine is the plain SVM.
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `PosteriorProbabilitySVC.paper` takes the thesis's grid, half
@@ -90,7 +91,9 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
     y_ : ndarray of int, shape (n,)
         Training labels as 0 and 1.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----

@@ -58,6 +58,7 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, of ``½ ‖w‖² + C Σ ξ``, which is Sollich's convention and scikit-learn's; default
         ``2**-5, 2**-4, ..., 2**5``. `SollichSVC.paper` takes the thesis's grid, half of that.
@@ -108,7 +109,9 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     X_fit_ : ndarray, shape (n, p)
         Training rows, ``(X - center_) / scale_``.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----

@@ -53,6 +53,7 @@ class ScoringSummary:
     Attributes
     ----------
     output : str
+        File or folder that was written.
     n_rows : int
         All rows of the input.
     n_resumed : int

@@ -100,7 +100,9 @@ def result_schema(
     Parameters
     ----------
     model : TableModel
+        Fitted.
     options : ScoringOptions, optional
+        What to write of each row; default ``ScoringOptions()``.
     given : pyarrow.Schema, optional
         Of the batches; needed for the types of columns that are kept.
 

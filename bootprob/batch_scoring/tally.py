@@ -174,6 +174,7 @@ class Tally:
         Parameters
         ----------
         stored : dict
+            As `to_dict` returned it.
 
         Examples
         --------

@@ -75,6 +75,7 @@ class Calibrator(Protocol):
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
@@ -159,6 +160,7 @@ def choose_calibration(
     scores, vote_logits : ndarray, shape (n,)
         Out-of-bag means and logits of vote shares.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
         Row weights, positive, of mean 1.
     groups : ndarray of int, shape (n,), optional
@@ -210,6 +212,7 @@ def held_out_losses(
     scores, vote_logits : ndarray, shape (n,)
         Out-of-bag means and logits of vote shares.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
         Row weights, positive, of mean 1.
     groups : ndarray of int, shape (n,), optional

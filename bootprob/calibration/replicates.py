@@ -30,11 +30,15 @@ def sigmoid_replicates(
     Parameters
     ----------
     sigmoid : Sigmoid
+        Fitted to all rows.
     scores : ndarray, shape (n,)
         What it was fitted to; NaN for a row that was never out of bag.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
+        Row weights.
     counts : ndarray of int, shape (B, n)
+        How often each row is in each replicate.
 
     Examples
     --------

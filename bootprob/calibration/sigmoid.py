@@ -67,6 +67,7 @@ class Sigmoid:
         scores : ndarray, shape (n,)
             Mean out-of-bag scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights; they count as if rows were repeated.
         vote_logits : ndarray, shape (n,), optional

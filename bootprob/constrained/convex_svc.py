@@ -92,11 +92,13 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
     classes_ : ndarray, shape (2,)
         Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray, shape (n_features_in_,)
         Column names, where they are all strings.
     coef_ : ndarray, shape (1, p)
         On the columns as given: standardise them before, and write the constraints accordingly.
     intercept_ : ndarray, shape (1,)
+        b.
     cost_ : ndarray, shape (n,)
         C times class weight times sample weight.
     objective_ : float

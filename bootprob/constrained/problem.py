@@ -70,6 +70,7 @@ class ConstrainedProblem:
     anchor_weight : ndarray, shape (n_anchors,)
         What an anchor counts in the rates.
     requirements : tuple of Requirement
+        Rates that have to be reached.
 
     Examples
     --------
@@ -126,6 +127,7 @@ class ConstrainedProblem:
         Parameters
         ----------
         coef : ndarray, shape (p,)
+            w of the hyperplane.
         intercept : float
             Of the hyperplane.
 
@@ -148,6 +150,7 @@ class ConstrainedProblem:
         Parameters
         ----------
         coef : ndarray, shape (p,)
+            w of the hyperplane.
         intercept : float
             Of the hyperplane.
 

@@ -54,6 +54,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     classes_ : ndarray, shape (2,)
         Class labels; ``classes_[1]`` is the positive class.
     cost_matrix_ : CostMatrix
+        The costs that decide, checked.
     threshold_ : float
         Probability of ``classes_[1]`` above which it is predicted.
     n_features_in_, feature_names_in_ : int, ndarray

@@ -248,6 +248,7 @@ class Panel:
         Parameters
         ----------
         kind : {"units", "inputs", "outputs"}
+            Of what.
         wanted : iterable of int or str, optional
             Default all of them.
 

@@ -33,6 +33,7 @@ class ContributionsDisplay(Display):
     Parameters
     ----------
     found : Contributions
+        From `bootprob.explanation.contributions`.
     row : int, default 0
         Which of its rows.
     n_columns : int, default 12
@@ -76,6 +77,7 @@ class ContributionsDisplay(Display):
         estimator, X, background, level
             As for `bootprob.explanation.contributions`.
         n_columns : int, default 12
+            How many, the most telling ones.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs
@@ -142,6 +144,7 @@ class PartialDependenceDisplay(Display):
     Parameters
     ----------
     found : PartialDependence
+        From `bootprob.explanation.partial_dependence`.
 
     Examples
     --------
@@ -244,6 +247,7 @@ class ImportanceDisplay(Display):
     Parameters
     ----------
     found : PermutationImportance
+        From `bootprob.explanation.permutation_importance`.
     n_columns : int, default 12
         The most important ones.
 
@@ -287,6 +291,7 @@ class ImportanceDisplay(Display):
         estimator, X, y, held_out, metric, level
             As for `bootprob.explanation.permutation_importance`.
         n_columns : int, default 12
+            How many, the most telling ones.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs

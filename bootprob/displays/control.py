@@ -35,6 +35,7 @@ class ControlDisplay(Display):
     Parameters
     ----------
     curve : TradeOff
+        Sensitivity and specificity of all thresholds.
     wanted : (float or None, float or None)
         Least true positive and true negative rate.
     points : mapping of str to (tpr, tnr)
@@ -138,6 +139,7 @@ class ControlDisplay(Display):
         y_prob : array_like, shape (n,)
             Probabilities or scores.
         sample_weight : array_like, shape (n,), optional
+            Row weights; default 1.
         ax, kwargs
             As for `from_estimator`.
 

@@ -129,6 +129,7 @@ class ReliabilityDisplay(Display):
         y_true : array_like, shape (n,)
             1 for the positive class, 0 for the other.
         y_prob : array_like, shape (n,)
+            Probabilities of the positive class.
         sample_weight, groups, level
             As for `bootprob.metrics.reliability_curve`.
         n_bins : int, optional

@@ -34,9 +34,11 @@ class PartialDependence:
     Attributes
     ----------
     column : str
+        Its name.
     values : ndarray, shape (k,)
         Numbers, levels, or dates.
     log_odds : ndarray, shape (k,)
+        Mean over the background rows.
     interval : ndarray, shape (k, 2)
         Of the true mean log-odds, each by itself.
 

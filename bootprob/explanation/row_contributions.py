@@ -36,6 +36,7 @@ class Contributions:
     Attributes
     ----------
     columns : list of str
+        Their names.
     contribution : ndarray, shape (m, q)
         Log-odds that the column adds. With `base` they sum to the log-odds of `probability`.
     interval : ndarray, shape (m, q, 2)

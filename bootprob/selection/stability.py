@@ -187,7 +187,9 @@ def selection_stability(
         With `fit(X, y)` and `get_support()`, such as `KernelAlignmentSelector` or one of
         scikit-learn's.
     X : array_like or DataFrame, shape (n, p)
+        Rows.
     y : array_like, shape (n,)
+        Their classes.
     model : estimator, optional
         A classifier with `predict_proba` and sample weights; default
         ``BootstrapSVC(kernel="rbf", n_bootstraps=50)``.

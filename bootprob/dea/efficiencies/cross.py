@@ -32,6 +32,7 @@ class CrossEfficiency:
     panel : Panel
         The units with what they use and make.
     goal : {"benevolent", "aggressive"} or None
+        By which weights were picked that are not unique.
     matrix : ndarray (K, K)
         Row: the unit whose weights are used; column: the unit that is valued. The diagonal holds
         the units' own efficiencies; no entry is above 1.

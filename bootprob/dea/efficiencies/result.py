@@ -31,6 +31,7 @@ class EfficiencyResult:
     panel : Panel
         The units with what they use and make.
     returns, orientation : str
+        As `efficiency` was asked.
     super_efficiency : bool
         Whether each unit was measured against the others only.
     scores : ndarray (K,)
@@ -56,6 +57,7 @@ class EfficiencyResult:
         ω: zero for constant returns, free for variable, not above zero for non-increasing, not
         below for non-decreasing returns.
     certificate : Certificate
+        Proof of each score.
 
     Examples
     --------

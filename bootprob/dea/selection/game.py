@@ -111,6 +111,7 @@ class SelectionGame:
         Parameters
         ----------
         groups : sequence of K labels, or dict or named Series of unit to label
+            Which group each unit is in.
 
         Returns
         -------

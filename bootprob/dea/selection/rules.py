@@ -270,6 +270,7 @@ class SelectionRules:
         Parameters
         ----------
         z : cvxpy.Variable, shape (M,)
+            1 for an output that is chosen, else 0.
 
         Returns
         -------

@@ -44,6 +44,7 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
     panel_ : Panel
         What was fitted, with the names.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 

@@ -61,6 +61,7 @@ class SubsetEfficiencies:
     output_scale : ndarray, shape (M,)
         What the outputs were divided by, besides `unit_scale`.
     input_scale : ndarray, shape (N,)
+        What the inputs were divided by, besides `unit_scale`.
     unit_scale : ndarray, shape (K,)
         Inputs and outputs of a unit were divided by it, which constant returns allow.
 
@@ -213,6 +214,7 @@ class SubsetEfficiencies:
         Parameters
         ----------
         first : int
+            Position of the output.
         pairs : ndarray, shape (M, M, K)
             Where they are put; 1, a bound, where pivots ran out.
         deadline : float
@@ -256,11 +258,15 @@ class SubsetEfficiencies:
         Parameters
         ----------
         rest : tuple of int
+            Positions of the outputs that stay.
         candidates : sequence of int
+            Positions of those to try.
         objective : EfficiencyObjective
+            What is to be large.
         ceiling : ndarray, shape (K,)
             Bounds of the efficiencies.
         enough : float
+            Merit to exceed.
         deadline : float
             On the clock of `time.perf_counter`; candidates that it leaves out are not tried.
 
@@ -311,6 +317,7 @@ class SubsetEfficiencies:
         Parameters
         ----------
         chosen : tuple of int
+            Positions of the outputs that stay.
         candidates : ndarray of int, shape (c,)
             None of them clashes with those chosen.
         firsts : ndarray of int
@@ -318,9 +325,13 @@ class SubsetEfficiencies:
         pairs : ndarray, shape (M, M, K) or (0, 0, 0)
             Efficiencies under pairs.
         ceiling : ndarray, shape (K,)
+            Bounds of the efficiencies.
         objective : EfficiencyObjective
+            What is to be large.
         enough : float
+            Merit to exceed.
         rules : SelectionRules
+            Rules that the selection has to keep.
 
         Returns
         -------

@@ -40,6 +40,7 @@ class EfficiencyDistribution:
     n_efficient : int
         Units with an efficiency of 1, within 1e-6.
     outputs : tuple of str
+        Those chosen.
 
     Examples
     --------
@@ -172,6 +173,7 @@ def summarise_curve(curve: SelectionCurve) -> SelectionSummary:
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
 
     Returns
     -------
@@ -204,6 +206,7 @@ def suggested_size(curve: SelectionCurve, least_contribution: float = 0.01) -> i
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
     least_contribution : float, default 0.01
         To the objective, for each output.
 

@@ -101,6 +101,7 @@ class Histograms:
     edges : ndarray (L + 1,)
         Intervals are closed on the left, the last one on both sides.
     counts : ndarray (P, L) of int
+        How many fall into each interval.
 
     Examples
     --------

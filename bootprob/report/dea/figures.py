@@ -33,6 +33,7 @@ def correlation_matrix(correlations: OutputCorrelations, name: str) -> Picture:
     Parameters
     ----------
     correlations : OutputCorrelations
+        Of the outputs.
     name : str
         Prefix of all ids in the SVG; must differ between the figures of a page.
 
@@ -96,6 +97,7 @@ def box_plots(summary: SelectionSummary, values: ContributionCurve, name: str) -
     Parameters
     ----------
     summary : SelectionSummary
+        Distributions of the efficiencies, by p.
     values : ContributionCurve
         Of the same curve; its objective is drawn where it is not the mean.
     name : str

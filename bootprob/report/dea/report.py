@@ -49,6 +49,7 @@ def write_dea_report(
     Parameters
     ----------
     study : BenchmarkStudy
+        What `bootprob.dea.benchmark_study` found.
     path : path-like
         The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
         are replaced, each in one step.

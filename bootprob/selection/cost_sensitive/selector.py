@@ -106,6 +106,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         The machine of largest margin that keeps the rows of `kept_`, for the columns chosen:
         ``selector.classifier_.predict(selector.transform(X))``.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -202,6 +203,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
+            Rows.
         y : array_like, shape (n,)
             Labels of two classes.
 

@@ -151,6 +151,7 @@ class ParetoFront:
         chosen : int, optional
             A point to mark.
         figure : matplotlib Figure, optional
+            Where to draw; default a new one.
 
         Returns
         -------

@@ -66,6 +66,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     cv : int, cross-validation splitter or None, default 5
         Folds for `cv_accuracies`; stratified, and no more than the smallest class has rows.
     solver : {"HIGHS", "SCIP"}, default "HIGHS"
+        Of the mixed-integer programs.
     time_limit : float or None, default 300.0
         Seconds for the front, after which it holds what was found: rules of all costs, proven at
         the cheap and at the dear end. `front_.unproven` says where they are not.
@@ -75,6 +76,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
+        Class labels, sorted.
     front_ : ParetoFront
         Cost, margin, columns and accuracies of every rule, status, time and path.
     point_ : int
@@ -84,6 +86,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     monomials_ : Monomials
         The products and their scale.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -170,6 +173,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
+            Rows.
         y : array_like, shape (n,)
             Labels of two or more classes.
 
@@ -340,6 +344,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         figure : matplotlib Figure, optional
+            Where to draw; default a new one.
 
         Returns
         -------

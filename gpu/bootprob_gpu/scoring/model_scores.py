@@ -26,6 +26,7 @@ def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor
     Parameters
     ----------
     models : FittedBatch
+        Trained.
     X : Tensor, shape (m, p)
         Rows to score.
 
@@ -81,6 +82,7 @@ def votes(models: FittedBatch, X: Tensor, weights: Tensor | None = None) -> Tens
     Parameters
     ----------
     models : FittedBatch
+        Trained.
     X : Tensor, shape (m, p)
         Rows to score; rows in the host's memory are sent to a GPU while others are scored.
     weights : Tensor, shape (R,), optional
