@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_contributions import Contributions, divided
@@ -17,7 +18,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
 from bootprob.server.errors import RequestError
 from bootprob.server.limits import Limits
-from bootprob.server.served_model import ServedModel
+from bootprob.server.served_model import ServedModel, ServedRows
 
 __all__ = ["Explainer", "as_json"]
 
@@ -32,9 +33,13 @@ class _Ready:
     explained: Explained
     background: Floats
 
-    def of(self, row: Floats, level: float) -> Contributions:
-        """Of one row, shape (1, p)."""
-        return divided(self.explained, row, self.background, level)
+    def of(self, row: ServedRows, level: float) -> Contributions:
+        """Of one row."""
+        explained = self.explained
+        if isinstance(row, TableRows):
+            explained = explained.apart()
+            row = explained.matrix(row)
+        return divided(explained, row, self.background, level)
 
 
 class Explainer:

@@ -51,8 +51,6 @@ def column_effects(
     state = two_class_state(model, "reports")
     if model.calibration is None or not state.kernel.has_features:
         return None
-    if state.estimators_ is not None and (state.preprocessor_ or not state.kernel_posterior_):
-        return None
     found = Explained.of(explained)
     compared = _compared(state)
     affordable = _WORK // (compared * len(found.columns))
@@ -76,12 +74,13 @@ def column_effects(
         level=level,
     )
     listed = importance.to_frame()
-    matter = listed["column"][listed["lower"] > 0]
+    drawn = listed[[len(found.features(name)) > 0 for name in listed["column"]]]
+    matter = drawn["column"][drawn["lower"] > 0]
     curves = [
         partial_dependence(
             explained, column, background, values=_values(found, rows, column), level=level
         )
-        for column in (matter if len(matter) else listed["column"][:1])[:_CURVES]
+        for column in (matter if len(matter) else drawn["column"][:1])[:_CURVES]
     ]
     return {
         "importance": {
@@ -122,7 +121,7 @@ def _values(found: Explained, rows: Floats, column: str) -> Any:
 
     Never at the number of a single row.
     """
-    own, levels = rows[:, found.columns[column]], found.levels(column)
+    own, levels = rows[:, found.features(column)], found.levels(column)
     if levels is not None:
         of_level = own.sum(axis=0)
         often = np.argsort(-of_level, kind="stable")[:_FEW]
