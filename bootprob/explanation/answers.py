@@ -255,4 +255,6 @@ class Explained:
             columns[name] = own[:, 0].tolist()
             if levels is not None:
                 columns[name] = [levels[k] for k in own.argmax(axis=1)]
-        return self._numbered(encoder_of(self.svc).encode(columns, len(matrix)).X)
+        return self._numbered(
+            encoder_of(self.svc, self.preprocessor).encode(columns, len(matrix)).X
+        )
