@@ -18,7 +18,7 @@ from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.exceptions import DataError
+from bootprob.exceptions import ClassifierError, DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import resolve_device
@@ -84,10 +84,10 @@ class Classifiers:
 
     def _made(self, classifiers: list[list[Any]], X: TableRows) -> Floats:
         state = self.state
-        if state.drawn_counts_ is not None:
-            return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
         K, least = state.n_classes, least_probability(state.whole_weight)
         try:
+            if state.drawn_counts_ is not None:
+                return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
             of_each = [
                 np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
                 for replicate in classifiers
@@ -97,6 +97,12 @@ class Classifiers:
         except ValueError as error:
             what = (str(error).strip().splitlines() or ["no reason is given"])[0].rstrip(".")
             raise DataError(f"A classifier does not take these rows: {what}.") from error
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:  # whatever the code of others raises
+            raise ClassifierError(
+                f"A classifier fails on these rows: {type(error).__name__}: {error}"
+            ) from error
         return np.stack(of_each, axis=2)
 
     def _of_machines(self, X: TableRows) -> Floats:
