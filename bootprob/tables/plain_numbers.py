@@ -56,9 +56,12 @@ def names_of_numbers(svc: BootstrapSVC | BootstrapClassifier, columns: Sequence[
     if len(columns) == p:
         return list(columns)
     called = f"{numbered[0]} to {numbered[-1]}" if p > 2 else " and ".join(numbered)
+    of_classes = ""
+    if len(columns) == p + 1:
+        of_classes = " If one of these holds the classes, say which (--target COLUMN)."
     shown = ", ".join(map(repr, columns[:10])) + (" …" if len(columns) > 10 else "")
     raise DataError(
         f"The model was fitted to an array of {counted(p, 'column')} without names, and the table "
         f"has {len(columns):,} ({shown}); give those alone, in their order, or call them {called}. "
-        "A model that is fitted to a data frame knows its columns by their names."
+        f"A model that is fitted to a data frame knows its columns by their names.{of_classes}"
     )

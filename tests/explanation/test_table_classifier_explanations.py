@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from math import factorial
 from pathlib import Path
@@ -281,6 +282,16 @@ def test_the_command_line(fitted: BootstrapClassifier, frame: Frame, tmp_path: P
         told = permutation_importance(fitted, X, y, held_out=rows == "held-out").to_frame()
         written = pd.read_csv(tmp_path / "columns.csv")
         np.testing.assert_allclose(written["importance"], told["importance"], atol=1e-9)
+    given = ["report", tmp_path / "m.model", "--held-out", tmp_path / "t.csv", "--trust"]
+    result = CliRunner().invoke(app, [*map(str, given), "numpy.dtype", "-o", f"{tmp_path}/r.html"])
+    assert result.exit_code == 0, result.output
+    numbers = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"][0]
+    found = {
+        each["column"]: each["importance"] for each in numbers["effects"]["importance"]["columns"]
+    }
+    told = permutation_importance(fitted, X, y, held_out=True, n_repeats=3, max_rows=500)
+    assert found == pytest.approx(dict(zip(told.columns, told.importances_mean, strict=True)))
+    assert numbers["stability"]["held_out"]
 
 
 def test_the_server_explains_by_rows_that_the_posterior_keeps(frame: Frame) -> None:

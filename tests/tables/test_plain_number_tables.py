@@ -164,6 +164,13 @@ def test_explanations_of_plain_numbers(named: bool, tmp_path: Path) -> None:
     np.testing.assert_allclose(
         pd.read_csv(tmp_path / "c.csv")["importance"], importance["importance"], atol=1e-9
     )
+    report = ["report", tmp_path / "m.model", "--held-out", tmp_path / "old.csv"]
+    told = run(*report, "--target", "churn", "-o", tmp_path / "r.html")
+    assert told.exit_code == 0, told.output
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "What do the probabilities depend on?" in page
+    told = run(*report, "-o", tmp_path / "r.html")
+    assert "(--target COLUMN)" in told.stderr
 
 
 def test_a_precomputed_kernel_has_no_columns() -> None:
