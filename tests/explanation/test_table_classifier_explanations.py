@@ -257,6 +257,9 @@ def test_reports_say_it_too(fitted: BootstrapClassifier, frame: Frame, tmp_path:
     importance = permutation_importance(fitted, frame[0], n_repeats=3, max_rows=500)
     assert effects["importance"]["columns"] == importance.to_frame().to_dict("records")
     assert "letter" not in [curve["column"] for curve in effects["dependence"]]
+    assert effects["importance"]["without_curve"] == ["letter"]
+    page = " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
+    assert "letter: without a curve" in page
 
 
 def test_the_command_line(fitted: BootstrapClassifier, frame: Frame, tmp_path: Path) -> None:

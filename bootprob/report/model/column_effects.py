@@ -74,7 +74,8 @@ def column_effects(
         level=level,
     )
     listed = importance.to_frame()
-    drawn = listed[[len(found.features(name)) > 0 for name in listed["column"]]]
+    has_curve = np.array([len(found.features(name)) > 0 for name in listed["column"]])
+    drawn = listed[has_curve]
     matter = drawn["column"][drawn["lower"] > 0]
     curves = [
         partial_dependence(
@@ -92,6 +93,7 @@ def column_effects(
             "held_out": importance.held_out,
             "columns": listed[:_LISTED].to_dict("records"),
             "n_not_listed": max(0, len(listed) - _LISTED),
+            "without_curve": listed["column"][~has_curve & (listed["lower"] > 0)].tolist(),
         },
         "dependence": [
             {
