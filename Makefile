@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Empty means no: else every worker and every process of a test compiles the project anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
+.PHONY: demo test test-fresh endurance lint docs promises bench convergence table-2-2 tables-3 tables-3-2-3-3 figures-3 calibration intervals server-load batch-scoring pareto tables-4 alignment dea-panel dea-efficiency default-speed large-tables fuzz fuzz-server gpu-check gpu-wheels gpu-compile gpu-tune gpu-roofline clean
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED)  ## fit the Wisconsin data by default and with a linear kernel, write demo/report.html
@@ -94,6 +94,9 @@ dea-panel: $(TESTABLE)  ## outputs selected on a panel of the thesis's size; wri
 
 dea-efficiency: $(TESTABLE)  ## efficiencies in one batch beside HiGHS and SciPy; writes docs/dea_efficiency.md
 	$(BIN)/python -m gpu.benchmarks.dea_efficiency
+
+default-speed: $(COMPARABLE)  ## the default's fit and answers beside tuned LightGBM's; writes the table in docs/adaptive.md
+	$(BIN)/python -m gpu.benchmarks.default_speed
 
 large-tables: $(COMPARABLE)  ## the default on many rows beside LightGBM; writes docs/large_tables.md
 	$(BIN)/python -m gpu.benchmarks.large_tables

@@ -1,4 +1,10 @@
-"""Class probabilities from bootstrapped support vector machines, with intervals."""
+"""Class probabilities from bootstrapped support vector machines, with intervals.
+
+Begin with `BootstrapSVC`: a scikit-learn estimator that takes arrays and data frames. Around a
+classifier of your own: `BootstrapClassifier`. `save` and `load` keep models in files. Decisions by
+what mistakes cost: `CostSensitiveClassifier`. Which method is for what: docs/which_method.md. All
+of it, one part after another: docs/guide.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -36,6 +36,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `BestCSVC.paper` takes the thesis's grid, half of that.
@@ -80,6 +81,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     intercept_ : ndarray, shape (1,), or None
         With "decision".
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----
@@ -171,6 +173,16 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import BestCSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BestCSVC(C=[0.1, 1.0], random_state=0).fit(X[50:], y[50:])
+        >>> scores = model.decision_function(X[50:])
+        >>> bool(((scores > 0) == (model.predict_proba(X[50:])[:, 1] == 1)).all())
+        True
         """
         check_is_fitted(self)
         if self.ensemble_ is None:

@@ -36,6 +36,7 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `PlattSVC.paper` takes the thesis's grid, half of that.
@@ -82,7 +83,9 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     X_fit_ : ndarray, shape (k, p) or None
         Rows of the machine, ``(X - center_) / scale_``, where `dual_coef_` needs them.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----
@@ -180,6 +183,17 @@ class PlattSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC(C=1.0, random_state=0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), np.log(p / (1 - p))))
+        True
         """
         score = self.machine_score(X)
         slope, intercept = self.sigmoid_

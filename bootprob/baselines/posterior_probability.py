@@ -48,6 +48,7 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
         Radius, on the standardised columns; the thesis takes 0, √10, √20 and √30. With 0 only
         equal rows are neighbours, and without any the machine is the plain SVM.
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``. `PosteriorProbabilitySVC.paper` takes the thesis's grid, half
@@ -90,7 +91,9 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
     y_ : ndarray of int, shape (n,)
         Training labels as 0 and 1.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----
@@ -168,6 +171,17 @@ class PosteriorProbabilitySVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PosteriorProbabilitySVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PosteriorProbabilitySVC(C=1.0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), 2 * p - 1))
+        True
         """
         rows = self._standardized(X)
         score = self._score_rows(rows)

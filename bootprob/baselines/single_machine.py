@@ -156,6 +156,12 @@ class SingleMachine:
         ----------
         **overrides
             Parameters to set otherwise.
+
+        Examples
+        --------
+        >>> from bootprob.baselines import PlattSVC
+        >>> PlattSVC.paper(kernel="linear").C[:3]  # half of the thesis's 2⁻⁵, 2⁻⁴, 2⁻³
+        (0.015625, 0.03125, 0.0625)
         """
         return cls(**{"C": PAPER_C, **cls._paper, **overrides})
 
@@ -257,6 +263,18 @@ class SingleMachine:
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import PlattSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = PlattSVC(C=1.0, random_state=0).fit(X[50:], y[50:])
+        >>> slope, intercept = model.sigmoid_
+        >>> logit = slope * model.machine_score(X[50:]) + intercept
+        >>> bool(np.allclose(logit, model.decision_function(X[50:])))
+        True
         """
         return self._score_rows(self._standardized(X))
 

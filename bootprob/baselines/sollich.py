@@ -58,6 +58,7 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : {"linear", "rbf"}, default "linear"
+        Of the machine.
     C : float or array_like, shape (n_C,), optional
         Grid of C, of ``½ ‖w‖² + C Σ ξ``, which is Sollich's convention and scikit-learn's; default
         ``2**-5, 2**-4, ..., 2**5``. `SollichSVC.paper` takes the thesis's grid, half of that.
@@ -108,7 +109,9 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
     X_fit_ : ndarray, shape (n, p)
         Training rows, ``(X - center_) / scale_``.
     intercept_ : ndarray, shape (1,)
+        b.
     center_, scale_ : ndarray, shape (p,)
+        Mean and standard deviation of the training columns.
 
     Notes
     -----
@@ -207,6 +210,17 @@ class SollichSVC(SingleMachine, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.baselines import SollichSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SollichSVC(C=1.0, amplitude=4.0, n_draws=20, random_state=0).fit(X[50:], y[50:])
+        >>> p = model.predict_proba(X[50:])[:, 1]
+        >>> bool(np.allclose(model.decision_function(X[50:]), np.log(p / (1 - p))))
+        True
         """
         rows = self._standardized(X)
         if self.draws_ is None:

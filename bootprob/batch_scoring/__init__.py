@@ -1,4 +1,9 @@
-"""Rows by the million: files scored in constant memory, and batches for Spark, Dask and others."""
+"""Rows by the million: files scored in constant memory, and batches for Spark, Dask and others.
+
+`score_dataset` scores a file or a folder, and goes on where it was stopped; ``bootprob score`` runs
+it. `score_batches` scores Arrow batches from anywhere, with the columns that `result_schema` says.
+Guides: docs/batch_scoring.md and docs/scaling.md.
+"""
 
 from bootprob.batch_scoring.dataset_scoring import ScoringSummary, score_dataset
 from bootprob.batch_scoring.options import ScoringOptions

@@ -52,6 +52,7 @@ class ScoringSummary:
     Attributes
     ----------
     output : str
+        File or folder that was written.
     n_rows : int
         All rows of the input.
     n_resumed : int
@@ -68,6 +69,23 @@ class ScoringSummary:
     busy : dict of str to float
         Seconds that each stage worked: "reading", "preparing" (from columns to the matrix),
         "scoring" and "writing". They overlap, so their sum may exceed `seconds`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from bootprob.batch_scoring import score_dataset
+    >>> with TemporaryDirectory() as folder:
+    ...     table.to_csv(Path(folder, "iris.csv"), index=False)
+    ...     summary = score_dataset(model, Path(folder, "iris.csv"), Path(folder, "scored.csv"))
+    >>> summary.n_rows, summary.n_resumed, summary.n_bad
+    (100, 0, 0)
+    >>> sorted(summary.busy)
+    ['preparing', 'reading', 'scoring', 'writing']
     """
 
     output: str
@@ -136,6 +154,24 @@ def score_dataset(
         `model` is no model file.
     OSError
         The disk is full or the folder cannot be written. Finished parts stay for the next run.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import pandas as pd
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from bootprob.batch_scoring import ScoringOptions, score_dataset
+    >>> with TemporaryDirectory() as folder:
+    ...     table.to_csv(Path(folder, "iris.csv"), index=False)
+    ...     options = ScoringOptions(level=0.9, keep=("target",))
+    ...     target = Path(folder, "scored.parquet")
+    ...     done = score_dataset(model, Path(folder, "iris.csv"), target, options)
+    ...     pd.read_parquet(target).columns.tolist()
+    ['target', 'probability', 'probability_lower', 'probability_upper', 'label', 'threshold']
     """
     start = time.perf_counter()
     options = ScoringOptions() if options is None else options

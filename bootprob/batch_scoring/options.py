@@ -44,6 +44,17 @@ class ScoringOptions:
     ------
     DataError
         A level that is none, another word for `bad_rows`, or a column kept twice.
+
+    Examples
+    --------
+    >>> from bootprob.batch_scoring import ScoringOptions
+    >>> options = ScoringOptions(level=0.9, keep=("customer",), bad_rows="null")
+    >>> options.beside  # read from the files besides the model's columns
+    ('customer',)
+    >>> ScoringOptions(level=90)
+    Traceback (most recent call last):
+        ...
+    bootprob.exceptions.DataError: level is 90; give a number between 0 and 1, such as 0.95.
     """
 
     level: float = 0.95

@@ -100,7 +100,9 @@ def result_schema(
     Parameters
     ----------
     model : TableModel
+        Fitted.
     options : ScoringOptions, optional
+        What to write of each row; default ``ScoringOptions()``.
     given : pyarrow.Schema, optional
         Of the batches; needed for the types of columns that are kept.
 
@@ -108,6 +110,16 @@ def result_schema(
     ------
     DataError
         A column to be kept is missing or is called like a result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from bootprob.batch_scoring import result_schema
+    >>> result_schema(model).names
+    ['probability', 'probability_lower', 'probability_upper', 'label', 'threshold']
     """
     options = ScoringOptions() if options is None else options
     return pa.schema([*_kept_fields(model, options, given), *_result_fields(model, options)])

@@ -32,6 +32,12 @@ class BadRow:
         Its number in the file, or in the stream; the first one below the header is 1.
     cells : dict of str to str
         What is wrong, by column.
+
+    Examples
+    --------
+    >>> from bootprob.batch_scoring import BadRow
+    >>> print(BadRow("april.csv", 3, {"age": "text where a number belongs"}))
+    row 3 of april.csv (age: text where a number belongs)
     """
 
     file: str | None
@@ -59,6 +65,20 @@ class Tally:
         Rows with a level that the model does not know, by column.
     unknown_levels : dict of str to Counter of str
         Rows of each such level, by column; of the first `MOST_LEVELS` levels found.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from bootprob.batch_scoring import ScoringOptions, Tally, score_batches
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> rows = pa.RecordBatch.from_pandas(table[:2].assign(**{"petal width (cm)": ["1.4", "wide"]}))
+    >>> tally = Tally()
+    >>> scored = list(score_batches(model, [rows], ScoringOptions(bad_rows="null"), tally))
+    >>> print(tally.n_rows, tally.n_bad, tally.bad[0])
+    2 1 row 2 (petal width (cm): not a number)
     """
 
     n_rows: int = 0
@@ -76,6 +96,14 @@ class Tally:
             How many there are.
         rows : list of BadRow
             Those that may be listed.
+
+        Examples
+        --------
+        >>> from bootprob.batch_scoring import BadRow, Tally
+        >>> tally = Tally()
+        >>> tally.add_bad(3, [BadRow(None, 12, {"age": "no number"})])
+        >>> tally.n_bad, len(tally.bad)  # three, of which one is listed
+        (3, 1)
         """
         self.n_bad += n_bad
         self.bad += rows[: MOST_BAD_ROWS - len(self.bad)]
@@ -87,6 +115,14 @@ class Tally:
         ----------
         found : mapping of str to mapping of str to int
             Number of rows, by column and level.
+
+        Examples
+        --------
+        >>> from bootprob.batch_scoring import Tally
+        >>> tally = Tally()
+        >>> tally.add_unknown({"branch": {"Leeds": 2, "York": 1}})
+        >>> tally.unknown_rows["branch"], tally.unknown_levels["branch"]["Leeds"]
+        (3, 2)
         """
         for name, levels in found.items():
             self.unknown_rows[name] += sum(levels.values())
@@ -99,6 +135,14 @@ class Tally:
         ----------
         other : Tally
             Of those rows.
+
+        Examples
+        --------
+        >>> from bootprob.batch_scoring import BadRow, Tally
+        >>> tally = Tally(n_rows=10)
+        >>> tally.add(Tally(n_rows=5, n_bad=1, bad=[BadRow(None, 12, {"age": "no number"})]))
+        >>> tally.n_rows, tally.n_bad
+        (15, 1)
         """
         self.n_rows += other.n_rows
         self.add_bad(other.n_bad, other.bad)
@@ -107,7 +151,14 @@ class Tally:
             self._list_levels(name, levels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain values that JSON can hold."""
+        """Everything, as plain values that JSON can hold.
+
+        Examples
+        --------
+        >>> from bootprob.batch_scoring import Tally
+        >>> Tally(n_rows=5).to_dict()
+        {'n_rows': 5, 'n_bad': 0, 'bad': [], 'unknown_rows': {}, 'unknown_levels': {}}
+        """
         return {
             "n_rows": self.n_rows,
             "n_bad": self.n_bad,
@@ -123,6 +174,14 @@ class Tally:
         Parameters
         ----------
         stored : dict
+            As `to_dict` returned it.
+
+        Examples
+        --------
+        >>> from bootprob.batch_scoring import Tally
+        >>> tally = Tally(n_rows=5)
+        >>> Tally.from_dict(tally.to_dict()) == tally
+        True
         """
         levels = {name: Counter(counts) for name, counts in stored["unknown_levels"].items()}
         return cls(

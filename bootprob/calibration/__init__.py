@@ -1,4 +1,10 @@
-"""From out-of-bag scores and votes to probabilities."""
+"""From out-of-bag scores and votes to probabilities.
+
+`CALIBRATORS` has one class for each name that the parameter ``calibration`` takes. All are fitted
+to out-of-bag scores and keep a `Calibrator`'s form: ``fit``, ``predict``, ``derivative``.
+`choose_calibration` is what ``calibration="auto"`` does. Beside other packages:
+docs/calibration.md.
+"""
 
 from typing import TYPE_CHECKING
 

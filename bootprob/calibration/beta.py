@@ -68,6 +68,7 @@ class Beta:
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
@@ -94,7 +95,18 @@ class Beta:
         return cls(parameters, np.array([*slopes, c]))
 
     def check(self) -> None:
-        """Check numbers from a file; a ValueError says what does not make sense."""
+        """Check numbers from a file; a ValueError says what does not make sense.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> calibrator = Beta(np.array([1.0, 0.0]), np.array([1.0, -1.0, 0.0]))
+        >>> calibrator.check()
+        Traceback (most recent call last):
+            ...
+        ValueError: coefficients fall
+        """
         check_coefficients("sigmoid", self.sigmoid)
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 

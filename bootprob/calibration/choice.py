@@ -34,6 +34,23 @@ class Calibrator(Protocol):
         Whether scores that differ share probabilities, which the labels have made.
     stored : dict of str to ArrayForm
         What its fields must look like in a file.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import CALIBRATORS
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+    >>> for name, kind in CALIBRATORS.items():
+    ...     calibrator = kind.fit(scores, positive, np.ones(6), votes)
+    ...     print(name, calibrator.predict(scores, votes).round(1))
+    sigmoid [0.2 0.3 0.4 0.6 0.7 0.8]
+    sigmoid-votes [0.1 0.3 0.5 0.5 0.8 0.9]
+    sigmoid-both [0.1 0.3 0.5 0.5 0.8 0.9]
+    isotonic [0.2 0.2 0.5 0.5 0.8 0.8]
+    beta [0.2 0.3 0.4 0.6 0.7 0.8]
+    venn-abers [0.2 0.3 0.5 0.5 0.7 0.7]
     """
 
     of_steps: ClassVar[bool]
@@ -58,14 +75,31 @@ class Calibrator(Protocol):
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import CALIBRATORS
+        >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
+        >>> type(CALIBRATORS["sigmoid"].fit(scores, scores > 0, np.ones(4))).__name__
+        'Sigmoid'
         """
 
     def check(self) -> None:
-        """Check numbers from a file; a ValueError says what does not make sense."""
+        """Check numbers from a file; a ValueError says what does not make sense.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import CALIBRATORS
+        >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
+        >>> CALIBRATORS["isotonic"].fit(scores, scores > 0, np.ones(4)).check()  # all is well
+        """
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class.
@@ -76,6 +110,15 @@ class Calibrator(Protocol):
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import CALIBRATORS
+        >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
+        >>> calibrator = CALIBRATORS["sigmoid"].fit(scores, scores > 0, np.ones(4))
+        >>> calibrator.predict(np.array([-1.5, 0.0, 1.5])).round(1)
+        array([0.2, 0.5, 0.8])
         """
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
@@ -87,6 +130,16 @@ class Calibrator(Protocol):
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import CALIBRATORS
+        >>> scores = np.array([-2.0, -1.0, 1.0, 2.0])
+        >>> calibrator = CALIBRATORS["sigmoid"].fit(scores, scores > 0, np.ones(4))
+        >>> steepest = calibrator.derivative(np.array([-1.5, 0.0, 1.5])).argmax()
+        >>> int(steepest)  # where the probability is one half
+        1
         """
 
 
@@ -107,6 +160,7 @@ def choose_calibration(
     scores, vote_logits : ndarray, shape (n,)
         Out-of-bag means and logits of vote shares.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
         Row weights, positive, of mean 1.
     groups : ndarray of int, shape (n,), optional
@@ -158,6 +212,7 @@ def held_out_losses(
     scores, vote_logits : ndarray, shape (n,)
         Out-of-bag means and logits of vote shares.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
         Row weights, positive, of mean 1.
     groups : ndarray of int, shape (n,), optional

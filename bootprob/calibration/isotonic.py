@@ -63,6 +63,7 @@ class Isotonic:
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
@@ -83,7 +84,17 @@ class Isotonic:
         return cls(regression.X_thresholds_, regression.y_thresholds_)
 
     def check(self) -> None:
-        """Check numbers from a file; a ValueError says what does not make sense."""
+        """Check numbers from a file; a ValueError says what does not make sense.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Isotonic
+        >>> Isotonic(np.array([0.0, 1.0]), np.array([0.9, 0.1])).check()
+        Traceback (most recent call last):
+            ...
+        ValueError: probabilities decrease
+        """
         if not (len(self.scores) and (np.diff(self.scores) > 0).all()):
             raise ValueError("scores do not increase")
         if not (np.diff(self.probabilities) >= 0).all():

@@ -30,11 +30,28 @@ def sigmoid_replicates(
     Parameters
     ----------
     sigmoid : Sigmoid
+        Fitted to all rows.
     scores : ndarray, shape (n,)
         What it was fitted to; NaN for a row that was never out of bag.
     positive : ndarray of bool, shape (n,)
+        Which rows are of the positive class.
     weight : ndarray, shape (n,)
+        Row weights.
     counts : ndarray of int, shape (B, n)
+        How often each row is in each replicate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import Sigmoid, sigmoid_replicates
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=200)
+    >>> positive = rng.random(200) < 1 / (1 + np.exp(-2 * scores))
+    >>> sigmoid = Sigmoid.fit(scores, positive, np.ones(200))
+    >>> counts = rng.multinomial(200, np.full(200, 1 / 200), size=50).astype(np.uint8)
+    >>> found = sigmoid_replicates(sigmoid, scores, positive, np.ones(200), counts)
+    >>> found.shape, bool(found[:, 0].std() > 0.05)  # how unsure the slope is
+    ((50, 2), True)
     """
     used = np.flatnonzero(np.isfinite(scores) & (weight > 0))
     m, w = scores[used], weight[used]

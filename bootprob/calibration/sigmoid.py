@@ -67,6 +67,7 @@ class Sigmoid:
         scores : ndarray, shape (n,)
             Mean out-of-bag scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights; they count as if rows were repeated.
         vote_logits : ndarray, shape (n,), optional
@@ -100,16 +101,49 @@ class Sigmoid:
             The scores it was fitted to, moved.
         weight : ndarray, shape (n,)
             Row weights.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, True, True, False, True, True])
+        >>> sigmoid = Sigmoid.fit(scores, positive, np.ones(6))
+        >>> moved = scores + sigmoid.intercept / sigmoid.slope
+        >>> same = sigmoid.centered(moved, np.ones(6))
+        >>> bool(np.allclose(same.predict(moved), sigmoid.predict(scores))), same.intercept
+        (True, 0.0)
         """
         return self._with_information(self.slope, 0.0, scores, weight)
 
     def slope_in_errors(self) -> float:
-        """Slope in standard errors (Wald); 0 where the scores leave it open."""
+        """Slope in standard errors (Wald); 0 where the scores leave it open.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> rng = np.random.default_rng(0)
+        >>> scores = rng.normal(size=200)
+        >>> positive = rng.random(200) < 1 / (1 + np.exp(-2 * scores))
+        >>> Sigmoid.fit(scores, positive, np.ones(200)).slope_in_errors() > 2
+        True
+        >>> noise = rng.normal(size=200)
+        >>> Sigmoid.fit(noise, positive, np.ones(200)).slope_in_errors() > 2
+        False
+        """
         variance = np.linalg.pinv(self.information)[0, 0]
         return float(self.slope / np.sqrt(variance)) if variance > 0 else 0.0
 
     def check(self) -> None:
-        """Nothing of it is stored as a calibrator's."""
+        """Nothing of it is stored as a calibrator's.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Sigmoid
+        >>> Sigmoid(2.0, 0.0, np.eye(2)).check()  # says nothing, of any numbers
+        """
 
     def logit(self, scores: Floats) -> Floats:
         """Logits of the probabilities, same shape as `scores`.

@@ -68,6 +68,7 @@ class VennAbers:
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
@@ -91,7 +92,18 @@ class VennAbers:
         return cls(distinct, with_one_more(mass, gain, 0.0), with_one_more(mass, gain, 1.0))
 
     def check(self) -> None:
-        """Check numbers from a file; a ValueError says what does not make sense."""
+        """Check numbers from a file; a ValueError says what does not make sense.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> calibrator = VennAbers(np.array([1.0, 0.0]), np.zeros(5), np.ones(5))
+        >>> calibrator.check()
+        Traceback (most recent call last):
+            ...
+        ValueError: scores do not increase
+        """
         if not (len(self.scores) and (np.diff(self.scores) > 0).all()):
             raise ValueError("scores do not increase")
         if len(self.lower) != 2 * len(self.scores) + 1:

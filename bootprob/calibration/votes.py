@@ -47,6 +47,17 @@ class ScoreAndVoteSigmoid:
     ----------
     coefficients : ndarray, shape (3,)
         a, b and c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import ScoreAndVoteSigmoid
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+    >>> calibrator = ScoreAndVoteSigmoid.fit(scores, positive, np.ones(6), votes)
+    >>> calibrator.predict(scores, votes).round(1)
+    array([0.1, 0.3, 0.5, 0.5, 0.8, 0.9])
     """
 
     coefficients: Floats
@@ -70,6 +81,7 @@ class ScoreAndVoteSigmoid:
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional
@@ -93,7 +105,18 @@ class ScoreAndVoteSigmoid:
         return cls(np.array([*slopes, c]))
 
     def check(self) -> None:
-        """Check numbers from a file; a ValueError says what does not make sense."""
+        """Check numbers from a file; a ValueError says what does not make sense.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> ScoreAndVoteSigmoid(np.array([1.0, 0.5, 0.0])).check()  # a, b and c make sense
+        >>> ScoreAndVoteSigmoid(np.array([-1.0, 0.5, 0.0])).check()
+        Traceback (most recent call last):
+            ...
+        ValueError: coefficients fall
+        """
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
@@ -130,6 +153,14 @@ class ScoreAndVoteSigmoid:
             Mean scores of rows.
         vote_logits : ndarray, shape (m,), optional
             Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> calibrator = ScoreAndVoteSigmoid(np.array([2.0, 0.5, 0.0]))
+        >>> calibrator.derivative(np.array([0.0]), np.array([0.0]))  # a · p · (1 − p)
+        array([0.5])
         """
         p = self.predict(scores, vote_logits)
         return self.coefficients[0] * p * (1 - p)
@@ -142,6 +173,16 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
     ----------
     coefficients : ndarray, shape (3,)
         0, b and c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.calibration import VoteSigmoid
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> positive = np.array([False, False, True, False, True, True])
+    >>> votes = np.array([-3.0, -1.0, 0.0, 0.2, 2.0, 3.0])  # logits of vote shares
+    >>> float(VoteSigmoid.fit(scores, positive, np.ones(6), votes).coefficients[0])
+    0.0
     """
 
     @classmethod
@@ -159,6 +200,7 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
         scores : ndarray, shape (n,)
             Out-of-bag mean scores.
         positive : ndarray of bool, shape (n,)
+            Which rows are of the positive class.
         weight : ndarray, shape (n,)
             Row weights, positive, of mean 1.
         vote_logits : ndarray, shape (n,), optional

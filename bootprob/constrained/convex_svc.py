@@ -92,11 +92,13 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
     classes_ : ndarray, shape (2,)
         Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray, shape (n_features_in_,)
         Column names, where they are all strings.
     coef_ : ndarray, shape (1, p)
         On the columns as given: standardise them before, and write the constraints accordingly.
     intercept_ : ndarray, shape (1,)
+        b.
     cost_ : ndarray, shape (n,)
         C times class weight times sample weight.
     objective_ : float
@@ -176,6 +178,18 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
             Beyond 1,000 rows, which take long.
         ConvergenceWarning
             If the solver reached a reduced accuracy only.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob import ConvexConstrainedSVC
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> model = ConvexConstrainedSVC(lambda machine: [machine.coef[0] <= 0.5])
+        >>> model = model.fit(X, [0, 0, 1, 1])
+        >>> model.coef_.round(3), model.constraint_violation_ < 1e-6
+        (array([[0.5, 0. ]]), True)
+        >>> float(model.constraint_duals_[0]) > 0  # a larger bound would lower the objective
+        True
         """
         cp = _optional("cvxpy")
         rows, classes, positive, cost = self._checked(X, y, sample_weight)
@@ -230,6 +244,16 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob import ConvexConstrainedSVC
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> model = ConvexConstrainedSVC(lambda machine: [machine.coef[1] == 0])
+        >>> scores = model.fit(X, [0, 0, 1, 1]).decision_function([[1.5, 0.0], [1.5, 9.0]])
+        >>> bool(abs(scores[0] - scores[1]) < 1e-5)  # the second column is not used
+        True
         """
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
@@ -242,6 +266,15 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob import ConvexConstrainedSVC
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> model = ConvexConstrainedSVC().fit(X, ["no", "no", "yes", "yes"])
+        >>> model.predict([[0.5, 0.5], [2.5, 0.5]]).tolist()
+        ['no', 'yes']
         """
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
@@ -272,6 +305,21 @@ class ConvexConstrainedSVC(ClassifierMixin, BaseEstimator):
             As for `fit`.
         ImportError
             Without cvxpylayers: install the extra ``layers``.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import numpy as np
+        >>> import torch
+        >>> from bootprob import ConvexConstrainedSVC
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0]])
+        >>> cost = torch.full((4,), 0.1, dtype=torch.float64, requires_grad=True)
+        >>> with warnings.catch_warnings(action="ignore"):  # of numpy 2, about cvxpylayers 1.2
+        ...     layer = ConvexConstrainedSVC().layer(X, [0, 0, 1, 1])
+        ...     w, b = layer(cost, solver_args={"eps": 1e-10, "max_iters": 100_000})
+        ...     w.sum().backward()
+        >>> bool((cost.grad != 0).any())  # how w would move with the cost of each row
+        True
         """
         cp, layers = _optional("cvxpy"), _optional("cvxpylayers.torch")
         self._validate_params()

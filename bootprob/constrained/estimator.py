@@ -107,6 +107,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     classes_ : ndarray, shape (2,)
         Class labels; ``classes_[1]`` is the positive class.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray, shape (n_features_in_,)
         Column names, where they are all strings.
     coef_ : ndarray, shape (1, p) or None
@@ -119,6 +120,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     n_centres_ : int or None
         Centres that stood for the rows of I and J while anchors were chosen; None: none did.
     intercept_ : ndarray, shape (1,)
+        b.
     gamma_ : float or None
         γ of the kernel, where it has one.
     kernel_function_ : KernelFunction
@@ -138,6 +140,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
     rates_ : dict of str to float
         Rates reached over the anchors, with ``y f(x) > 0``; empty without anchors.
     fit_seconds_ : float
+        That `fit` took.
 
     Notes
     -----
@@ -244,6 +247,18 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
             The thesis's C.
         **overrides
             Parameters to set otherwise.
+
+        Returns
+        -------
+        ConstrainedSVC
+            Not fitted yet.
+
+        Examples
+        --------
+        >>> from bootprob.constrained import ConstrainedSVC
+        >>> model = ConstrainedSVC.paper(C=1.0, rates={"tpr": 0.9})
+        >>> model.C, model.normalize_C, model.rates
+        (0.5, True, {'tpr': 0.9})
         """
         parameters: dict[str, Any] = {
             "kernel": "rbf",
@@ -324,6 +339,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (m, p)
+            Rows; with a precomputed kernel their values with all rows of `fit`.
 
         Examples
         --------
@@ -345,6 +361,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (m, p)
+            Rows, as for `decision_function`.
 
         Examples
         --------

@@ -25,6 +25,15 @@ class Requirement:
         The anchors that the rate is a share of.
     required : float
         Their weight that has to be right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.constrained import Requirement
+    >>> anchor_y = np.array([1, 1, 1, -1])
+    >>> found = Requirement("tpr", members=anchor_y == 1, required=2.0)  # two of three positives
+    >>> int(found.members.sum())
+    3
     """
 
     name: str
@@ -57,9 +66,23 @@ class ConstrainedProblem:
     anchors : ndarray, shape (n_anchors, p)
         The set J.
     anchor_y : ndarray, shape (n_anchors,)
+        Their labels, −1.0 or +1.0.
     anchor_weight : ndarray, shape (n_anchors,)
         What an anchor counts in the rates.
     requirements : tuple of Requirement
+        Rates that have to be reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.constrained import ConstrainedProblem, Requirement
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, 1.0, 1.0])
+    >>> two_of_three = Requirement("tpr", y > 0, required=2.0)
+    >>> problem = ConstrainedProblem(X, y, np.ones(4), X, y, np.ones(4), (two_of_three,))
+    >>> problem.objective(np.array([1.0]), intercept=-2.5)
+    5.0
+    >>> problem.shortfall(problem.margins(np.array([1.0]), -2.5) >= 1)  # both positives are missing
+    array([2.])
     """
 
     X: Floats
@@ -79,6 +102,20 @@ class ConstrainedProblem:
             Position of the requirement.
         required : float
             The new weight.
+
+        Returns
+        -------
+        ConstrainedProblem
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.constrained import ConstrainedProblem, Requirement
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, 1.0, 1.0])
+        >>> two_of_three = Requirement("tpr", y > 0, required=2.0)
+        >>> problem = ConstrainedProblem(X, y, np.ones(4), X, y, np.ones(4), (two_of_three,))
+        >>> problem.requiring(0, 1.0).requirements[0].required, problem.requirements[0].required
+        (1.0, 2.0)
         """
         changed = replace(self.requirements[k], required=required)
         others = self.requirements
@@ -90,8 +127,19 @@ class ConstrainedProblem:
         Parameters
         ----------
         coef : ndarray, shape (p,)
+            w of the hyperplane.
         intercept : float
             Of the hyperplane.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.constrained import ConstrainedProblem, Requirement
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, 1.0, 1.0])
+        >>> two_of_three = Requirement("tpr", y > 0, required=2.0)
+        >>> problem = ConstrainedProblem(X, y, np.ones(4), X, y, np.ones(4), (two_of_three,))
+        >>> problem.objective(np.array([2.0]), intercept=-3.0)  # ½ · 2² and the slack of one row
+        4.0
         """
         slack = np.maximum(0.0, 1 - self.y * (self.X @ coef + intercept))
         return float(0.5 * coef @ coef + self.cost @ slack)
@@ -102,8 +150,19 @@ class ConstrainedProblem:
         Parameters
         ----------
         coef : ndarray, shape (p,)
+            w of the hyperplane.
         intercept : float
             Of the hyperplane.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.constrained import ConstrainedProblem, Requirement
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, 1.0, 1.0])
+        >>> two_of_three = Requirement("tpr", y > 0, required=2.0)
+        >>> problem = ConstrainedProblem(X, y, np.ones(4), X, y, np.ones(4), (two_of_three,))
+        >>> problem.margins(np.array([2.0]), intercept=-3.0)  # right from 1 on
+        array([ 3., -1.,  1.,  3.])
         """
         return self.anchor_y * (self.anchors @ coef + intercept)
 
@@ -114,6 +173,16 @@ class ConstrainedProblem:
         ----------
         right : ndarray of bool, shape (n_anchors,)
             Which anchors are on their side.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.constrained import ConstrainedProblem, Requirement
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, 1.0, 1.0, 1.0])
+        >>> two_of_three = Requirement("tpr", y > 0, required=2.0)
+        >>> problem = ConstrainedProblem(X, y, np.ones(4), X, y, np.ones(4), (two_of_three,))
+        >>> problem.shortfall(np.array([True, True, True, False]))
+        array([0.])
         """
         reached = [self.anchor_weight[r.members & right].sum() for r in self.requirements]
         required = np.array([r.required for r in self.requirements])
@@ -131,7 +200,9 @@ class Solution:
     Attributes
     ----------
     coef : ndarray, shape (p,)
+        w.
     intercept : float
+        b.
     objective : float
         As `ConstrainedProblem.objective` gives it, from the raw solution.
     lower_bound : float
@@ -142,6 +213,19 @@ class Solution:
         Proven within the tolerated gap; stopped by the clock; not meant to be proven; or found by
         way of centres, which no solver's proof outlasts (the bound holds all the same).
     seconds : float
+        That it took.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.constrained import ConstrainedSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:, :2], y[50:]  # two species that overlap
+    >>> found = ConstrainedSVC(rates={"tpr": 0.9}, anchors="all").fit(X, y).result_
+    >>> found.status, found.kept.shape
+    ('heuristic', (100,))
+    >>> 0 <= found.gap < 1  # the objective is at most so far from the least there is
+    True
     """
 
     coef: Floats

@@ -1,4 +1,10 @@
-"""What mistakes cost: the matrix of costs, decisions by it, and the cost of rules."""
+"""What mistakes cost: the matrix of costs, decisions by it, and the cost of rules.
+
+A `CostMatrix` says what each mistake costs, and what asking a person does.
+`CostSensitiveClassifier` decides by it around any classifier; `CostMatrix.decide` decides by
+probabilities alone; `cost_of_rules` says what that saves beside simpler rules. Guide:
+docs/costs.md.
+"""
 
 from typing import TYPE_CHECKING
 

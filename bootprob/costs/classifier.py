@@ -54,6 +54,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     classes_ : ndarray, shape (2,)
         Class labels; ``classes_[1]`` is the positive class.
     cost_matrix_ : CostMatrix
+        The costs that decide, checked.
     threshold_ : float
         Probability of ``classes_[1]`` above which it is predicted.
     n_features_in_, feature_names_in_ : int, ndarray
@@ -293,7 +294,19 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         )
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say which metadata `fit` hands on, and that `predict` takes costs of rows."""
+        """Say which metadata `fit` hands on, and that `predict` takes costs of rows.
+
+        Examples
+        --------
+        >>> import sklearn
+        >>> from bootprob import BootstrapSVC, CostMatrix, CostSensitiveClassifier
+        >>> costs = CostMatrix(false_positive=1, false_negative=5)
+        >>> with sklearn.config_context(enable_metadata_routing=True):
+        ...     svc = BootstrapSVC().set_fit_request(sample_weight=True)
+        ...     router = CostSensitiveClassifier(svc, cost_matrix=costs).get_metadata_routing()
+        ...     router.consumes("fit", ["sample_weight", "groups"])
+        {'sample_weight'}
+        """
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)

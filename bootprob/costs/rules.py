@@ -55,6 +55,17 @@ class RuleCost:
         Rows without a probability, left out.
     n_asked : int
         Rows about which a person is asked.
+
+    Examples
+    --------
+    >>> from bootprob import CostMatrix
+    >>> from bootprob.costs import cost_of_rules
+    >>> costs = CostMatrix(false_positive=1, false_negative=5)
+    >>> rules = cost_of_rules([0, 0, 1, 1], [0.1, 0.3, 0.4, 0.9], costs)
+    >>> rules["one_half"].label, rules["one_half"].cost  # one positive of four rows is missed
+    ('threshold one half', 1.25)
+    >>> rules["one_half"].saving  # what the rule of least cost saves a row
+    1.0
     """
 
     name: str

@@ -50,6 +50,15 @@ class Dataset:
         The classes that `y` counts as positive.
     source : Source
         Title, origin, licence, citation and notes.
+
+    Examples
+    --------
+    >>> from bootprob.datasets import load
+    >>> data = load("wisconsin")  # comes with scikit-learn
+    >>> data.columns[:2], data.positives
+    (('mean radius', 'mean texture'), ('malignant',))
+    >>> print(data.description.splitlines()[0])
+    Breast Cancer Wisconsin (Diagnostic): 569 rows, 30 columns, 212 positives (malignant).
     """
 
     name: str
@@ -170,6 +179,12 @@ def at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
     ------
     DatasetError
         No such name or folder.
+
+    Examples
+    --------
+    >>> from bootprob.datasets import at_hand
+    >>> at_hand("wisconsin")  # comes with scikit-learn
+    True
     """
     source = _source(name)
     return source.form == "bundled" or present(source, places(folder)) is not None

@@ -95,6 +95,13 @@ class Source:
         Tried if the files are not to be had.
     origin, licence, citation, note : str
         For people.
+
+    Examples
+    --------
+    >>> from bootprob.datasets import CATALOG
+    >>> source = CATALOG["wisconsin"]
+    >>> source.rows, source.positives, source.n_positive
+    (569, ('malignant',), 212)
     """
 
     name: str

@@ -1,4 +1,21 @@
-"""Benchmarking of decision-making units by data envelopment analysis, thesis chapter 5."""
+"""Benchmarking of decision-making units by data envelopment analysis, thesis chapter 5.
+
+Begin with a `Panel`: K units (clinics, branches, grid companies), N inputs that they use and M
+outputs that they make.
+
+- `efficiency`: the part of its inputs that each unit needs if it works as the best do; with peers,
+  targets, slacks and weights, and a `Certificate` that proves each score.
+- `efficiency_interval`: how sure a score is. `cross_efficiency`: every unit by the weights of all.
+- `select_outputs`: the p outputs to judge all units by; `selection_curve` and `suggested_size`: how
+  many. `select_for_unit`: those that suit one unit. `OutputSelector`: the same for scikit-learn.
+- `play_selection_game`: who would object to a selection; `supported_selection`: the best that
+  enough units accept.
+- `benchmark_study`: all of it in one call; `bootprob.report.write_dea_report` makes a page of it.
+
+Numbers such as (5.19) are formulas of the thesis. x and y are amounts of inputs and outputs, α and
+β their weights, λ the shares of peers, θ and φ scores. Mixed-integer programs need the extra
+``bootprob[mip]``. Guides: docs/dea.md, docs/dea_selection.md and docs/dea_command_line.md.
+"""
 
 from typing import TYPE_CHECKING
 

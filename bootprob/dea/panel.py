@@ -107,11 +107,25 @@ class Panel:
         input_names, output_names : iterable, optional
             Default the columns of the data frame, else "input 1", "output 1" and so on.
 
+        Returns
+        -------
+        Panel
+
         Raises
         ------
         PanelError
             Nothing is given, lengths or indexes differ, a value is missing, infinite, negative or
             not a number, names repeat, or a unit has no input or no output above zero.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.dea import Panel
+        >>> names = ["North", "South"]
+        >>> clinics = pd.DataFrame({"beds": [20, 30], "patients": [500, 600]}, index=names)
+        >>> panel = Panel.of(clinics[["beds"]], clinics[["patients"]])
+        >>> panel.units, panel.input_names, panel.output_names
+        (('North', 'South'), ('beds',), ('patients',))
         """
         if units is None:
             units = index_names(inputs, outputs)
@@ -162,6 +176,15 @@ class Panel:
         ------
         PanelError
             Some unit does not.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> panel = Panel.of([1, 1], [[5, 0], [0, 4]], units=["A", "B"])
+        >>> panel.take(outputs=[0]).require_activity()
+        Traceback (most recent call last):
+            ...
+        bootprob.dea.panel_tables.PanelError: All outputs of unit 'B' are zero; ...
         """
         for kind, values, wanted in (
             ("inputs", self.inputs, inputs), ("outputs", self.outputs, outputs)
@@ -191,10 +214,22 @@ class Panel:
         units, inputs, outputs : iterable of int or str, optional
             Positions from 0 or names; default all.
 
+        Returns
+        -------
+        Panel
+
         Raises
         ------
         PanelError
             One is not there, or is asked for twice, or nothing is.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> some = toy.take(units=["C", "A"], outputs=["output 2"])
+        >>> some.units, some.outputs.tolist()
+        (('C', 'A'), [[1.0], [2.0]])
         """
         rows = self.positions("units", units)
         used = self.positions("inputs", inputs)
@@ -213,13 +248,27 @@ class Panel:
         Parameters
         ----------
         kind : {"units", "inputs", "outputs"}
+            Of what.
         wanted : iterable of int or str, optional
             Default all of them.
+
+        Returns
+        -------
+        list of int
 
         Raises
         ------
         PanelError
             One is not there.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> toy.positions("outputs", ["output 3", 0])
+        [2, 0]
+        >>> toy.positions("units")
+        [0, 1, 2]
         """
         known = {
             "units": self.units, "inputs": self.input_names, "outputs": self.output_names
@@ -244,7 +293,19 @@ class Panel:
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """Inputs, then outputs, as columns; units as the index."""
+        """Inputs, then outputs, as columns; units as the index.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> toy.to_frame()
+              input 1  output 1  output 2  output 3
+        unit
+        A         1.0       5.0       2.0       1.0
+        B         1.0       4.0       4.0       2.0
+        C         1.0       1.0       1.0       6.0
+        """
         import pandas as pd
 
         return pd.DataFrame(

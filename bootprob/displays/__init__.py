@@ -1,4 +1,10 @@
-"""Figures of models, after scikit-learn's Display convention: an axis in, an axis out."""
+"""Figures of models, after scikit-learn's Display convention: an axis in, an axis out.
+
+``from_estimator`` draws a fitted model, ``from_predictions`` the probabilities of any; ``ax=`` says
+where, ``ax_`` and ``figure_`` are where it was drawn. `ReliabilityDisplay`, `IntervalDisplay`,
+`ControlDisplay` and `StabilityDisplay` show a model, `ContributionsDisplay`, `ImportanceDisplay`
+and `PartialDependenceDisplay` its columns (docs/explanations.md).
+"""
 
 from bootprob.displays.columns import (
     ContributionsDisplay,

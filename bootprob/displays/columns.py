@@ -33,10 +33,26 @@ class ContributionsDisplay(Display):
     Parameters
     ----------
     found : Contributions
+        From `bootprob.explanation.contributions`.
     row : int, default 0
         Which of its rows.
     n_columns : int, default 12
         Those that contribute most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import ContributionsDisplay
+    >>> from bootprob.explanation import contributions
+    >>> found = contributions(model, X[:2])  # of two rows
+    >>> display = ContributionsDisplay(found, row=1, n_columns=3).plot(Figure().subplots())
+    >>> display.ax_.get_xlabel()
+    'contribution to the log-odds'
     """
 
     def __init__(self, found: Contributions, row: int = 0, n_columns: int = 12) -> None:
@@ -61,6 +77,7 @@ class ContributionsDisplay(Display):
         estimator, X, background, level
             As for `bootprob.explanation.contributions`.
         n_columns : int, default 12
+            How many, the most telling ones.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs
@@ -90,6 +107,21 @@ class ContributionsDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ContributionsDisplay
+        >>> from bootprob.explanation import contributions
+        >>> display = ContributionsDisplay(contributions(model, X[:1]))
+        >>> left, right = Figure().subplots(ncols=2)  # plot into axes of your own
+        >>> display.plot(right, linewidth=3).ax_ is right
+        True
         """
         ax, value = self._on(ax), self.found.contribution[self.row]
         order = np.argsort(-np.abs(value), kind="stable")[: self.n_columns][::-1]
@@ -112,6 +144,22 @@ class PartialDependenceDisplay(Display):
     Parameters
     ----------
     found : PartialDependence
+        From `bootprob.explanation.partial_dependence`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import PartialDependenceDisplay
+    >>> from bootprob.explanation import partial_dependence
+    >>> found = partial_dependence(model, 3, X[:20], n_values=5)
+    >>> display = PartialDependenceDisplay(found).plot(Figure().subplots())
+    >>> display.ax_.get_ylabel()
+    'probability'
     """
 
     def __init__(self, found: PartialDependence) -> None:
@@ -164,6 +212,17 @@ class PartialDependenceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot`; of levels, for `Axes.errorbar`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import PartialDependenceDisplay
+        >>> from bootprob.explanation import PartialDependence
+        >>> bounds = np.array([[-2.0, 0.0], [0.5, 1.5]])  # of the log-odds at ages 30 and 60
+        >>> found = PartialDependence("age", np.array([30, 60]), np.array([-1.0, 1.0]), bounds)
+        >>> PartialDependenceDisplay(found).plot(Figure().subplots()).ax_.get_xlabel()
+        'age'
         """
         ax, found = self._on(ax), self.found
         style: dict[str, Any] = {"color": COLORS["ink"]} | kwargs
@@ -188,8 +247,24 @@ class ImportanceDisplay(Display):
     Parameters
     ----------
     found : PermutationImportance
+        From `bootprob.explanation.permutation_importance`.
     n_columns : int, default 12
         The most important ones.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import ImportanceDisplay
+    >>> from bootprob.explanation import permutation_importance
+    >>> found = permutation_importance(model, X, y, n_repeats=2)
+    >>> display = ImportanceDisplay(found, n_columns=2).plot(Figure().subplots())
+    >>> len(display.ax_.get_yticks())  # the two most important of four columns
+    2
     """
 
     def __init__(self, found: PermutationImportance, n_columns: int = 12) -> None:
@@ -216,6 +291,7 @@ class ImportanceDisplay(Display):
         estimator, X, y, held_out, metric, level
             As for `bootprob.explanation.permutation_importance`.
         n_columns : int, default 12
+            How many, the most telling ones.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs
@@ -247,6 +323,20 @@ class ImportanceDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.hlines`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ImportanceDisplay
+        >>> from bootprob.explanation import permutation_importance
+        >>> display = ImportanceDisplay(permutation_importance(model, X, y, n_repeats=2))
+        >>> display.plot(Figure().subplots(), color="teal").ax_.get_xlabel()
+        'rise of the log-loss'
         """
         ax, found = self._on(ax), self.found
         shown = found.to_frame()[: self.n_columns][::-1]

@@ -35,11 +35,26 @@ class ControlDisplay(Display):
     Parameters
     ----------
     curve : TradeOff
+        Sensitivity and specificity of all thresholds.
     wanted : (float or None, float or None)
         Least true positive and true negative rate.
     points : mapping of str to (tpr, tnr)
         By the label, "under control", "held-out rows" or "without control", both rates as value,
         lower and upper bound.
+
+    Examples
+    --------
+    >>> from bootprob import BootstrapSVC
+    >>> from matplotlib.figure import Figure
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+    >>> model.set_params(control="threshold", rates={"tpr": 0.9}).fit(X[50:], y[50:])
+    BootstrapSVC(...)
+    >>> from bootprob.displays import ControlDisplay
+    >>> display = ControlDisplay.from_estimator(model, ax=Figure().subplots())
+    >>> display.wanted, list(display.points)
+    ((0.9, None), ['without control', 'under control'])
     """
 
     def __init__(
@@ -124,6 +139,7 @@ class ControlDisplay(Display):
         y_prob : array_like, shape (n,)
             Probabilities or scores.
         sample_weight : array_like, shape (n,), optional
+            Row weights; default 1.
         ax, kwargs
             As for `from_estimator`.
 
@@ -156,6 +172,15 @@ class ControlDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot`, of the curve.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ControlDisplay
+        >>> first, second = Figure().subplots(ncols=2)
+        >>> display = ControlDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], ax=first)
+        >>> display.plot(second, linewidth=3).ax_ is second  # once more, elsewhere
+        True
         """
         ax = self._on(ax)
         self._draw_wanted(ax)

@@ -26,11 +26,23 @@ class IntervalDisplay(Display):
     Parameters
     ----------
     probability : ndarray, shape (m,)
+        Of the positive class.
     interval : ndarray, shape (m, 2)
+        Lower and upper bounds.
     positive : ndarray of bool, shape (m,), optional
         Rows that are of the positive class in truth, which are coloured.
     threshold : float, default 0.5
         Probability above which the positive class is said.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import IntervalDisplay
+    >>> interval = np.array([[0.1, 0.4], [0.5, 0.8]])
+    >>> display = IntervalDisplay(np.array([0.2, 0.7]), interval, threshold=0.3)
+    >>> display.plot(Figure().subplots()).ax_.get_ylabel()
+    'rows'
     """
 
     def __init__(
@@ -62,6 +74,7 @@ class IntervalDisplay(Display):
         estimator : BootstrapSVC or TableModel
             Fitted to two classes.
         X : array_like, shape (m, p)
+            Rows.
         y : array_like, shape (m,), optional
             Their classes.
         level, method
@@ -109,10 +122,13 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         y_prob : array_like, shape (m,)
+            Probabilities of the positive class.
         interval : array_like, shape (m, 2)
+            Lower and upper bounds.
         y_true : array_like, shape (m,), optional
             1 for the positive class, 0 for the other.
         threshold : float, default 0.5
+            Probability above which the positive class is said.
         ax : Axes, optional
             Where to draw; default a new figure.
         **kwargs

@@ -38,6 +38,16 @@ class ReliabilityDisplay(Display):
     ----------
     ax_, figure_
         Where `plot` drew.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from bootprob.displays import ReliabilityDisplay
+    >>> from bootprob.metrics import reliability_curve
+    >>> y, p = [0, 0, 0, 1, 1, 1, 0, 1], [0.1, 0.1, 0.2, 0.3, 0.8, 0.9, 0.7, 0.9]
+    >>> display = ReliabilityDisplay(reliability_curve(y, p, n_bins=2), name="test rows")
+    >>> display.plot(Figure().subplots()).ax_.get_ylabel()
+    'observed frequency'
     """
 
     def __init__(self, curve: CalibrationBand | ReliabilityCurve, name: str | None = None) -> None:
@@ -119,6 +129,7 @@ class ReliabilityDisplay(Display):
         y_true : array_like, shape (n,)
             1 for the positive class, 0 for the other.
         y_prob : array_like, shape (n,)
+            Probabilities of the positive class.
         sample_weight, groups, level
             As for `bootprob.metrics.reliability_curve`.
         n_bins : int, optional
@@ -152,6 +163,15 @@ class ReliabilityDisplay(Display):
             Where to draw; default a new figure.
         **kwargs
             For `Axes.plot` of the curve, or `Axes.errorbar` of groups.
+
+        Examples
+        --------
+        >>> from matplotlib.figure import Figure
+        >>> from bootprob.displays import ReliabilityDisplay
+        >>> from bootprob.metrics import calibration_band
+        >>> display = ReliabilityDisplay(calibration_band([0, 0, 1, 1], [0.1, 0.4, 0.6, 0.9]))
+        >>> display.plot(Figure().subplots(), color="teal").ax_.get_xlabel()
+        'probability stated'
         """
         ax, curve = self._on(ax), self.curve
         ax.plot([0, 1], [0, 1], color=COLORS["faint"], linewidth=1.0, zorder=0)

@@ -1,4 +1,8 @@
-"""Columns of several kinds, as data frames hold them, and the numbers that machines see."""
+"""Columns of several kinds, as data frames hold them, and the numbers that machines see.
+
+`TablePreprocessor` turns a data frame into numbers: dummies, medians, dates. `BootstrapSVC` and
+`TableModel` use it by themselves; alone it goes into a pipeline. Rules: docs/guide.md.
+"""
 
 from typing import TYPE_CHECKING
 

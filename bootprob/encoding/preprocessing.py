@@ -100,6 +100,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         X : DataFrame (n, columns)
             The features, without the target.
         y : ignored
+            For pipelines.
 
         Returns
         -------

@@ -1,4 +1,10 @@
-"""`BootstrapSVC`: training, probabilities, intervals and sets of a bootstrap ensemble."""
+"""`BootstrapSVC`: training, probabilities, intervals and sets of a bootstrap ensemble.
+
+The two estimators, and functions of a fitted one: `prediction_sets` (docs/prediction_sets.md),
+`out_of_bag_intervals` (docs/metric_intervals.md), `out_of_bag_subgroups` and `subgroup_rates`
+(docs/subgroups.md), `probability_sensitivity` (docs/sensitivity.md). What the intervals measure:
+docs/intervals.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -555,6 +555,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         level : float, default 0.95
             Nominal confidence.
         method : {"auto", "bca", "percentile", "basic"}, default "auto"
+            Where the bounds come from, as in `bootprob.metrics.metric_intervals`.
         seed : int, default 0
             Of what is drawn.
 

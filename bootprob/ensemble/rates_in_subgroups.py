@@ -32,6 +32,7 @@ class SubgroupRates:
     Attributes
     ----------
     model : BootstrapSVC or BootstrapClassifier
+        Whose probabilities are decided by.
     between : dict of str to (float, float)
         By subgroup the probability up to which a row is decided ``classes_[0]``, and that above
         which it is decided ``classes_[1]``: the same unless rows may be left undecided.
@@ -175,6 +176,7 @@ def subgroup_rates(
     confidence : float, optional
         Of each rate in each subgroup, by itself.
     bound : {"binomial", "hoeffding"}, default "binomial"
+        As the parameter of `BootstrapSVC`.
 
     Returns
     -------

@@ -67,6 +67,18 @@ class ProbabilitySensitivity:
         a feature map.
     status : dict of SetStatus to int
         How many of the models differentiated are of each status.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC, probability_sensitivity
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", C=[0.1, 1], n_bootstraps=10, random_state=0).fit(X, y)
+    >>> found = probability_sensitivity(model, X[:2], X_train=X)
+    >>> without_the_first_row = found.probability - found.row_weight[:, 0]  # to first order
+    >>> bool(abs(found.log_cost_positive + found.log_cost_negative - found.log_C).max() < 1e-9)
+    True
     """
 
     probability: Floats

@@ -35,11 +35,27 @@ class PartialDependence:
     Attributes
     ----------
     column : str
+        Its name.
     values : ndarray, shape (k,)
         Numbers, levels, or dates.
     log_odds : ndarray, shape (k,)
+        Mean over the background rows.
     interval : ndarray, shape (k, 2)
         Of the true mean log-odds, each by itself.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import partial_dependence
+    >>> found = partial_dependence(model, 3, X[:20], n_values=5)  # petal width
+    >>> found.values.shape, found.probability_interval.shape
+    ((5,), (5, 2))
+    >>> bool(found.log_odds[0] < found.log_odds[-1])  # wide petals speak for the second species
+    True
     """
 
     column: str

@@ -40,6 +40,7 @@ class PermutationImportance:
     interval : ndarray, shape (q, 2)
         Of the mean over new rows and permutations.
     metric : str
+        Which one, such as "log_loss".
     baseline : float
         The metric of the rows as they are.
     n_rows : int
@@ -47,6 +48,19 @@ class PermutationImportance:
     held_out : bool
         Whether these took no part in training; else they were asked out of bag.
     level : float
+        Nominal confidence, between 0 and 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import permutation_importance
+    >>> found = permutation_importance(model, X, y, n_repeats=2)
+    >>> found.importances.shape, found.metric, found.held_out
+    ((4, 2), 'log_loss', False)
     """
 
     columns: list[str]
@@ -139,6 +153,7 @@ def permutation_importance(
     held_out : bool, default False
         Whether the rows took no part in training; the whole model is asked.
     metric : {"log_loss", "brier_score", "auc"}, default "log_loss"
+        What becomes worse.
     columns : sequence of str, or mapping of str to sequence of str, optional
         Which ones, or groups of columns by a name, permuted together; default each by itself.
     n_repeats : int, default 5

@@ -37,6 +37,7 @@ class Contributions:
     Attributes
     ----------
     columns : list of str
+        Their names.
     contribution : ndarray, shape (m, q)
         Log-odds that the column adds. With `base` they sum to the log-odds of `probability`.
     interval : ndarray, shape (m, q, 2)
@@ -48,6 +49,20 @@ class Contributions:
     error : ndarray, shape (m, q)
         Standard error of `contribution` that comes from drawing orders; 0 where all coalitions
         were looked at. The interval allows for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.explanation import contributions
+    >>> found = contributions(model, X[:1])
+    >>> log_odds = found.base + found.contribution.sum(axis=1)  # nothing is left over
+    >>> bool(np.allclose(1 / (1 + np.exp(-log_odds)), found.probability))
+    True
     """
 
     columns: list[str]

@@ -1,4 +1,9 @@
-"""Confidence intervals for probabilities and for scores, each from its formula alone."""
+"""Confidence intervals for probabilities and for scores, each from its formula alone.
+
+Functions of arrays: `wald` and `wilson` for shares of votes; `percentile`, `basic`, `bca` and
+`studentised` for replicates; `jackknife_variance` and `after_bootstrap_variance` for the variance
+of a mean. Which of them a model offers, and what each measures: docs/intervals.md.
+"""
 
 from bootprob.intervals.jackknife import (
     acceleration,

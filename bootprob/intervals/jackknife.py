@@ -143,6 +143,7 @@ def after_bootstrap_variance(
     Parameters
     ----------
     scores : ndarray, shape (m, B)
+        Of each replicate.
     gram : ndarray, shape (B, B)
         From `after_bootstrap_gram`.
     n_rows : int

@@ -31,6 +31,7 @@ def check_level(level: float) -> float:
     Parameters
     ----------
     level : float
+        Nominal confidence, between 0 and 1.
 
     Returns
     -------
@@ -107,6 +108,7 @@ def student_quantile(level: float, degrees_of_freedom: float) -> float:
     level : float
         Between 0 and 1.
     degrees_of_freedom : float
+        Above 0.
 
     Examples
     --------

@@ -16,7 +16,9 @@ def percentile(replicates: Floats, level: float) -> Floats:
     Parameters
     ----------
     replicates : ndarray, shape (n, B) or (B,)
+        Values of the B replicates.
     level : float
+        Nominal confidence, between 0 and 1.
 
     Examples
     --------
@@ -39,7 +41,9 @@ def basic(replicates: Floats, level: float, center: Floats | None = None) -> Flo
     Parameters
     ----------
     replicates : ndarray, shape (n, B)
+        Values of the B replicates.
     level : float
+        Nominal confidence, between 0 and 1.
     center : ndarray, shape (n,), optional
         The estimate; default the mean of the replicates.
 
@@ -68,7 +72,9 @@ def bca(
     Parameters
     ----------
     replicates : ndarray, shape (n, B)
+        Values of the B replicates.
     level : float
+        Nominal confidence, between 0 and 1.
     acceleration : ndarray, shape (n,)
         â, a sixth of the skewness of the rows' influences.
     center : ndarray, shape (n,), optional
@@ -120,7 +126,9 @@ def studentised(replicates: Floats, level: float, deviation: Floats) -> Floats:
     Parameters
     ----------
     replicates : ndarray, shape (n, B)
+        Values of the B replicates.
     level : float
+        Nominal confidence, between 0 and 1.
     deviation : ndarray, shape (n,)
         s.
 

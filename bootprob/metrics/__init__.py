@@ -1,4 +1,16 @@
-"""How good probabilities and decisions are, with bounds: functions of labels and probabilities."""
+"""How good probabilities and decisions are, with bounds: functions of labels and probabilities.
+
+For rows that the model has not seen, of any model; a fitted one answers for its own rows out of
+bag.
+
+- `metric_intervals`: Brier score, log-loss, accuracy, AUC and others, each with its interval
+  (docs/metric_intervals.md); `subgroup_metrics`: in each subgroup (docs/subgroups.md);
+  `class_metrics`: of several classes.
+- `calibration_band`, `reliability_curve`, `calibration_line`, `calibration_tests`: are
+  probabilities right on average? (docs/calibration_band.md)
+- `stability`, `effective_sample_size`, `net_benefit`: how far other training rows would move them,
+  and what decisions by them are worth (docs/stability.md).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -48,7 +48,9 @@ class CalibrationBand:
     observed : ndarray, shape (m,)
         Isotonic regression of the labels there, which the band surrounds unless it crosses.
     n_rows : int
+        Rows that it was made of.
     level : float
+        Nominal confidence, between 0 and 1.
     digits : int or None
         That probabilities were rounded to; None for none.
 
@@ -147,6 +149,7 @@ def calibration_band(
     weights : array_like, shape (n,), optional
         0 for rows to leave out; all others have to be the same.
     level : float, default 0.95
+        Nominal confidence, between 0 and 1.
     groups : array_like, shape (n,), optional
         Which rows belong together. The band is of independent rows: groups of more than one row are
         refused.

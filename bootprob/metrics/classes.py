@@ -26,6 +26,7 @@ def class_metrics(
     codes : ndarray of int, shape (n,)
         True classes, as columns of `probability`.
     probability : ndarray, shape (n, K)
+        Of each class.
     weight : ndarray, shape (n,)
         Row weights.
     groups : ndarray of int, shape (n,), optional

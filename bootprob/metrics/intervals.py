@@ -60,6 +60,19 @@ class MetricInterval:
         Rows the number was computed from.
     n_left_out : int
         Rows without a probability, left out.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> accuracy = model.metric_intervals()["accuracy"]
+    >>> accuracy.label, accuracy.level, accuracy.n_rows
+    ('Accuracy', 0.95, 100)
+    >>> accuracy.lower <= accuracy.value <= accuracy.upper
+    True
     """
 
     name: str

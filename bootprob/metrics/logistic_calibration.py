@@ -129,6 +129,7 @@ def calibration_line(
     weights : array_like, shape (n,), optional
         Row weights.
     level : float, default 0.95
+        Nominal confidence, between 0 and 1.
     groups : array_like, shape (n,), optional
         Which rows belong together.
 

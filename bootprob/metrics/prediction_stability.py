@@ -38,6 +38,7 @@ class Stability:
     replicates : ndarray, shape (B, n)
         By the replicates.
     weights : ndarray, shape (n,)
+        Of the rows.
     interval : ndarray, shape (n, 2)
         Stability interval: percentiles of the replicates.
     absolute_error : ndarray, shape (n,)
@@ -46,6 +47,7 @@ class Stability:
     mean_absolute_error : float
         Its mean over the rows, by weight.
     threshold : float
+        Probability above which a row counts as positive.
     classification_instability : ndarray, shape (n,)
         Share of the replicates that put the row on the other side of the threshold.
     mean_classification_instability : float
@@ -63,6 +65,7 @@ class Stability:
     curves : tuple of CalibrationCurve
         Of the replicates.
     thresholds : ndarray, shape (k,)
+        Of the decision curves.
     net_benefit : ndarray, shape (k,)
         Decision curve of the model.
     net_benefits : ndarray, shape (B, k)

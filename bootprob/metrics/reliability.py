@@ -44,8 +44,19 @@ class ReliabilityCurve:
     lower, upper : ndarray, shape (n_bins,)
         Wilson interval of `observed`.
     n_rows : ndarray of int, shape (n_bins,)
+        Rows in the bin.
     weight : ndarray, shape (n_bins,)
         Share of all weight that lies in the bin; adds up to 1.
+
+    Examples
+    --------
+    >>> from bootprob.metrics import reliability_curve
+    >>> p = [0.1, 0.1, 0.2, 0.3, 0.8, 0.9, 0.7, 0.9]
+    >>> curve = reliability_curve([0, 0, 0, 1, 1, 1, 0, 1], p, n_bins=2)
+    >>> curve.n_rows, curve.weight
+    (array([4, 4]), array([0.5, 0.5]))
+    >>> bool((curve.lower < curve.observed).all())
+    True
     """
 
     probability: Floats
@@ -79,7 +90,9 @@ def reliability_curve(
     weights : array-like, shape (n,), optional
         Row weights; rows of weight 0 are as good as absent.
     n_bins : int, default 10
+        Groups of about the same weight.
     level : float, default 0.95
+        Nominal confidence, between 0 and 1.
     groups : array-like, shape (n,), optional
         Which rows belong together; a group in a bin tells as much as one row.
 

@@ -61,6 +61,7 @@ class Subgroup:
     Attributes
     ----------
     name : str
+        Value that its rows share.
     n_rows, n_positive : int
         Rows with a probability, and the positive ones of them.
     stated : float

@@ -1,4 +1,8 @@
-"""Evidence that rows or their labels are no longer what a model was trained on, at any time."""
+"""Evidence that rows or their labels are no longer what a model was trained on, at any time.
+
+Evidence may be looked at after every row: a false alarm stays as rare as stated, however long one
+watches. `DriftEvidence` needs no labels, `CalibrationEvidence` does. Guide: docs/updating.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -79,6 +79,7 @@ class CalibrationEvidence:
         logits : ndarray, shape (k,)
             Of the probabilities that were said of them.
         positive : ndarray of bool, shape (k,)
+            Which rows are of the positive class.
         covariance : ndarray, shape (2, 2)
             Of (a, b), as training left it.
 

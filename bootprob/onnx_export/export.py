@@ -80,6 +80,21 @@ def export_onnx(
         several classes with another coupling than "wu-lin-weng", labels of several types, a column
         that is called as an output, an `interval` that cannot be had (it says why), or more than
         2 GB, or the file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.onnx_export import export_onnx
+    >>> with TemporaryDirectory() as folder:
+    ...     export_onnx(model, Path(folder, "iris.onnx"), interval=0.95)
+    ...     Path(folder, "iris.onnx").stat().st_size > 1000
+    True
     """
     if not isinstance(model, (BootstrapSVC, BootstrapClassifier, TableModel)):
         raise TypeError(

@@ -20,8 +20,17 @@ class Found:
     seconds : float
         Since the search began.
     objective : float
+        Of these columns.
     features : tuple of int
         Columns, ascending.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, select_outputs
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]])
+    >>> last = select_outputs(toy, 2).path[-1]  # the best that the search came to
+    >>> last.features, round(last.objective, 3)
+    ((0, 2), 0.989)
     """
 
     seconds: float
@@ -44,10 +53,18 @@ class SelectionResult:
     status : {"optimal", "time limit", "heuristic"}
         "optimal": the objective is the bound.
     seconds : float
+        Of the whole search.
     path : tuple of Found
         Every subset that was the best in its time.
     n_evaluated : int
         Subsets whose objective was computed; 0 where a solver did the search.
+
+    Examples
+    --------
+    >>> from bootprob.selection import SelectionResult
+    >>> cut_short = SelectionResult((0, 3), 0.90, 0.99, "time limit", seconds=60.0, path=())
+    >>> round(cut_short.gap, 2)  # another subset can be at most 10 % better
+    0.1
     """
 
     features: tuple[int, ...]
@@ -69,10 +86,18 @@ class SelectionResult:
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Where to draw; default a new figure.
 
         Returns
         -------
         Axes
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, select_outputs
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]])
+        >>> select_outputs(toy, 2).plot().get_xlabel()
+        'seconds'
         """
         if ax is None:
             from matplotlib.figure import Figure

@@ -1,4 +1,8 @@
-"""Model files."""
+"""Model files.
+
+`save` writes a model file, `load` reads it and runs nothing that the file says. Layout, limits and
+what is promised: docs/model_files.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,11 @@
-"""Reports for people who did not train the model: one HTML file, and its numbers as JSON."""
+"""Reports for people who did not train the model: one HTML file, and its numbers as JSON.
+
+- `write_report`: of fitted models; `write_scored_report`: of a table that was scored;
+  `write_dea_report`: of a benchmarking study.
+- `model_card`, `card_of` and `write_card`: a model card in Markdown (extra ``bootprob[skops]``).
+
+A page loads nothing and runs nothing. Guide: docs/reports.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -22,8 +22,16 @@ class FeatureCosts:
     Attributes
     ----------
     own : ndarray, shape (p,)
+        Cost of each column by itself.
     groups : tuple of (ndarray of bool of shape (p,), float)
         Columns that share a cost, such as those of one blood sample, and that cost.
+
+    Examples
+    --------
+    >>> from bootprob.selection import FeatureCosts
+    >>> costs = FeatureCosts.of([1, 2, 5], [([1, 2], 10)], 3)  # the last two share a blood sample
+    >>> costs.own.tolist(), costs.total([1]), costs.total([1, 2])
+    ([1.0, 2.0, 5.0], 12.0, 17.0)
     """
 
     own: Floats
@@ -37,7 +45,7 @@ class FeatureCosts:
         n_features: int,
         names: Sequence[str] | None = None,
     ) -> Self:
-        """Check what was given.
+        """Make the costs of p columns, and check what was given.
 
         Parameters
         ----------
@@ -50,10 +58,21 @@ class FeatureCosts:
         names : sequence of str, optional
             Of the columns, where they have any.
 
+        Returns
+        -------
+        FeatureCosts
+
         Raises
         ------
         DataError
             A cost is negative or no number, or a column is unknown.
+
+        Examples
+        --------
+        >>> from bootprob.selection import FeatureCosts
+        >>> costs = FeatureCosts.of({"scan": 40}, None, 2, ["age", "scan"])
+        >>> costs.own.tolist()  # to ask for the age is free
+        [0.0, 40.0]
         """
         own = np.zeros(n_features)
         if costs is None:
@@ -83,6 +102,15 @@ class FeatureCosts:
         ----------
         selector : estimator
             With the parameters that state costs, fitted to columns.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import CostSensitiveSelector, FeatureCosts
+        >>> X, y = load_iris(return_X_y=True)
+        >>> selector = CostSensitiveSelector({"tpr": 0.9, "tnr": 0.9}, costs=[1, 1, 2, 2])
+        >>> FeatureCosts.stated_by(selector.fit(X[50:], y[50:])).own.tolist()
+        [1.0, 1.0, 2.0, 2.0]
         """
         names = list(getattr(selector, "feature_names_in_", [])) or None
         return cls.of(selector.costs, selector.shared_costs, selector.n_features_in_, names)
@@ -94,6 +122,17 @@ class FeatureCosts:
         ----------
         features : sequence of int
             Their positions.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from bootprob.selection import FeatureCosts
+        >>> costs = FeatureCosts.of(None, [([1, 2], 10)], 3)  # 10 for either of two, or both
+        >>> costs.total([]), costs.total([0]), costs.total([0, 1, 2])
+        (0.0, 1.0, 13.0)
         """
         chosen = list(features)
         shared = (cost for members, cost in self.groups if members[chosen].any())

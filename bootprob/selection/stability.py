@@ -49,6 +49,23 @@ class SelectionStability:
         For "log_loss", "brier_score" and "error_rate" the mean of each row over the samples that
         did not draw it: of models on the columns chosen on their own sample, and of models of the
         same samples on `chosen_once`, whose choice has seen the row. NaN for a row that all drew.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.selection import selection_stability
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0)
+    >>> selector = SelectKBest(k=2)
+    >>> found = selection_stability(
+    ...     selector, X[50:], y[50:], model=model, n_bootstraps=5, random_state=0
+    ... )
+    >>> found.chosen.shape, found.chosen_once.tolist()
+    ((5, 4), [False, False, True, True])
+    >>> found.frequency.tolist()
+    [0.0, 0.0, 1.0, 1.0]
     """
 
     names: tuple[str, ...]
@@ -75,6 +92,7 @@ class SelectionStability:
         Parameters
         ----------
         metric : {"log_loss", "brier_score", "error_rate"}, default "log_loss"
+            Which loss to compare by.
 
         Returns
         -------
@@ -85,6 +103,20 @@ class SelectionStability:
         ------
         DataError
             There is no such metric.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.feature_selection import SelectKBest
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from bootprob.selection import selection_stability
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(60, 40)), rng.random(60) < 0.5  # nothing but noise
+        >>> best, model = SelectKBest(k=3), GaussianNB()
+        >>> found = selection_stability(best, X, y, model=model, n_bootstraps=20, random_state=0)
+        >>> difference, error = found.optimism("brier_score")
+        >>> difference > 2 * error  # the columns look useful, as their choice has seen all rows
+        True
         """
         if metric not in METRICS:
             raise DataError(f"metric is {metric!r}; give one of {', '.join(METRICS)}.")
@@ -96,7 +128,27 @@ class SelectionStability:
         return float(difference.mean()), float(error)
 
     def to_frame(self) -> pd.DataFrame:
-        """Columns by frequency: "chosen once", "frequency", "lower" and "upper"."""
+        """Columns by frequency: "chosen once", "frequency", "lower" and "upper".
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.feature_selection import SelectKBest
+        >>> from bootprob import BootstrapSVC
+        >>> from bootprob.selection import selection_stability
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=10, C=1.0)
+        >>> selector = SelectKBest(k=2)
+        >>> found = selection_stability(
+        ...     selector, X[50:], y[50:], model=model, n_bootstraps=5, random_state=0
+        ... )
+        >>> found.to_frame()[["chosen once", "frequency"]]
+            chosen once  frequency
+        x2         True        1.0
+        x3         True        1.0
+        x0        False        0.0
+        x1        False        0.0
+        """
         import pandas as pd
 
         table = pd.DataFrame(
@@ -135,7 +187,9 @@ def selection_stability(
         With `fit(X, y)` and `get_support()`, such as `KernelAlignmentSelector` or one of
         scikit-learn's.
     X : array_like or DataFrame, shape (n, p)
+        Rows.
     y : array_like, shape (n,)
+        Their classes.
     model : estimator, optional
         A classifier with `predict_proba` and sample weights; default
         ``BootstrapSVC(kernel="rbf", n_bootstraps=50)``.

@@ -114,6 +114,19 @@ def create_app(
         For another model.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from fastapi.testclient import TestClient
+    >>> from bootprob.server import create_app
+    >>> client = TestClient(create_app(model, name="iris"))
+    >>> reply = client.post("/predict", json={"records": table[:2].to_dict("records")}).json()
+    >>> [row["label"] for row in reply["predictions"]], reply["level"]
+    ([1, 1], 0.95)
     """
     for what, text in (("name", name), ("version", version)):
         if not isinstance(text, str) or not text.isprintable() or not text or "/" in text:

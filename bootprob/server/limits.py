@@ -40,6 +40,17 @@ class Limits:
         that, beyond, 429.
     max_delay : float, default 0.002
         Seconds that the first of some rows waits for others, if nothing is being scored.
+
+    Examples
+    --------
+    >>> from bootprob.server import Limits
+    >>> limits = Limits(max_rows=100, deadline=2.0)  # the rest by default
+    >>> limits.max_rows, limits.max_body
+    (100, 4194304)
+    >>> Limits(max_rows=0)
+    Traceback (most recent call last):
+        ...
+    bootprob.exceptions.DataError: max_rows is 0; it must be positive.
     """
 
     max_rows: int = 4096

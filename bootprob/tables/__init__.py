@@ -1,4 +1,9 @@
-"""Tables of people and their files: classes, roles of columns, held-out rows."""
+"""Tables of people and their files: classes, roles of columns, held-out rows.
+
+`TableModel` keeps preprocessing, class names and the ensemble together, as ``bootprob fit`` makes
+them. `ColumnRoles` says which columns are no features (groups, weights, times) and which are dates.
+`HeldOut` is rows with known labels to measure a model on. How columns are read: docs/guide.md.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -32,6 +32,18 @@ class HeldOut:
         Labels, of the model's classes; of two classes rows of both.
     frame : DataFrame or None
         The table that they are of, with its labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> from bootprob.tables import HeldOut
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+    >>> model = model.fit(X[50::2], y[50::2])
+    >>> held_out = HeldOut(X[51::2], y[51::2])  # for `write_report(..., held_out=held_out)`
+    >>> int(held_out.positive_rows(model).sum())
+    25
     """
 
     X: Any
@@ -79,6 +91,17 @@ class HeldOut:
         ------
         DataError
             There are labels that the model does not know.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.tables import HeldOut
+        >>> HeldOut(X[[0, 99]], y[[0, 99]]).codes(model)  # classes 1 and 2, at places 0 and 1
+        array([0, 1])
         """
         labels = np.asarray(self.y)
         equal = labels[:, None] == model.classes_ if labels.ndim == 1 else np.zeros((1, 1), bool)
@@ -102,6 +125,17 @@ class HeldOut:
         ------
         DataError
             There are labels that the model does not know, or a class has no row.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> from bootprob.tables import HeldOut
+        >>> HeldOut(X[[0, 99]], y[[0, 99]]).positive_rows(model)
+        array([False,  True])
         """
         labels = np.asarray(self.y)
         positive = labels == model.classes_[1]

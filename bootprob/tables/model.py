@@ -162,6 +162,17 @@ class TableModel:
         DataError
             Classes are no text, numbers or true and false; classifiers were given columns that
             files cannot have; or `columns` are not those of plain numbers.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> from bootprob.tables import TableModel
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> sizes = X.assign(long=X["sepal length (cm)"].gt(6).map({True: "yes", False: "no"}))
+        >>> svc = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+        >>> TableModel.of(svc.fit(sizes[50:], y[50:])).target.labels  # takes files now
+        (1, 2)
         """
         from bootprob.ensemble.fitted import of_matrix
 

@@ -33,6 +33,17 @@ class ColumnRoles:
         Left out altogether.
     dates : tuple of str
         Learned from as dates; see `bootprob.encoding.preprocessing.TablePreprocessor`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bootprob.tables import ColumnRoles
+    >>> roles = ColumnRoles(groups="patient", weight="n", drop=("remark",))
+    >>> names = ["patient", "n", "age", "remark", "ill"]
+    >>> roles.features(pd.DataFrame([[1, 2, 40, "", 0]], columns=names), target="ill").columns[0]
+    'age'
+    >>> roles.reasons["remark"]
+    'it was to be dropped (drop)'
     """
 
     groups: str | None = None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
-from pathlib import Path
 from typing import Any
 
 import griffe
 
+from docs.site.docstring_text import each_by_itself, with_links
+
 __all__ = ["RunTimeDocstrings"]
 
-_DOCS = Path(__file__).parents[1]
 _FILLED_IN = ("(fitted state)", "(calibrations)")  # by bootprob, on import
 
 
@@ -31,10 +30,4 @@ class RunTimeDocstrings(griffe.Extension):
         text = text.replace(
             ", shape (", ",\N{NO-BREAK SPACE}shape ("
         )  # else read as a call of Python
-        obj.docstring.value = re.sub(r"docs/(\w+)\.md", _link, text)
-
-
-def _link(named: re.Match[str]) -> str:
-    page = _DOCS / f"{named[1]}.md"
-    title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-    return f"[{title}](../{named[1]}.md)"
+        obj.docstring.value = with_links(each_by_itself(text))

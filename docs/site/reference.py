@@ -7,6 +7,8 @@ from pathlib import Path
 
 import griffe
 
+from docs.site.docstring_text import with_links
+
 __all__ = ["reference_pages"]
 
 _FIRST = ["bootprob", "bootprob.displays", "bootprob.metrics", "bootprob.costs"]
@@ -42,7 +44,7 @@ def reference_pages(paths: Sequence[Path]) -> dict[str, str]:
                 continue
             home[target] = module.path
             body.append(f"::: {module.path}.{name}\n")
-        intro = module.docstring.value if module.docstring else ""
+        intro = with_links(module.docstring.value) if module.docstring else ""
         also = f"Here too: {', '.join(elsewhere)}.\n" if elsewhere else ""
         pages[place] = "\n".join([f"# {module.path}\n", intro + "\n", also, *body])
         summary = intro.split("\n\n")[0].replace("\n", " ")

@@ -61,6 +61,17 @@ class Certificate:
         Iterations of the solver.
     status : Tensor of int64
         Values of `Status`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> proof = models.certificate
+    >>> bool((proof.dual <= proof.primal).all()), proof.status.tolist()
+    (True, [[0, 0], [0, 0]])
     """
 
     primal: Tensor
@@ -79,6 +90,14 @@ class Certificate:
             Replicates and models of each.
         device : torch.device
             Where they lie.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Certificate, Status
+        >>> room = Certificate.empty(2, 3, device=torch.device("cpu"))
+        >>> room.gap.shape, Status(int(room.status[0, 0])).name  # until a solver has been there
+        (torch.Size([2, 3]), 'MAX_ITER')
         """
         infinite = torch.full(shape, torch.inf, dtype=torch.float64, device=device)
         zeros = torch.zeros(shape, dtype=torch.int64, device=device)
@@ -97,6 +116,16 @@ class Certificate:
         ----------
         *shape : int
             As of `Tensor.view`.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> models.certificate.view(-1).gap.shape  # replicates and models in a row
+        torch.Size([4])
         """
         return Certificate(*(getattr(self, f.name).reshape(shape) for f in fields(self)))
 
@@ -109,6 +138,16 @@ class Certificate:
             Positions along the first axis.
         those : Certificate
             Of k rows.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Certificate
+        >>> room, one = (Certificate.empty(n, 1, device=torch.device("cpu")) for n in (3, 1))
+        >>> one.n_iter[:] = 7
+        >>> room.put(torch.tensor([1]), one)
+        >>> room.n_iter.flatten().tolist()
+        [0, 7, 0]
         """
         for f in fields(self):
             getattr(self, f.name)[rows] = getattr(those, f.name)
@@ -120,6 +159,16 @@ class Certificate:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> models.certificate.take(slice(1, 2)).gap.shape
+        torch.Size([1, 2])
         """
         return Certificate(*(getattr(self, f.name)[replicates] for f in fields(self)))
 
@@ -131,6 +180,18 @@ class Certificate:
         ----------
         parts : list of Certificate
             In the order of the replicates.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> from bootprob_gpu import Certificate
+        >>> proof = models.certificate
+        >>> Certificate.concatenate([proof.take(slice(0, 1)), proof.take(slice(1, 2))]).gap.shape
+        torch.Size([2, 2])
         """
         return cls(*(torch.cat([getattr(part, f.name) for part in parts]) for f in fields(cls)))
 

@@ -47,6 +47,18 @@ class FittedBatch:
         Precision of the scores.
     memory_limit : int or None
         Bytes that scoring may use.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> rows = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    >>> scores = rows @ models.coef[0, 0] + models.intercept[0, 0]
+    >>> (scores > 0).tolist(), models.status.tolist()
+    ([False, True], [[0, 0], [0, 0]])
     """
 
     intercept: Tensor
@@ -105,6 +117,18 @@ class FittedBatch:
         ----------
         blocks : list of FittedBatch
             In the order of the replicates.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> from bootprob_gpu import FittedBatch
+        >>> first, second = models.take(slice(0, 1)), models.take(slice(1, 2))
+        >>> bool((FittedBatch.concatenate([first, second]).coef == models.coef).all())
+        True
         """
         first = blocks[0]
 
@@ -135,6 +159,16 @@ class FittedBatch:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> models.take(slice(1, 2)).replicates
+        slice(1, 2, None)
         """
 
         def taken(values: Tensor | None) -> Tensor | None:
@@ -159,6 +193,18 @@ class FittedBatch:
         ----------
         X : Tensor, shape (m, p)
             Rows.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+        >>> models.check_columns(torch.zeros(5, 2))
+        Traceback (most recent call last):
+            ...
+        bootprob_gpu.inputs.InputError: Rows to score have shape (5, 2); the models know 1 columns.
         """
         if X.ndim != 2 or X.shape[1] != len(self.center):
             raise InputError(
@@ -175,6 +221,17 @@ class FittedBatch:
             Of b replicates and r models.
         items : slice
             Which replicates these are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import torch
+        >>> from bootprob_gpu import Problem, fit
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> models = fit(Problem(X, y, np.ones((1, 4), dtype=int), C=[1.0]), solver="smo-batched")
+        >>> coef = models.primal_coef(models.dual_coef, slice(0, 1))
+        >>> coef.shape, round(float(coef), 2)
+        (torch.Size([1, 1, 1]), 1.0)
         """
         assert self.X is not None
         # Dual coefficients sum to 0, so centring changes nothing but the rounding.

@@ -76,6 +76,15 @@ class Problem:
     ------
     InputError
         If anything above does not hold.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import Problem
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+    >>> problem.n_replicates, problem.n_models, problem.C_per_model
+    (2, 2, array([0.1, 1. ]))
     """
 
     X: Floats
@@ -211,6 +220,15 @@ class Problem:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> from bootprob_gpu import Problem
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+        >>> problem.take(slice(1, 2)).counts.tolist()
+        [[2, 0, 1, 1]]
         """
         if replicates == slice(0, self.n_replicates):
             return self
@@ -233,6 +251,15 @@ class Problem:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> from bootprob_gpu import Problem
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+        >>> problem.scale_of(slice(0, 2)).tolist()
+        [[1.0], [1.0]]
         """
         count = len(range(*replicates.indices(self.n_replicates)))
         if self.shares_scale:
@@ -251,6 +278,15 @@ class Problem:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> from bootprob_gpu import Problem
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+        >>> problem.y_of(slice(0, 1))  # all replicates share their labels
+        array([-1., -1.,  1.,  1.])
         """
         return self.y if self.shares_labels else self.y[replicates].astype(np.float64)
 
@@ -261,6 +297,15 @@ class Problem:
         ----------
         replicates : slice
             Which of them, counted from the first.
+
+        Examples
+        --------
+        >>> from bootprob_gpu import Problem
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+        >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+        >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+        >>> problem.upper_of(slice(0, 1)).shape  # 0 ≤ a ≤ C · counts, of one replicate
+        (1, 2, 4)
         """
         if self.upper is not None:
             return np.asarray(self.upper[replicates], dtype=np.float64)

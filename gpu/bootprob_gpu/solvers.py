@@ -112,6 +112,17 @@ def choose_solver(problem: Problem, device: torch.device) -> Solver:
         What is to be trained.
     device : torch.device
         Where.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import Problem
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+    >>> import torch
+    >>> from bootprob_gpu import choose_solver
+    >>> choose_solver(problem, torch.device("cpu"))[:14]  # "-compiled", where Numba is
+    'interior-point'
     """
     n, p = problem.X.shape
     compiled = device.type == "cpu" and numba_loads()
@@ -210,6 +221,16 @@ def resolve_device(device: str | torch.device) -> torch.device:
     ------
     InputError
         If there is no such device here.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import resolve_device
+    >>> resolve_device("cpu")
+    device(type='cpu')
+    >>> resolve_device("quantum")
+    Traceback (most recent call last):
+        ...
+    bootprob_gpu.inputs.InputError: device is 'quantum'; give 'auto', 'cpu', 'cuda' or 'cuda:1'.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -70,6 +70,17 @@ def fit(
         If an option is unknown or does not fit the problem.
     MemoryError
         If a single replicate does not fit into memory.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import Problem
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+    >>> from bootprob_gpu import fit
+    >>> models = fit(problem)
+    >>> models.coef.shape, bool(models.gap.max() < 1e-6)
+    (torch.Size([2, 2, 1]), True)
     """
     blocks = []
     for block in iter_fit(
@@ -113,6 +124,17 @@ def iter_fit(
     -------
     iterator of FittedBatch
         Consecutive blocks of replicates. Options are checked before this function returns.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import Problem
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> problem = Problem(X, y, counts, C=[0.1, 1.0])
+    >>> from bootprob_gpu import iter_fit
+    >>> for block in iter_fit(problem):  # as many replicates as fit into memory
+    ...     print(block.replicates, tuple(block.train_scores.shape))
+    slice(0, 2, None) (2, 2, 4)
     """
     options = Options.checked(problem, solver, tol, kkt_tol, max_iter, device, dtype, memory_limit)
     return (train_linear if options.back_end.is_interior_point else train_dual)(problem, options)

@@ -33,6 +33,15 @@ class Certificate:
     dual_residual : ndarray (K,)
         Largest violation of β'y + ω ≤ α'x over the units, after each is scaled so that its
         largest amount is the evaluated unit's own; of the normalisation; and of the sign of ω.
+
+    Examples
+    --------
+    >>> from bootprob.dea import efficiency
+    >>> proof = efficiency([2, 4, 4], [[2], [4], [2]]).certificate
+    >>> proof.primal.round(3).tolist(), proof.dual.round(3).tolist()
+    ([1.0, 1.0, 0.5], [1.0, 1.0, 0.5])
+    >>> bool(proof.worst.max() < 1e-6)  # both sides agree, so neither can be improved
+    True
     """
 
     primal: np.ndarray

@@ -30,12 +30,23 @@ class CrossEfficiency:
     Attributes
     ----------
     panel : Panel
+        The units with what they use and make.
     goal : {"benevolent", "aggressive"} or None
+        By which weights were picked that are not unique.
     matrix : ndarray (K, K)
         Row: the unit whose weights are used; column: the unit that is valued. The diagonal holds
         the units' own efficiencies; no entry is above 1.
     input_weights, output_weights : ndarray (K, N) and (K, M)
         α and β of each unit.
+
+    Examples
+    --------
+    >>> from bootprob.dea import cross_efficiency
+    >>> found = cross_efficiency([1, 1, 1], [[2, 1], [1, 2], [1, 1]], goal="aggressive")
+    >>> found.scores.round(3).tolist()  # the mean of each column
+    [0.833, 0.833, 0.556]
+    >>> found.maverick.round(3).tolist()  # its own weights show each a third better
+    [0.333, 0.333, 0.333]
     """
 
     panel: Panel
@@ -62,7 +73,20 @@ class CrossEfficiency:
         return np.divide(own - others, others, out=np.full(len(own), np.inf), where=others > 0)
 
     def to_frame(self) -> pd.DataFrame:
-        """The matrix: units whose weights are used in rows, units that are valued in columns."""
+        """The matrix: units whose weights are used in rows, units that are valued in columns.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import cross_efficiency
+        >>> cross_efficiency(toy, goal="aggressive").to_frame().round(2)
+        unit           A     B     C
+        weights of
+        A           1.00  0.80  0.20
+        B           0.50  1.00  0.25
+        C           0.17  0.33  1.00
+        """
         import pandas as pd
 
         units = list(self.panel.units)

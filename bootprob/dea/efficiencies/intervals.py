@@ -44,6 +44,7 @@ class EfficiencyInterval:
     result : EfficiencyResult
         Of the panel itself.
     level : float
+        Nominal coverage.
     lower, upper : ndarray (K,)
         Basic bootstrap interval, Simar and Wilson (2000): from 2δ - q(1 - (1 - level)/2) to
         2δ - q((1 - level)/2) with the quantiles q of the replicates δ*.
@@ -55,6 +56,19 @@ class EfficiencyInterval:
         Of the smoothing of δ.
     replicates : ndarray (B, K)
         Scores of the units against the pseudo-samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.dea import efficiency_interval
+    >>> rng = np.random.default_rng(0)
+    >>> inputs = rng.uniform(1, 2, 20)
+    >>> outputs = inputs * rng.uniform(0.5, 1, 20)
+    >>> found = efficiency_interval(inputs, outputs, n_replicates=100)
+    >>> bool((found.lower < found.result.scores).all())  # scores are too good
+    True
+    >>> bool((found.corrected < found.result.scores).all())
+    True
     """
 
     result: EfficiencyResult
@@ -76,7 +90,18 @@ class EfficiencyInterval:
         return 3 * self.standard_error**2 < self.bias**2
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each unit: score, corrected, lower, upper, bias, standard error."""
+        """One row for each unit: score, corrected, lower, upper, bias, standard error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.dea import efficiency_interval
+        >>> rng = np.random.default_rng(0)
+        >>> inputs = rng.uniform(1, 2, 20)
+        >>> found = efficiency_interval(inputs, inputs * rng.uniform(0.5, 1, 20), n_replicates=100)
+        >>> found.to_frame().columns.tolist()
+        ['score', 'corrected', 'lower', 'upper', 'bias', 'standard error']
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -118,6 +143,7 @@ def efficiency_interval(
     inputs, outputs, returns, orientation
         As for `efficiency`.
     level : float, default 0.95
+        Nominal coverage of the intervals.
     n_replicates : int, default 2000
         B, at least 100; each solves K linear programs.
     bandwidth : float, optional

@@ -29,8 +29,11 @@ class EfficiencyResult:
     Attributes
     ----------
     panel : Panel
+        The units with what they use and make.
     returns, orientation : str
+        As `efficiency` was asked.
     super_efficiency : bool
+        Whether each unit was measured against the others only.
     scores : ndarray (K,)
         Input orientation: θ, at most 1, the part of the inputs that would do. Output orientation:
         φ, at least 1, how many times the outputs that could be had. Super-efficiency has no such
@@ -54,6 +57,16 @@ class EfficiencyResult:
         ω: zero for constant returns, free for variable, not above zero for non-increasing, not
         below for non-decreasing returns.
     certificate : Certificate
+        Proof of each score.
+
+    Examples
+    --------
+    >>> from bootprob.dea import efficiency
+    >>> result = efficiency([2, 4, 4], [[2], [4], [2]])  # the third uses twice what it needs
+    >>> result.scores.round(3).tolist(), result.efficient.tolist()
+    ([1.0, 1.0, 0.5], [True, True, False])
+    >>> result.input_targets[2].round(3).tolist()
+    [2.0]
     """
 
     panel: Panel
@@ -126,6 +139,16 @@ class EfficiencyResult:
             score, status, peers (names, the largest λ first), then for every input and output
             "slack of ...", "target of ..." and "weight of ...", then intercept and the
             certificate's gap, primal and dual residual.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, efficiency
+        >>> panel = Panel.of([2, 5], [[2], [4]], units=["A", "B"])
+        >>> efficiency(panel).to_frame()[["score", "status", "peers"]].round(3)
+              score   status peers
+        unit
+        A       1.0  optimal     A
+        B       0.8  optimal     A
         """
         import pandas as pd
 
@@ -149,7 +172,18 @@ class EfficiencyResult:
         return pd.DataFrame(columns, index=pd.Index(self.panel.units, name="unit"))
 
     def lambdas_frame(self) -> pd.DataFrame:
-        """The λ: evaluated units in rows, those they are compared with in columns."""
+        """The λ: evaluated units in rows, those they are compared with in columns.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, efficiency
+        >>> panel = Panel.of([2, 5], [[2], [4]], units=["A", "B"])
+        >>> efficiency(panel).lambdas_frame().round(3)  # B is compared with twice A
+        peer    A    B
+        unit
+        A     1.0  0.0
+        B     2.0  0.0
+        """
         import pandas as pd
 
         units = list(self.panel.units)

@@ -56,11 +56,13 @@ def efficiency(
     Parameters
     ----------
     inputs : Panel, or array-like (K, N), DataFrame or Series
+        The units; or what each of them uses.
     outputs : array-like (K, M), DataFrame or Series, optional
         Only without a panel.
     returns : {"constant", "variable", "non-increasing", "non-decreasing"}, default "constant"
         To scale.
     orientation : {"input", "output"}, default "input"
+        Whether inputs are contracted or outputs expanded.
     super_efficiency : bool, default False
         Measure every unit against the others only (Andersen and Petersen 1993), which tells
         efficient units apart. It may not exist; the status is then "infeasible".

@@ -48,6 +48,17 @@ class SelectionGame:
     cross : ndarray, shape (K, K)
         Cross-efficiencies: of unit k, in rows, under the selection of unit k', in columns.
     units : tuple of str
+        Names, in the order of all of these.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, play_selection_game
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> game = play_selection_game(toy, 1)
+    >>> game.joint, game.strategies  # of all, and of each unit
+    ((0,), ((0,), (1,), (2,)))
+    >>> game.gains.round(2).tolist()  # rows: who gains by the selection of the unit in the column
+    [[0.0, -0.5, -0.83], [0.0, 0.2, -0.47], [0.0, 0.05, 0.8]]
     """
 
     joint: tuple[int, ...]
@@ -79,6 +90,15 @@ class SelectionGame:
         -------
         counts : ndarray of int, shape (L,)
         edges : ndarray, shape (L + 1,)
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, play_selection_game
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> game = play_selection_game(toy, 1)
+        >>> counts, edges = game.histogram(width=50)
+        >>> counts.tolist(), edges.tolist()
+        ([2, 1], [0.0, 50.0, 100.0])
         """
         if not isinstance(width, Real) or isinstance(width, bool) or not 0 < width <= 100:
             raise DataError(f"width is {width!r}; give a number above 0, at most 100.")
@@ -91,6 +111,7 @@ class SelectionGame:
         Parameters
         ----------
         groups : sequence of K labels, or dict or named Series of unit to label
+            Which group each unit is in.
 
         Returns
         -------
@@ -103,6 +124,17 @@ class SelectionGame:
         ------
         DataError
             A unit has no label.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, play_selection_game
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> game = play_selection_game(toy, 1)
+        >>> game.coalitions({"A": "north", "B": "north", "C": "south"}).round(2)
+               members prefers  share  mean gain  support
+        group
+        north        2       B   50.0      -0.15    66.67
+        south        1       C  100.0       0.80    33.33
         """
         import pandas as pd
 
@@ -121,7 +153,20 @@ class SelectionGame:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("group")
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each unit: its efficiencies, its selection and who supports that."""
+        """A row for each unit: its efficiencies, its selection and who supports that.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel, play_selection_game
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> game = play_selection_game(toy, 1)
+        >>> game.to_frame()["support"].round(1)  # per cent of the units that gain
+        unit
+        A     0.0
+        B    66.7
+        C    33.3
+        Name: support, dtype: float64
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -140,7 +185,9 @@ class SupportedSelection:
     Attributes
     ----------
     features : tuple of int
+        Positions of the outputs chosen, ascending.
     outputs : tuple of str
+        Their names.
     objective : float
         Mean efficiency.
     support : float
@@ -150,6 +197,16 @@ class SupportedSelection:
     status : {"optimal", "heuristic"}
         "optimal": all selections were evaluated.
     efficiencies : ndarray, shape (K,)
+        Under them.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import supported_selection
+    >>> found = supported_selection(toy, 2, rivals=[["output 1"], ["output 3"]])
+    >>> found.outputs, round(found.objective, 3), found.status
+    (('output 1', 'output 3'), 0.989, 'optimal')
     """
 
     features: tuple[int, ...]
@@ -175,6 +232,7 @@ def play_selection_game(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p.
     joint : JointSelection or iterable of int or str, optional
@@ -194,6 +252,18 @@ def play_selection_game(
     ------
     DataError
         An option cannot be used, or `joint` does not hold p outputs.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, play_selection_game
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> game = play_selection_game(toy, 1)
+    >>> game.to_frame().round(3)
+          joint  own  support  proven
+    unit
+    A       1.0  1.0    0.000    True
+    B       0.8  1.0   66.667    True
+    C       0.2  1.0   33.333    True
     """
     require_panel(panel)
     size = checked_size(size, panel.n_outputs, "outputs")
@@ -240,6 +310,7 @@ def supported_selection(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p.
     rivals : iterable of selections
@@ -255,6 +326,16 @@ def supported_selection(
     ------
     DataError
         An option cannot be used, or there is no rival.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, play_selection_game
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> game = play_selection_game(toy, 1)
+    >>> from bootprob.dea import supported_selection
+    >>> found = supported_selection(toy, 2, game.strategies, share=100)
+    >>> found.outputs, round(found.support, 1), found.enough
+    (('output 1', 'output 3'), 66.7, False)
     """
     require_panel(panel)
     size = checked_size(size, panel.n_outputs, "outputs")

@@ -50,6 +50,7 @@ def select_outputs(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     size : int
         p, exactly so many outputs.
     objective : {"mean", "weighted", "quadratic", "minimum", "percentile"}
@@ -92,6 +93,17 @@ def select_outputs(
         An option cannot be used.
     BootprobError
         Nothing with weights within their bounds was found, and nothing is proven.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import select_outputs
+    >>> found = select_outputs(toy, 2)  # under which two outputs do all look best?
+    >>> found.outputs, round(found.objective, 3), found.status
+    (('output 1', 'output 3'), 0.989, 'optimal')
+    >>> select_outputs(toy, 2, costs=[3, 1, 1], budget=3).outputs  # the first costs all
+    ('output 2', 'output 3')
     """
     rules = SelectionRules.of(
         panel, costs=costs, budget=budget, clusters=clusters, cluster_min=cluster_min,
@@ -157,11 +169,13 @@ def selection_curve(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     sizes : int or iterable of int
         The p; a number stands for 1 to it.
     objective, weights, percentile
         As in `select_outputs`.
     method : {"exact", "exchange"}
+        "exact" proves what the time allows; "exchange" searches only.
     costs, budget, clusters, cluster_min, cluster_max, max_correlation, n_inputs, weight_bounds
         As in `select_outputs`.
     time_limit : float or None, default 600.0
@@ -177,6 +191,18 @@ def selection_curve(
         For one of the sizes, no outputs keep the rules, or the bounds on weights.
     DataError
         An option cannot be used.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import selection_curve
+    >>> selection_curve(toy, 3).to_frame()[["objective", "status", "outputs"]].round(3)
+       objective   status                       outputs
+    p
+    1      0.667  optimal                      output 1
+    2      0.989  optimal            output 1, output 3
+    3      1.000  optimal  output 1, output 2, output 3
     """
     rules = SelectionRules.of(
         panel, costs=costs, budget=budget, clusters=clusters, cluster_min=cluster_min,

@@ -31,10 +31,22 @@ class SelectionRules:
     Attributes
     ----------
     rows : ndarray, shape (L, M)
+        A row for each linear rule, over the M outputs.
     limits : ndarray, shape (L,)
         ``rows z ≤ limits``: the budget (5.10), then clusters' maxima (5.11) and minima (5.12).
     clashes : ndarray of bool, shape (M, M)
         Symmetric; pairs of which at most one may be chosen, (5.13).
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import SelectionRules
+    >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+    >>> rules.rows.tolist(), rules.limits.round(3).tolist()  # 3 z₁ + z₂ + z₃ ≤ 3
+    ([[3.0, 1.0, 1.0]], [3.0])
+    >>> rules.trivial, rules.hereditary
+    (False, True)
     """
 
     rows: Floats
@@ -53,11 +65,12 @@ class SelectionRules:
         cluster_max: int | Mapping[str, int] | None = None,
         max_correlation: float | None = None,
     ) -> Self:
-        """Check what was given.
+        """Make the rules of costs, clusters and correlations, and check what was given.
 
         Parameters
         ----------
         panel : Panel
+            The units with what they use and make.
         costs : array_like of shape (M,), or dict or named Series of output to float, optional
             c of (5.10); outputs that a dict lacks cost nothing. Default 1 each.
         budget : float, optional
@@ -71,10 +84,24 @@ class SelectionRules:
             Outputs whose correlation over the units exceeds it are not chosen together, (5.13).
             A constant output is correlated with none.
 
+        Returns
+        -------
+        SelectionRules
+
         Raises
         ------
         DataError
             Something is unknown, no number, or given without what it belongs to.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> groups = {"care": ["output 1", "output 2"], "research": ["output 3"]}
+        >>> rules = SelectionRules.of(toy, clusters=groups, cluster_max={"care": 1})
+        >>> rules.allows([0, 1]), rules.allows([0, 2])
+        (False, True)
         """
         require_panel(panel)
         m = panel.n_outputs
@@ -129,6 +156,19 @@ class SelectionRules:
         ----------
         chosen : sequence of int
             Positions of the outputs selected.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.allows([0]), rules.allows([0, 1]), rules.allows([1, 2])
+        (True, False, True)
         """
         chosen = list(chosen)
         held = (self.rows[:, chosen].sum(axis=1) <= self.limits + _ROUNDING).all()
@@ -140,8 +180,24 @@ class SelectionRules:
         Parameters
         ----------
         chosen : sequence of int
+            Positions of outputs that have to be among them.
         size : int
             p.
+
+        Returns
+        -------
+        tuple of int or None
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.completion([1], 2)
+        (1, 2)
+        >>> rules.completion([0], 2) is None  # the first output takes the whole budget
+        True
         """
         m = self.clashes.shape[0]
         if self.trivial:
@@ -169,17 +225,35 @@ class SelectionRules:
         return tuple(np.flatnonzero(found.x > 0.5).tolist())
 
     def require(self, size: int) -> tuple[int, ...]:
-        """Some allowed selection.
+        """Some selection of p outputs that keeps all rules.
 
         Parameters
         ----------
         size : int
             p.
 
+        Returns
+        -------
+        tuple of int
+            Positions of p outputs that keep all rules.
+
         Raises
         ------
         InfeasibleSelectionError
             There is none.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SelectionRules
+        >>> rules = SelectionRules.of(toy, costs=[3, 1, 1], budget=3)
+        >>> rules.require(2)
+        (1, 2)
+        >>> rules.require(3)
+        Traceback (most recent call last):
+            ...
+        bootprob.dea.selection.rules.InfeasibleSelectionError: No 3 of the 3 outputs keep...
         """
         some = self.completion((), size)
         if some is None:
@@ -191,11 +265,27 @@ class SelectionRules:
         return some
 
     def program(self, z: Any) -> list[Any]:
-        """Constraints of CVXPY.
+        """The rules as constraints of CVXPY, for mixed-integer programs of one's own.
 
         Parameters
         ----------
         z : cvxpy.Variable, shape (M,)
+            1 for an output that is chosen, else 0.
+
+        Returns
+        -------
+        list of cvxpy constraints
+            One for all linear rules, one for all pairs; none where every subset is allowed.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import cvxpy as cp
+        >>> from bootprob.dea import SelectionRules
+        >>> z = cp.Variable(3, boolean=True)
+        >>> len(SelectionRules.of(toy, costs=[3, 1, 1], budget=3).program(z))  # the budget
+        1
         """
         constraints = [self.rows @ z <= self.limits] if len(self.rows) else []
         first, second = np.nonzero(np.triu(self.clashes))

@@ -44,6 +44,7 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
     panel_ : Panel
         What was fitted, with the names.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -103,7 +104,7 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose outputs.
+        """Choose outputs as `select_outputs` does: X is what units make, y what they use.
 
         Parameters
         ----------
@@ -124,6 +125,14 @@ max_correlation, n_inputs, weight_bounds, solver, time_limit
             No p outputs keep the rules.
         DataError
             y is missing, or a parameter cannot be used.
+
+        Examples
+        --------
+        >>> from bootprob.dea import OutputSelector
+        >>> made, used = [[5, 2, 1], [4, 4, 2], [1, 1, 6]], [1, 1, 1]
+        >>> selector = OutputSelector(1).fit(made, used)
+        >>> selector.transform(made).tolist(), selector.result_.status
+        ([[5], [4], [1]], 'optimal')
         """
         if y is None:
             raise DataError(

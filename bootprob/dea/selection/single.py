@@ -49,6 +49,7 @@ def select_for_unit(
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     unit : int or str
         Position or name.
     size : int

@@ -61,6 +61,7 @@ class SubsetEfficiencies:
     output_scale : ndarray, shape (M,)
         What the outputs were divided by, besides `unit_scale`.
     input_scale : ndarray, shape (N,)
+        What the inputs were divided by, besides `unit_scale`.
     unit_scale : ndarray, shape (K,)
         Inputs and outputs of a unit were divided by it, which constant returns allow.
 
@@ -102,6 +103,20 @@ class SubsetEfficiencies:
         ----------
         chosen : sequence of int
             Positions of outputs.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> evaluator = SubsetEfficiencies(toy)
+        >>> bool(np.allclose(evaluator.quick([0, 2]), evaluator.of([0, 2])))
+        True
         """
         efficiencies, tight = np.empty(self.outputs.shape[1]), np.empty((0, 0), dtype=np.int64)
         if not self._settle(chosen, efficiencies, tight):
@@ -122,6 +137,15 @@ class SubsetEfficiencies:
         Returns
         -------
         ndarray, shape (K,)
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> evaluator = SubsetEfficiencies(toy)
+        >>> evaluator.of([0]).round(3), evaluator.of([0, 2]).round(3)
+        (array([1. , 0.8, 0.2]), array([1.   , 0.966, 1.   ]))
         """
         return np.minimum(self.weights(chosen).efficiencies, 1.0)
 
@@ -131,6 +155,20 @@ class SubsetEfficiencies:
         Parameters
         ----------
         chosen : sequence of int
+            Positions of outputs.
+
+        Returns
+        -------
+        UnitWeights
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> found = SubsetEfficiencies(toy).weights([0, 2])
+        >>> found.outputs.shape, found.efficiencies.round(3)
+        ((3, 2), array([1.   , 0.966, 1.   ]))
         """
         n, p = self.outputs.shape[1], len(chosen)
         ratios = np.ascontiguousarray(self.outputs[list(chosen)].T)
@@ -154,7 +192,20 @@ class SubsetEfficiencies:
         return weights
 
     def most(self) -> Floats:
-        """Efficiencies that those under no selection exceed, shape (K,): under all outputs."""
+        """Efficiencies that those under no selection exceed, shape (K,): under all outputs.
+
+        Returns
+        -------
+        ndarray, shape (K,)
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> SubsetEfficiencies(toy).most().round(3)
+        array([1., 1., 1.])
+        """
         return self.quick(range(len(self.outputs)))
 
     def fill_pairs(self, first: int, pairs: Floats, deadline: float) -> bool:
@@ -163,6 +214,7 @@ class SubsetEfficiencies:
         Parameters
         ----------
         first : int
+            Position of the output.
         pairs : ndarray, shape (M, M, K)
             Where they are put; 1, a bound, where pivots ran out.
         deadline : float
@@ -172,6 +224,18 @@ class SubsetEfficiencies:
         -------
         bool
             Whether time sufficed, before the first of them.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> pairs = np.ones((3, 3, 3))
+        >>> SubsetEfficiencies(toy).fill_pairs(0, pairs, deadline=np.inf)
+        True
+        >>> pairs[0, 2].round(3)  # under the first output and the third
+        array([1.   , 0.966, 1.   ])
         """
         if time.perf_counter() > deadline:
             return False
@@ -194,13 +258,33 @@ class SubsetEfficiencies:
         Parameters
         ----------
         rest : tuple of int
+            Positions of the outputs that stay.
         candidates : sequence of int
+            Positions of those to try.
         objective : EfficiencyObjective
+            What is to be large.
         ceiling : ndarray, shape (K,)
             Bounds of the efficiencies.
         enough : float
+            Merit to exceed.
         deadline : float
             On the clock of `time.perf_counter`; candidates that it leaves out are not tried.
+
+        Returns
+        -------
+        int or None
+            Position of the output; None if no candidate is good enough.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SubsetEfficiencies
+        >>> from bootprob.dea.selection.objectives import EfficiencyObjective
+        >>> goal = EfficiencyObjective.of("mean", toy.units)
+        >>> SubsetEfficiencies(toy).best_addition((0,), [1, 2], goal, np.ones(3), -np.inf, np.inf)
+        2
         """
         from bootprob.dea.efficiencies.simplex_compiled import judge, settle_units
 
@@ -233,6 +317,7 @@ class SubsetEfficiencies:
         Parameters
         ----------
         chosen : tuple of int
+            Positions of the outputs that stay.
         candidates : ndarray of int, shape (c,)
             None of them clashes with those chosen.
         firsts : ndarray of int
@@ -240,9 +325,13 @@ class SubsetEfficiencies:
         pairs : ndarray, shape (M, M, K) or (0, 0, 0)
             Efficiencies under pairs.
         ceiling : ndarray, shape (K,)
+            Bounds of the efficiencies.
         objective : EfficiencyObjective
+            What is to be large.
         enough : float
+            Merit to exceed.
         rules : SelectionRules
+            Rules that the selection has to keep.
 
         Returns
         -------
@@ -250,6 +339,19 @@ class SubsetEfficiencies:
             The best one and those whose pivots ran out, which may be better.
         int
             How many were evaluated.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> import numpy as np
+        >>> from bootprob.dea import SelectionRules, SubsetEfficiencies
+        >>> from bootprob.dea.selection.objectives import EfficiencyObjective
+        >>> goal, rules = EfficiencyObjective.of("mean", toy.units), SelectionRules.of(toy)
+        >>> evaluator, none = SubsetEfficiencies(toy), np.empty((0, 0, 0))
+        >>> all_three, firsts = np.arange(3), np.arange(2)
+        >>> evaluator.best_pairs((), all_three, firsts, none, np.ones(3), goal, -np.inf, rules)
+        ([(0, 2)], 3)
         """
         from bootprob.dea.selection.scan_compiled import scan_last_two
 

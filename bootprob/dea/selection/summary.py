@@ -40,6 +40,18 @@ class EfficiencyDistribution:
     n_efficient : int
         Units with an efficiency of 1, within 1e-6.
     outputs : tuple of str
+        Those chosen.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import selection_curve, summarise_curve
+    >>> line = summarise_curve(selection_curve(toy, 2)).lines[1]
+    >>> line.size, line.outputs, line.n_efficient
+    (2, ('output 1', 'output 3'), 2)
+    >>> round(line.q2, 3), round(line.interquartile_range, 3)
+    (1.0, 0.017)
     """
 
     size: int
@@ -70,9 +82,24 @@ class EfficiencyDistribution:
         Parameters
         ----------
         efficiencies : ndarray (K,)
+            Scores from 0 to 1.
         units : tuple of str
+            Their names.
         outputs : tuple of str
             Those chosen.
+
+        Returns
+        -------
+        EfficiencyDistribution
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.dea import EfficiencyDistribution
+        >>> scores = np.array([0.2, 0.8, 0.9, 1.0, 1.0])
+        >>> line = EfficiencyDistribution.of(scores, ("A", "B", "C", "D", "E"), ("patients",))
+        >>> line.q2, line.outlying, line.n_efficient
+        (0.9, ('A',), 2)
         """
         e = efficiencies
         q1, q2, q3 = np.quantile(e, (0.25, 0.5, 0.75)).tolist()
@@ -96,12 +123,34 @@ class SelectionSummary:
     ----------
     lines : tuple of EfficiencyDistribution
         In the order of p.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import selection_curve, summarise_curve
+    >>> summary = summarise_curve(selection_curve(toy, 2))
+    >>> [round(line.mean, 3) for line in summary.lines]  # with one output, and with two
+    [0.667, 0.989]
     """
 
     lines: tuple[EfficiencyDistribution, ...]
 
     def to_frame(self) -> pd.DataFrame:
-        """The columns of table 5.3, one row for each p."""
+        """The columns of table 5.3, one row for each p.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import selection_curve, summarise_curve
+        >>> table = summarise_curve(selection_curve(toy, 2)).to_frame()
+        >>> table[["min", "q2", "max", "selected features"]].round(3)
+             min   q2  max   selected features
+        p
+        1  0.200  0.8  1.0            output 1
+        2  0.966  1.0  1.0  output 1, output 3
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -119,11 +168,16 @@ class SelectionSummary:
 
 
 def summarise_curve(curve: SelectionCurve) -> SelectionSummary:
-    """Table 5.3 of a curve v(p).
+    """Summarise the efficiencies under each selection of a curve v(p): table 5.3.
 
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
+
+    Returns
+    -------
+    SelectionSummary
 
     Examples
     --------
@@ -152,8 +206,14 @@ def suggested_size(curve: SelectionCurve, least_contribution: float = 0.01) -> i
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
     least_contribution : float, default 0.01
         To the objective, for each output.
+
+    Returns
+    -------
+    int
+        p.
 
     Raises
     ------

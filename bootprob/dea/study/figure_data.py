@@ -41,10 +41,22 @@ class OutputCorrelations:
     Attributes
     ----------
     names : tuple of str
+        Of the outputs.
     matrix : ndarray (M, M)
         Zero with and within a constant output.
     chosen : tuple of int
         Positions of the selected outputs, ascending.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import output_correlations
+    >>> found = output_correlations(toy, chosen=["output 1", "output 3"])
+    >>> found.names, found.chosen
+    (('output 1', 'output 2', 'output 3'), (0, 2))
+    >>> found.of_chosen.matrix.shape
+    (2, 2)
     """
 
     names: tuple[str, ...]
@@ -59,7 +71,20 @@ class OutputCorrelations:
         return OutputCorrelations(names, self.matrix[inside], tuple(range(len(names))))
 
     def to_frame(self) -> pd.DataFrame:
-        """The matrix, outputs in rows and columns."""
+        """The matrix, outputs in rows and columns.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import output_correlations
+        >>> output_correlations(toy).to_frame().round(2)
+                  output 1  output 2  output 3
+        output
+        output 1      1.00      0.58     -1.00
+        output 2      0.58      1.00     -0.62
+        output 3     -1.00     -0.62      1.00
+        """
         import pandas as pd
 
         return pd.DataFrame(self.matrix, pd.Index(self.names, name="output"), list(self.names))
@@ -76,6 +101,16 @@ class Histograms:
     edges : ndarray (L + 1,)
         Intervals are closed on the left, the last one on both sides.
     counts : ndarray (P, L) of int
+        How many fall into each interval.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import efficiency_histograms, selection_curve
+    >>> found = efficiency_histograms(selection_curve(toy, 2), width=0.5)
+    >>> found.sizes, found.edges.tolist(), found.counts.tolist()
+    ((1, 2), [0.0, 0.5, 1.0], [[1, 2], [0, 3]])
     """
 
     sizes: tuple[int, ...]
@@ -83,7 +118,19 @@ class Histograms:
     counts: NDArray[np.int64]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each interval, one column for each p."""
+        """One row for each interval, one column for each p.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import efficiency_histograms, selection_curve
+        >>> efficiency_histograms(selection_curve(toy, 2), width=0.5).to_frame()
+        p           1  2
+        interval
+        [0.0, 0.5)  1  0
+        [0.5, 1.0)  2  3
+        """
         import pandas as pd
 
         index = pd.IntervalIndex.from_breaks(self.edges, closed="left", name="interval")
@@ -97,6 +144,7 @@ class ContributionCurve:
     Attributes
     ----------
     sizes : tuple of int
+        p.
     values, bounds, gaps : ndarray (P,)
         Objective, bound, and their relative distance.
     contributions : ndarray (P,)
@@ -104,7 +152,18 @@ class ContributionCurve:
     nested : ndarray (P,)
         Of the nested selection of Pastor et al.
     statuses : tuple of str
+        "optimal", "time limit" or "heuristic", for each p.
     objective_name : str
+        As `select_outputs` takes it.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import contribution_curve, selection_curve
+    >>> found = contribution_curve(selection_curve(toy, 3))
+    >>> found.contributions.round(3).tolist(), found.statuses
+    ([nan, 0.322, 0.011], ('optimal', 'optimal', 'optimal'))
     """
 
     sizes: tuple[int, ...]
@@ -117,7 +176,20 @@ class ContributionCurve:
     objective_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each p."""
+        """One row for each p.
+
+        Examples
+        --------
+        >>> from bootprob.dea import Panel
+        >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+        >>> from bootprob.dea import contribution_curve, selection_curve
+        >>> found = contribution_curve(selection_curve(toy, 2)).to_frame()
+        >>> found[["objective", "contribution", "status"]].round(3)
+           objective  contribution   status
+        p
+        1      0.667           NaN  optimal
+        2      0.989         0.322  optimal
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -131,13 +203,18 @@ class ContributionCurve:
 
 
 def output_correlations(panel: Panel, chosen: Iterable[int | str] = ()) -> OutputCorrelations:
-    """Figure 5.1, and 5.4 by its `of_chosen`.
+    """Correlations of the outputs over the units: figure 5.1, and 5.4 by its `of_chosen`.
 
     Parameters
     ----------
     panel : Panel
+        The units with what they use and make.
     chosen : iterable of int or str, optional
         Selected outputs.
+
+    Returns
+    -------
+    OutputCorrelations
 
     Raises
     ------
@@ -162,13 +239,28 @@ def efficiency_histograms(curve: SelectionCurve, width: float = 0.05) -> Histogr
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
     width : float, default 0.05
         Of the intervals of [0, 1].
+
+    Returns
+    -------
+    Histograms
+        A line of counts for each p.
 
     Raises
     ------
     DataError
         The width is not above 0 and at most 1.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import efficiency_histograms, selection_curve
+    >>> curve = selection_curve(toy, 2)  # with one output, and with two
+    >>> efficiency_histograms(curve, width=0.5).counts.tolist()
+    [[1, 2], [0, 3]]
     """
     if isinstance(width, bool) or not 0 < width <= 1:
         raise DataError(f"width is {width!r}; give a number above 0, at most 1.")
@@ -192,10 +284,24 @@ def support_histograms(
     width : float, default 5.0
         Of the intervals, in per cent.
 
+    Returns
+    -------
+    Histograms
+        A line of counts for each p.
+
     Raises
     ------
     DataError
         There is no game, or the width is not above 0 and at most 100.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel, play_selection_game
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> game = play_selection_game(toy, 1)
+    >>> from bootprob.dea import support_histograms
+    >>> support_histograms([game], width=50).counts.tolist()  # below 50 %, and above
+    [[2, 1]]
     """
     played = list(games.values() if hasattr(games, "values") else games)
     if not played:
@@ -212,6 +318,19 @@ def contribution_curve(curve: SelectionCurve) -> ContributionCurve:
     Parameters
     ----------
     curve : SelectionCurve
+        Selections of several sizes.
+
+    Returns
+    -------
+    ContributionCurve
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import contribution_curve, selection_curve
+    >>> contribution_curve(selection_curve(toy, 3)).values.round(3)
+    array([0.667, 0.989, 1.   ])
     """
     chosen = curve.selections
     return ContributionCurve(

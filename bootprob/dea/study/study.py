@@ -33,16 +33,18 @@ _LEAST_SECONDS = 0.05  # for the selection of one unit
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkStudy:
-    """Results of `benchmark_study`.
+    """What `benchmark_study` found, as `bootprob.report.write_dea_report` takes it.
 
     Attributes
     ----------
     result : EfficiencyResult
         Under all inputs and outputs.
     interval : EfficiencyInterval or None
+        Intervals of the scores.
     no_interval : str or None
         Why there are none; None also where they were not asked for.
     crossed : CrossEfficiency or None
+        Every unit at the weights of every other.
     no_cross : str or None
         Why there are none.
     curve : SelectionCurve or None
@@ -52,6 +54,18 @@ class BenchmarkStudy:
     games : dict of int to SelectionGame
         By p, ascending; those for which the time sufficed.
     time_limit : float
+        Seconds that the curve, and again the games, could take.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import benchmark_study
+    >>> study = benchmark_study(toy, n_replicates=0)
+    >>> study.size, study.curve.selections[study.size - 1].outputs
+    (3, ('output 1', 'output 2', 'output 3'))
+    >>> study.interval is None, sorted(study.games)
+    (True, [1, 2, 3])
     """
 
     result: EfficiencyResult
@@ -115,6 +129,16 @@ def benchmark_study(
         As for `bootprob.dea.efficiency`.
     DataError
         An option cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bootprob.dea import Panel, benchmark_study
+    >>> rng = np.random.default_rng(0)
+    >>> panel = Panel.of(rng.uniform(1, 2, 10), rng.uniform(1, 2, (10, 3)))
+    >>> study = benchmark_study(panel, n_replicates=100)
+    >>> study.interval.lower.shape, study.curve.sizes, sorted(study.games)
+    ((10,), (1, 2, 3), [1, 2, 3])
     """
     panel = as_panel(inputs, outputs)
     limit = checked_limit(time_limit)

@@ -33,8 +33,19 @@ def correlation_matrix(correlations: OutputCorrelations, name: str) -> Picture:
     Parameters
     ----------
     correlations : OutputCorrelations
+        Of the outputs.
     name : str
         Prefix of all ids in the SVG; must differ between the figures of a page.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import output_correlations
+    >>> from bootprob.report import correlation_matrix
+    >>> picture = correlation_matrix(output_correlations(toy), "outputs")
+    >>> picture.alt
+    'Correlation matrix of 3 outputs.'
     """
     matrix, names, chosen = correlations.matrix, correlations.names, correlations.chosen
     m = len(names)
@@ -86,10 +97,22 @@ def box_plots(summary: SelectionSummary, values: ContributionCurve, name: str) -
     Parameters
     ----------
     summary : SelectionSummary
+        Distributions of the efficiencies, by p.
     values : ContributionCurve
         Of the same curve; its objective is drawn where it is not the mean.
     name : str
         Prefix of all ids.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from bootprob.dea import contribution_curve, selection_curve, summarise_curve
+    >>> from bootprob.report import box_plots
+    >>> curve = selection_curve(toy, 2)
+    >>> picture = box_plots(summarise_curve(curve), contribution_curve(curve), "boxes")
+    >>> picture.alt[:34]
+    'Efficiencies by number of outputs.'
     """
     lines = summary.lines
     sizes = [line.size for line in lines]

@@ -49,6 +49,7 @@ def write_dea_report(
     Parameters
     ----------
     study : BenchmarkStudy
+        What `bootprob.dea.benchmark_study` found.
     path : path-like
         The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
         are replaced, each in one step.
@@ -68,6 +69,22 @@ def write_dea_report(
     ------
     DataError
         If `path` cannot be written or ends in ``.json``.
+
+    Examples
+    --------
+    >>> from bootprob.dea import Panel
+    >>> toy = Panel.of([1, 1, 1], [[5, 2, 1], [4, 4, 2], [1, 1, 6]], units=["A", "B", "C"])
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from bootprob.dea import benchmark_study
+    >>> from bootprob.report import write_dea_report
+    >>> study = benchmark_study(toy, n_replicates=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     numbers = write_dea_report(study, Path(folder, "clinics.html"), title="Clinics")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['clinics.html', 'clinics.json']
+    >>> numbers["selection"]["size"]
+    3
     """
     page, numbers = check_page(path)
     content = dea_content(study, title=title, source=source, command=command)

@@ -149,6 +149,21 @@ def card_of(
     ------
     DataError
         There are several models, or skops is not installed.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.report import card_of, write_report
+    >>> with TemporaryDirectory() as folder:  # the card of a report that is written anyway
+    ...     numbers = write_report({"linear": model}, Path(folder, "a.html"), title="Two species")
+    >>> "# Two species" in card_of(numbers, model).render()
+    True
     """
     check_skops()
     from skops.card import Card

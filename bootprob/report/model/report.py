@@ -75,6 +75,23 @@ def write_report(
         column of subgroups.
     sklearn.exceptions.NotFittedError
         If a model is not fitted.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob import BootstrapSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+    >>> from bootprob.report import write_report
+    >>> with TemporaryDirectory() as folder:
+    ...     numbers = write_report({"linear": model}, Path(folder, "a.html"), title="Two species")
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['a.html', 'a.json']
+    >>> numbers["title"]
+    'Two species'
     """
     page, numbers = check_page(path)
     content = report_content(

@@ -57,6 +57,22 @@ def write_scored_report(
     DataError
         If `path` cannot be written or is the table, or as `scored_content` and
         `bootprob.report.scored.class_content.class_content` say.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.tables import TableModel
+    >>> table = load_iris(as_frame=True).frame[50:]  # two species of three
+    >>> model = TableModel.fit(table, "target", kernel="linear", n_bootstraps=20, random_state=0)
+    >>> from bootprob.report import write_scored_report
+    >>> with TemporaryDirectory() as folder:
+    ...     scored = Path(folder, "scored.csv")
+    ...     model.predict(table).to_csv(scored, index=False)
+    ...     numbers = write_scored_report(scored, Path(folder, "scored.html"))
+    >>> numbers["table"]["n_rows"], numbers["classes"]["positive"]
+    (100, '2')
     """
     page, numbers = check_page(path)
     told: dict[str, Any] = {

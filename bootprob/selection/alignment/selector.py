@@ -66,6 +66,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray, shape (2,)
+        Class labels, sorted.
     support_ : ndarray of bool, shape (p,)
         Columns chosen.
     result_ : SelectionResult
@@ -75,6 +76,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
     cost_ : float
         Of the columns chosen.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -157,6 +159,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
+            Rows.
         y : array_like, shape (n,)
             Labels of two classes.
 

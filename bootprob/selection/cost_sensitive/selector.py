@@ -106,6 +106,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         The machine of largest margin that keeps the rows of `kept_`, for the columns chosen:
         ``selector.classifier_.predict(selector.transform(X))``.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -202,6 +203,7 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
+            Rows.
         y : array_like, shape (n,)
             Labels of two classes.
 
@@ -217,6 +219,16 @@ class CostSensitiveSelector(SelectorMixin, BaseEstimator):
         ValueError
             For data that scikit-learn's checks refuse, a number of classes other than two, rates
             that are not one for each class, or costs that are none (`DataError`).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import CostSensitiveSelector
+        >>> X, y = load_iris(return_X_y=True)
+        >>> selector = CostSensitiveSelector({"tpr": 0.9, "tnr": 0.9}, costs=[1, 1, 2, 2])
+        >>> selector = selector.fit(X[50:], y[50:])
+        >>> selector.get_support().tolist(), selector.cost_, selector.result_.status
+        ([False, False, False, True], 2.0, 'optimal')
         """
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         costs = FeatureCosts.stated_by(self)

@@ -30,6 +30,7 @@ class ParetoPoint:
     cost : float
         Of measuring its columns.
     margin : float
+        Of the training rows, as `ParetoSVC` was told to measure it: soft or hard.
     bound : float
         No rule that costs as little has a larger margin.
     features : tuple of int
@@ -48,6 +49,19 @@ class ParetoPoint:
     cv_accuracy : float
         Share of the rows that it gets right when its coefficients, but not its columns, are found
         without them; NaN where there are no folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.selection import ParetoSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+    >>> point = model.front_.points[1]
+    >>> point.cost, point.features, point.status
+    (1.0, (3,), 'optimal')
+    >>> bool(0.9 < point.cv_accuracy < 1)
+    True
     """
 
     cost: float
@@ -78,6 +92,7 @@ class ParetoFront:
     status : {"optimal", "time limit"}
         "optimal": these are all of them, or all that were asked for.
     seconds : float
+        Of the whole search.
     n_programs : int
         Mixed-integer programs solved.
     path : tuple of Found
@@ -86,6 +101,19 @@ class ParetoFront:
         Costs, above the first number and up to the second, at which rules may be missing and those
         that are there may not be the best. Everywhere else the front is complete; empty if it is
         "optimal".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bootprob.selection import ParetoSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = X[50:], y[50:]  # two species of three
+    >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+    >>> front = model.front_
+    >>> front.status, front.costs.tolist(), [point.features for point in front.points]
+    ('optimal', [0.0, 1.0, 2.0], [(), (3,), (2, 3)])
+    >>> bool((front.margins[1:] > front.margins[:-1]).all())  # who pays more gets more
+    True
     """
 
     points: tuple[ParetoPoint, ...]
@@ -123,10 +151,22 @@ class ParetoFront:
         chosen : int, optional
             A point to mark.
         figure : matplotlib Figure, optional
+            Where to draw; default a new one.
 
         Returns
         -------
         Figure
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> left, right = model.front_.plot(chosen=1).axes
+        >>> left.get_ylabel(), right.get_ylabel()
+        ('margin', 'share of rows right')
         """
         if figure is None:
             from matplotlib.figure import Figure

@@ -66,6 +66,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     cv : int, cross-validation splitter or None, default 5
         Folds for `cv_accuracies`; stratified, and no more than the smallest class has rows.
     solver : {"HIGHS", "SCIP"}, default "HIGHS"
+        Of the mixed-integer programs.
     time_limit : float or None, default 300.0
         Seconds for the front, after which it holds what was found: rules of all costs, proven at
         the cheap and at the dear end. `front_.unproven` says where they are not.
@@ -75,6 +76,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray, shape (K,)
+        Class labels, sorted.
     front_ : ParetoFront
         Cost, margin, columns and accuracies of every rule, status, time and path.
     point_ : int
@@ -84,6 +86,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
     monomials_ : Monomials
         The products and their scale.
     n_features_in_ : int
+        Columns seen by `fit`.
     feature_names_in_ : ndarray of str
         Only of tables with names.
 
@@ -170,6 +173,7 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like, shape (n, p)
+            Rows.
         y : array_like, shape (n,)
             Labels of two or more classes.
 
@@ -191,6 +195,16 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
             The time limit was reached; it says at which costs rules may be missing.
         UserWarning
             No rule is better than none.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> len(model.front_.points), model.front_.status  # rules of no column, of one and of two
+        (3, 'optimal')
         """
         solver = check_solver(self.solver)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -222,6 +236,16 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         ------
         DataError
             There is no such rule.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> model.select(budget=1).rule_.cost, model.select("max margin").rule_.cost
+        (1.0, 2.0)
         """
         check_is_fitted(self)
         self.point_ = _number(self.front_, self.point if point is None else point, budget)
@@ -250,6 +274,17 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Columns that the rule in use does not need may hold NaN.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> scores = model.decision_function(X)
+        >>> scores.shape, bool(((scores > 0) == (model.predict(X) == 2)).all())
+        ((100,), True)
         """
         scores = self._scores(self.rule_, X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
@@ -261,6 +296,19 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (m, p)
             Columns that the rule in use does not need may hold NaN.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> import numpy as np
+        >>> model.select(1).rule_.features
+        (3,)
+        >>> model.predict([[np.nan, np.nan, np.nan, 2.5]])  # the other columns need not be measured
+        array([2])
         """
         codes = said(self._scores(self.rule_, X), self._by_size)
         return self.classes_[codes]
@@ -274,6 +322,16 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
             Best rows that `fit` has not seen.
         y : array_like, shape (m,)
             Their classes.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> model.accuracies(X[1::2], y[1::2]) > 0.8  # of rows that `fit` has not seen
+        array([False,  True,  True])
         """
         check_is_fitted(self)
         labels = np.asarray(y)
@@ -286,10 +344,21 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         figure : matplotlib Figure, optional
+            Where to draw; default a new one.
 
         Returns
         -------
         Figure
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob.selection import ParetoSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = ParetoSVC(budget=2).fit(X[::2], y[::2])
+        >>> len(model.plot_front().axes)
+        2
         """
         check_is_fitted(self)
         return self.front_.plot(self.point_, figure)

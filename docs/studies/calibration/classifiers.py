@@ -15,7 +15,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -178,6 +182,27 @@ def _logistic(seed: int) -> Any:
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=5000, random_state=seed))
 
 
+def _stack(seed: int) -> Any:
+    """Both kinds of boosting, a forest and a plane, joined by what is out of fold.
+
+    As AutoGluon joins models (N. Erickson et al., arXiv:2003.06505), but that a logistic regression
+    finds their weights.
+    """
+    catboost = _catboost(iterations=200, learning_rate=SMALL_STEPS["learning_rate"])
+    models = {
+        "LightGBM": _lightgbm(**SMALL_STEPS)(seed),
+        "CatBoost": catboost(seed),
+        "forest": RandomForestClassifier(500, n_jobs=1, random_state=seed),
+        "logistic": _logistic(seed),
+    }
+    return StackingClassifier(
+        list(models.items()),
+        LogisticRegression(max_iter=5000),
+        cv=StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed),
+        stack_method="predict_proba",
+    )
+
+
 def _boosting(
     name: str, package: str, make: Callable[..., Make], trees: str, leaves: str, sizes: list[int]
 ) -> dict[str, Classifier]:
@@ -220,6 +245,7 @@ PEERS = {
     "logistic regression, tuned": Classifier(
         _tuned(_logistic, {"logisticregression__C": [10.0**k for k in range(-3, 4)]})
     ),
+    "stack of four": Classifier(_as_it_is(_stack), package="catboost", slow=True),
     "explainable boosting": Classifier(
         _as_it_is(_explainable_boosting), package="interpret", widest=WIDEST, slow=True
     ),

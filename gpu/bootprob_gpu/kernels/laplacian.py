@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from bootprob_gpu.kernels.exponential import Exponential, inverse_median, spaced_rows
@@ -16,6 +17,7 @@ from bootprob_gpu.kernels.exponential import Exponential, inverse_median, spaced
 __all__ = ["Laplacian", "laplacian_median_gamma", "laplacian_scale_gamma"]
 
 _MANY = 8  # rows, and columns of two values, from which on a product is quicker than differences
+_FEW_DIFFERENCES = 2**17
 
 
 def laplacian_scale_gamma(X: ArrayLike) -> float:
@@ -38,9 +40,13 @@ def _distances(rows: Tensor, others: Tensor) -> Tensor:
 
     A column in which the others are a or b adds ``|x − a|`` or ``|x − b|``, which is linear in
     which of the two they are: many such columns are a matrix product. It rounds: equal rows may be
-    1e-15 apart.
+    1e-15 apart. Few distances are not worth a second thread, which on busy cores is waited for.
     """
-    if rows.dim() == others.dim() == 2 and len(rows) >= _MANY and others.numel():
+    tables = rows.dim() == others.dim() == 2 and others.numel() > 0
+    if tables and rows.is_cpu and rows.numel() * len(others) <= _FEW_DIFFERENCES:
+        few = cdist(rows.numpy(), others.numpy(), "cityblock")
+        return torch.from_numpy(few).to(rows.dtype)
+    if tables and len(rows) >= _MANY:
         low, high = torch.aminmax(others, dim=0)
         upper = others == high
         two = (upper | (others == low)).all(0)

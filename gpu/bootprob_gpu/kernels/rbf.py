@@ -23,6 +23,12 @@ def scale_gamma(X: ArrayLike) -> float:
     ----------
     X : array_like, shape (n, p)
         The rows as the kernel sees them.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import scale_gamma
+    >>> float(scale_gamma([[-1.0, 1.0], [1.0, -1.0]]))  # two columns of variance 1
+    0.5
     """
     X = np.asarray(X, dtype=np.float64)
     variance = X.var()
@@ -40,6 +46,12 @@ def median_gamma(X: ArrayLike) -> float:
     ----------
     X : array_like, shape (n, p)
         The rows as the kernel sees them.
+
+    Examples
+    --------
+    >>> from bootprob_gpu import median_gamma
+    >>> median_gamma([[0.0], [1.0], [3.0]])  # squared distances 1, 4 and 9
+    0.25
     """
     return inverse_median(torch.pdist(spaced_rows(X)).square())
 

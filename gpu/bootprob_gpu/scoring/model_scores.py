@@ -26,6 +26,7 @@ def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor
     Parameters
     ----------
     models : FittedBatch
+        Trained.
     X : Tensor, shape (m, p)
         Rows to score.
 
@@ -33,6 +34,19 @@ def model_scores(models: FittedBatch, X: Tensor) -> Iterator[tuple[slice, Tensor
     ------
     replicates : slice
     scores : Tensor, shape (b, R, m)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> from bootprob_gpu import model_scores
+    >>> rows = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    >>> for replicates, scores in model_scores(models, rows):
+    ...     print(replicates, tuple(scores.shape))
+    slice(0, 2, None) (2, 2, 2)
     """
     models.check_columns(X)
     B, R = models.intercept.shape
@@ -68,10 +82,23 @@ def votes(models: FittedBatch, X: Tensor, weights: Tensor | None = None) -> Tens
     Parameters
     ----------
     models : FittedBatch
+        Trained.
     X : Tensor, shape (m, p)
         Rows to score; rows in the host's memory are sent to a GPU while others are scored.
     weights : Tensor, shape (R,), optional
         Models of weight 0 are not scored, and get no votes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> from bootprob_gpu import votes
+    >>> rows = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    >>> votes(models, rows).tolist()  # of two replicates, for each C
+    [[0, 0], [2, 2]]
     """
     return Votes(models, weights).counts(X).to(torch.int64)
 
@@ -83,6 +110,19 @@ def vote_shares(models: FittedBatch, X: Tensor, weights: Tensor) -> Tensor:
     ----------
     models, X, weights
         As for `votes`; the share is ``Σ_r weights_r votes_r / B``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> from bootprob_gpu import vote_shares
+    >>> rows = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    >>> half = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    >>> vote_shares(models, rows, half).tolist()
+    [0.0, 1.0]
     """
     return Votes(models, weights).shares(X)
 
@@ -97,6 +137,19 @@ def replicate_scores(models: FittedBatch, X: Tensor, weights: Tensor) -> Tensor:
     ----------
     models, X, weights
         As for `votes`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from bootprob_gpu import Problem, fit
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> counts = [[1, 1, 1, 1], [2, 0, 1, 1]]  # of two bootstrap samples
+    >>> models = fit(Problem(X, y, counts, C=[0.1, 1.0]))
+    >>> from bootprob_gpu import replicate_scores
+    >>> rows = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
+    >>> half = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    >>> (replicate_scores(models, rows, half) > 0).tolist()  # a line for each row
+    [[False, False], [True, True]]
     """
     return ReplicateScores(models, weights)(X)
 

@@ -28,7 +28,6 @@ __all__ = [
 ]
 
 FAR = 1e300  # beyond every gradient; infinities would forbid fast arithmetic
-_BLOCK = 32  # rows looked at together when one is searched for
 MIN_CURVATURE = 1e-12
 _STEEPEST = 1e30  # largest inverse curvature, in float32
 _SNAP = 1e-14  # relative distance at which a stretched variable counts as on its bound
@@ -69,14 +68,8 @@ def move_gradient(K_i, K_j, step, g, rise, fall):  # type: ignore[no-untyped-def
 @_inner
 def first_equal(g, shift, value):  # type: ignore[no-untyped-def]
     """First row at which ``g + shift`` is a value that is there."""
-    for start in range(0, g.shape[0], _BLOCK):
-        hits = 0
-        for k in range(start, min(start + _BLOCK, g.shape[0])):
-            hits += 1 if g[k] + shift[k] == value else 0
-        if hits > 0:
-            k = start
-            while g[k] + shift[k] != value:
-                k += 1
+    for k in range(g.shape[0]):
+        if g[k] + shift[k] == value:
             return k
     return 0
 
@@ -91,14 +84,8 @@ def steepest_partner(inverse_i, g_max, g, fall, gain):  # type: ignore[no-untype
         best = larger(gain[k], best)
     if best == 0.0:
         return -1
-    for start in range(0, g.shape[0], _BLOCK):
-        hits = 0
-        for k in range(start, min(start + _BLOCK, g.shape[0])):
-            hits += 1 if gain[k] == best else 0
-        if hits > 0:
-            k = start
-            while gain[k] != best:
-                k += 1
+    for k in range(g.shape[0]):
+        if gain[k] == best:
             return k
     return -1
 
@@ -130,8 +117,8 @@ def fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready):  
 @_inner
 def times_gram(part, s, first, last, f):  # type: ignore[no-untyped-def]
     """``K s`` for the rows from `first` to before `last`."""
-    for k in range(first, last):
-        f[k] = 0.0
+    out = f[first:last]
+    out[:] = 0.0
     i = -1
     for j in range(s.shape[0]):
         if s[j] == 0:
@@ -139,12 +126,16 @@ def times_gram(part, s, first, last, f):  # type: ignore[no-untyped-def]
         if i < 0:  # two at a time: half the traffic
             i = j
             continue
-        for k in range(first, last):
-            f[k] += s[i] * part[i, k] + s[j] * part[j, k]
+        _add_rows(s[i], part[i, first:last], s[j], part[j, first:last], out)
         i = -1
     if i >= 0:
-        for k in range(first, last):
-            f[k] += s[i] * part[i, k]
+        _add_rows(s[i], part[i, first:last], 0.0, part[i, first:last], out)
+
+
+@_inner
+def _add_rows(a, K_i, b, K_j, f):  # type: ignore[no-untyped-def]
+    for k in range(f.shape[0]):
+        f[k] += a * K_i[k] + b * K_j[k]
 
 
 @_summing
