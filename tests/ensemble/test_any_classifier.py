@@ -346,7 +346,8 @@ def test_machines_of_many_rows_are_of_the_classifiers_samples():
     model = BootstrapClassifier([svc, BAYES], n_bootstraps=24, random_state=0).fit(X, y)
     [machines] = model.machines_
     assert machines.n_replicates_ == 24
-    assert machines.n_drawn_ is None
+    assert machines.n_drawn_ == 3_100
+    assert machines.feature_map_ is not None  # not kernels of so many rows
     np.testing.assert_array_equal(machines.bootstrap_counts(), model.bootstrap_counts())
     assert (model.predict(X) == y).mean() > 0.8
 
