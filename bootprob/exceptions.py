@@ -5,6 +5,7 @@ from typing import Any
 
 __all__ = [
     "BootprobError",
+    "ClassifierError",
     "ConstantColumnWarning",
     "CopiedRowsWarning",
     "DataError",
@@ -24,6 +25,13 @@ class BootprobError(Exception):
 
 class DataError(BootprobError, ValueError):
     """The data or the options given cannot be used; the message says which and why."""
+
+
+class ClassifierError(DataError):
+    """A classifier of others fails on rows, with an error by which values are seldom refused.
+
+    The error itself is its ``__cause__``.
+    """
 
 
 class UnattainableRateError(DataError):

@@ -27,6 +27,7 @@ from bootprob.batch_scoring.row_scoring import (
 from bootprob.batch_scoring.run_input import (
     checked_output,
     checksum_of_model,
+    column_names,
     load_model,
     open_sources,
 )
@@ -35,8 +36,6 @@ from bootprob.batch_scoring.tally import BadRow, Tally
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
-from bootprob.tables.csv_files import separator_and_names
-from bootprob.tables.files import readable
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -110,6 +109,7 @@ def score_dataset(
     output: str | os.PathLike[str],
     options: ScoringOptions | None = None,
     *,
+    trusted: Sequence[str] = (),
     model_file: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> ScoringSummary:
@@ -123,7 +123,8 @@ def score_dataset(
     Parameters
     ----------
     model : TableModel or path-like
-        Fitted, or the file of one.
+        Fitted, or the file of one. That of an ensemble of plain numbers without names needs files
+        that have its columns alone, in their order, or call them x0, x1, ….
     source : path-like
         A file that ends in ``.csv``, ``.parquet``, ``.arrow`` or ``.feather``, or a folder of
         files of one of these kinds; folders called ``year=2024`` within it make a column.
@@ -133,6 +134,8 @@ def score_dataset(
         has ``.summary.json`` at the end.
     options : ScoringOptions, optional
         Default ``ScoringOptions()``.
+    trusted : list of str, default ()
+        Types that may be made of the model file's bytes, as of `bootprob.load`.
     model_file : path-like, optional
         Where a `TableModel` was loaded from, by which an interrupted run knows it again; by default
         it is written to a file of the run for that.
@@ -174,13 +177,11 @@ def score_dataset(
     options = ScoringOptions() if options is None else options
     files = find_files(source)
     target = checked_output(Path(output), Path(source), files)
-    fitted = load_model(model)
+    fitted = load_model(model, trusted, files[0])
     needed = (*fitted.encoder.kinds, *options.beside)
     for each in files:
         if each.path.suffix.lower() == ".csv":
-            with readable(each.path):
-                names = [name.strip() for name in separator_and_names(each.path)[1]]
-            check_columns(needed, [*names, *each.partition], str(each.path))
+            check_columns(needed, [*column_names(each), *each.partition], str(each.path))
     try:
         with WorkFolder.locked(target) as work:
             identity = InputIdentity(files, progress)

@@ -21,7 +21,9 @@ from bootprob.batch_scoring.work_folder import WorkFolder, folder_of, summary_of
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output
 from bootprob.runtime.progress import progress_bar
+from bootprob.tables.csv_files import separator_and_names
 from bootprob.tables.csv_pieces import CsvLayout
+from bootprob.tables.files import readable
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "checked_output",
     "checksum_of_model",
+    "column_names",
     "load_model",
     "open_sources",
 ]
@@ -57,15 +60,33 @@ def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Pa
     return target
 
 
-def load_model(model: TableModel | str | os.PathLike[str]) -> TableModel:
-    """The model that is given, or that is in the file given."""
+def column_names(file: InputFile) -> list[str]:
+    """Names of the columns of a file, without the blanks around them."""
+    suffix = file.path.suffix.lower()
+    if suffix == ".csv":
+        with readable(file.path):
+            return [name.strip() for name in separator_and_names(file.path)[1]]
+    return (ParquetSource if suffix == ".parquet" else ArrowSource)(file.path, 1).schema.names
+
+
+def load_model(
+    model: TableModel | str | os.PathLike[str], trusted: Sequence[str], file: InputFile
+) -> TableModel:
+    """The model that is given, or that is in the file given; for the columns of an input file."""
     from bootprob.persistence.save_load import load
     from bootprob.tables.model import TableModel
 
-    loaded = model if isinstance(model, TableModel) else load(model)
-    table = loaded if isinstance(loaded, TableModel) else TableModel.of(loaded)
+    if isinstance(model, TableModel):
+        if trusted:
+            raise DataError("trusted is of a model's file, and a TableModel is given.")
+        return model
+    loaded = load(model, trusted)
+    if isinstance(loaded, TableModel):
+        return loaded
+    table = TableModel.of(loaded)
     if table is None:
-        raise DataError(f"{model} was fitted on arrays, not on a table; its rows have no names.")
+        table = TableModel.of(loaded, column_names(file))
+        assert table is not None
     return table
 
 

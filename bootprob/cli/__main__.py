@@ -23,7 +23,7 @@ from bootprob.cli.models import (
     check_model_name,
     check_strict,
     fit_table,
-    load_table_model,
+    load_for,
     print_fit,
     print_metrics,
 )
@@ -216,7 +216,8 @@ def predict(
     Writes probability, its interval, label, the threshold that it is above
     where the label is the positive class, score and its interval, one line
     for each row of TABLE and in its order. Columns are found by name; those
-    that the model does not know are ignored.
+    that the model does not know are ignored. A model that was fitted to an
+    array in Python knows no names: TABLE then has its columns, in their order.
 
     Of a model of all classes, writes p_X, low_X and high_X for each class X,
     and label.
@@ -235,7 +236,7 @@ def predict(
     decided_by = costs.mistakes()
     table_suffix(output, written=True)
     check_output(output, inputs=(model, table))
-    fitted = load_table_model(model, trust)
+    fitted = load_for(model, trust, lambda: read_table(table, encoding=encoding).columns)
     target = fitted.target
     frame = read_table(table, text_columns=fitted.text_columns, encoding=encoding)
     unknown: dict[str, dict[str, int]] = {}

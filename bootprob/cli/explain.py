@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bootprob.cli.models import load_table_model
+from bootprob.cli.models import load_for
 from bootprob.cli.options import CsvSafe, Encoding, Level, Trust
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
@@ -70,6 +70,14 @@ def explain(
     metric: Annotated[
         Metric | None, typer.Option(help="By what importance is measured; default log-loss.")
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The classes of held-out rows, of a model that was fitted in Python and so does "
+            "not know what they are called; default class.",
+        ),
+    ] = None,
     level: Level = 0.95,
     encoding: Encoding = None,
     csv_safe: CsvSafe = False,
@@ -99,7 +107,7 @@ def explain(
     table_suffix(output, written=True)
     inputs = (model, table) if background is None else (model, table, background)
     check_output(output, inputs=inputs)
-    fitted = load_table_model(model, trust)
+    fitted = load_for(model, trust, lambda: read_table(table, encoding=encoding).columns, target)
     texts = fitted.text_columns
     frame, others = (
         None if path is None else read_table(path, text_columns=texts, encoding=encoding)

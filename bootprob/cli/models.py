@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
 
 __all__ = [
+    "as_table",
     "check_all_classes",
     "check_model_name",
     "check_strict",
     "fit_table",
+    "load_for",
     "load_table_model",
     "print_fit",
     "print_metrics",
@@ -38,20 +40,70 @@ _SLIGHT = 0.005  # a weight that would be shown as 0 %
 
 
 def load_table_model(path: Path, trusted: Sequence[str] | None = None) -> TableModel:
-    """Load a model of a table; a DataError if it is one of arrays."""
-    from bootprob.persistence.save_load import load
+    """Load a model of a table; a DataError if it is one of plain numbers."""
     from bootprob.tables.model import TableModel
 
-    try:
-        model = load(path, trusted or ())
-    except ModelFileError as error:
-        if not is_table_name(path) or not path.is_file():
-            raise
-        raise DataError(f"{error} The model comes first, then the table.") from None
+    model = _load(path, trusted)
     table = model if isinstance(model, TableModel) else TableModel.of(model)
     if table is None:
         raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
     return table
+
+
+def load_for(
+    path: Path,
+    trusted: Sequence[str] | None,
+    columns: Callable[[], Iterable[str]],
+    target: str | None = None,
+) -> TableModel:
+    """Load a model for a table; what comes after the first two is of `as_table`."""
+    return as_table(_load(path, trusted), columns, target)
+
+
+def as_table(
+    model: Any, columns: Callable[[], Iterable[str]], target: str | None = None
+) -> TableModel:
+    """A model for a table; one of plain numbers is given the table's `columns`.
+
+    Parameters
+    ----------
+    model : BootstrapSVC, BootstrapClassifier or TableModel
+    columns : callable
+        Names of the table's columns, looked for if they are needed.
+    target : str, optional
+        What the column of the classes is called, where the model does not know; default "class".
+    """
+    from bootprob.tables.model import TableModel
+    from bootprob.tables.plain_numbers import knows_names
+
+    if isinstance(model, TableModel):
+        if target not in (None, model.target.name):
+            raise DataError(
+                f"--target is {target!r}, and the model predicts {model.target.name!r}; it was "
+                "fitted to a table and knows so: leave --target out."
+            )
+        return model
+    table = TableModel.of(model, target=target or "class")
+    if table is None:
+        table = TableModel.of(model, list(map(str, columns())), target or "class")
+        assert table is not None
+        names = list(table.preprocessor.kinds_)
+        if not knows_names(model) and names[0] != "x0":
+            shown = ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
+            note(f"The model knows no names of columns; they are taken in this order: {shown}.")
+    return table
+
+
+def _load(path: Path, trusted: Sequence[str] | None) -> Any:
+    """Load a model of any kind; of a file that is a table say that the model comes first."""
+    from bootprob.persistence.save_load import load
+
+    try:
+        return load(path, trusted or ())
+    except ModelFileError as error:
+        if not is_table_name(path) or not path.is_file():
+            raise
+        raise DataError(f"{error} The model comes first, then the table.") from None
 
 
 def check_model_name(output: Path) -> None:

@@ -10,7 +10,7 @@ import typer
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
-from bootprob.cli.models import check_all_classes, check_strict, fit_table
+from bootprob.cli.models import as_table, check_all_classes, check_strict, fit_table
 from bootprob.cli.options import (
     AllClasses,
     Encoding,
@@ -66,7 +66,12 @@ def report(
     card: CardFile = None,
     scored: ScoredOptions,
     target: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column to predict.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column to predict; of a MODEL that was fitted in Python, that of the classes "
+            "in the held-out table (default class).",
+        ),
     ] = None,
     positive: Positive = None,
     all_classes: AllClasses = False,
@@ -116,7 +121,7 @@ def report(
         report_scored(source, output, scored, [*given, *fitting], trust or ())
         return
     fitted_by = [
-        target,
+        target if held_out is None else None,  # of a model of Python: what its classes are called
         positive,
         all_classes or None,
         *given_options(columns),
@@ -125,7 +130,7 @@ def report(
     if not of_table and any(each is not None for each in fitted_by):
         raise typer.BadParameter(
             f"{source.name} is no table but a model that is fitted "
-            "already; the options from --target on do not apply."
+            "already; the options from --target on do not apply (--target does with --held-out)."
         )
     if by is not None and not of_table and held_out is None:
         raise typer.BadParameter(
@@ -137,6 +142,7 @@ def report(
     scored.refuse(source, "is fitted first" if of_table else "is a model")
 
     reported: BootstrapSVC | BootstrapClassifier | TableModel
+    saved: BootstrapSVC | BootstrapClassifier | TableModel
     training = None
     if of_table and target is not None:
         reported, training = fit_table(
@@ -149,10 +155,14 @@ def report(
             encoding=encoding,
             needed=by,
         )
+        saved = reported
     else:
         from bootprob.persistence.save_load import load
+        from bootprob.tables.files import read_table
 
-        reported = load(source, trust or ())
+        reported = saved = load(source, trust or ())
+        if (rows := held_out) is not None:
+            reported = as_table(saved, lambda: read_table(rows, encoding=encoding).columns, target)
 
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.report.model.members import label_of
@@ -162,11 +172,6 @@ def report(
     if isinstance(reported, TableModel):
         svc, title = reported.svc_with_class_names(), f"Prediction of {reported.target.name}"
         set_aside = None if held_out is None else read_held_out(reported, held_out, encoding)
-    elif held_out is not None:
-        raise DataError(
-            f"{source} was fitted on arrays, so --held-out cannot take a table to it; use "
-            "bootprob.report.write_report from Python."
-        )
     else:
         svc = reported
         are_machines = isinstance(reported, BootstrapSVC)
@@ -176,7 +181,7 @@ def report(
         {label_of(svc): svc}, output, title, set_aside, training=training, table=explained, by=by
     )
     if card is not None:
-        write_card(content, reported, card, source)
+        write_card(content, saved, card, source)
     if isinstance(reported, TableModel):
         check_strict(reported, options)
 

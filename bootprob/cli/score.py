@@ -10,7 +10,7 @@ import typer
 
 from bootprob.cli.console import note, note_unknown
 from bootprob.cli.costs import CostOptions
-from bootprob.cli.models import load_table_model
+from bootprob.cli.models import load_for
 from bootprob.cli.options import CsvSafe, Device, Level, Trust, takes_options
 from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
@@ -83,6 +83,7 @@ def score(
     bootprob score loans.model new.csv -o decided.csv --cost-fp 1 --cost-fn 5
     """
     from bootprob.batch_scoring import ScoringOptions, score_dataset
+    from bootprob.batch_scoring.run_input import column_names
     from bootprob.batch_scoring.sources import find_files
 
     options = ScoringOptions(
@@ -93,8 +94,8 @@ def score(
         bad_rows=bad_rows.value,
         csv_safe=csv_safe,
     )
-    find_files(source)  # a wrong path is told before torch is loaded
-    fitted = load_table_model(model, trust)
+    files = find_files(source)  # a wrong path is told before torch is loaded
+    fitted = load_for(model, trust, lambda: column_names(files[0]))
     if device is not None:
         if "device" not in fitted.svc.get_params(deep=False):
             raise DataError("--device is of support vector machines; leave it out for classifiers.")

@@ -21,6 +21,7 @@ from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = [
     "LARGEST_CELL",
+    "MISSING",
     "UNDATED",
     "BadCells",
     "Kind",
@@ -47,7 +48,7 @@ LARGEST_CELL = 1e150
 """Largest number that a table may hold: sums of squares of larger ones overflow."""
 
 UNREADABLE, INFINITE, TOO_LARGE = "not a number", "infinite", "too large"
-UNDATED = "not a date"
+UNDATED, MISSING = "not a date", "missing"
 """Reasons for which a cell of a column of numbers, or of dates, cannot be used."""
 
 
@@ -210,6 +211,12 @@ class BadCells:
                 f"Column {name!r} is one of dates, but {self.example!r} is none "
                 f"({rows}); write dates as 2024-12-31 or 2024-12-31T18:30 (ISO 8601), or leave "
                 "such cells empty."
+            )
+        if self.reason == MISSING:
+            return DataError(
+                f"Column {name!r} has no value in {rows}, and the model was fitted to a table "
+                "without gaps, so that nothing is known that could fill them; complete or remove "
+                "such rows."
             )
         if self.reason == INFINITE:
             return DataError(

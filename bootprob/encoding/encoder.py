@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.encoding.columns import (
     LARGEST_CELL,
+    MISSING,
     BadCells,
     Kind,
     category_text,
@@ -63,7 +64,7 @@ class TableEncoder:
         The columns in use. In the matrix numbers come first, then a column of 0 and 1 for each
         level of each category, then what is made of each date.
     fills : dict of str to (float or str)
-        What a missing value becomes; a column without may have none missing.
+        What a missing value becomes; a number missing in a column without is a bad cell.
     levels : dict of str to list of str
         Of the categories.
     dates : dict of str to DateParts
@@ -194,7 +195,17 @@ class TableEncoder:
                 bad[name] = {each.reason: each.rows for each in cells}
         gaps = np.isnan(numbers)
         if gaps.any():
-            numbers[gaps] = self._fills[np.nonzero(gaps)[1]]
+            for name, own in zip(self.numbers, gaps.T, strict=True):
+                if name in self.fills or not own.any():
+                    continue
+                if not mark_bad:
+                    raise BadCells(MISSING, own, np.nan).refusal(name)
+                masks = bad.setdefault(name, {})
+                only = own & ~np.logical_or.reduce([*masks.values(), np.zeros(n_rows, bool)])
+                if only.any():
+                    masks[MISSING] = only
+            fills = np.where(np.isnan(self._fills), 0.0, self._fills)
+            numbers[gaps] = fills[np.nonzero(gaps)[1]]
         return EncodedRows(X, bad, unknown)
 
     def _read_at_once(self, columns: Mapping[str, Column], numbers: Floats) -> bool:

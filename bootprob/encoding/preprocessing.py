@@ -244,6 +244,43 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         parts = [f"{name}: {part}" for name, found in dates for part in found.names]
         return np.array([*self._of("number"), *dummies, *parts], dtype=object)
 
+    @classmethod
+    def of_numbers(cls, names: Sequence[str]) -> Self:
+        """A fitted one for a matrix without gaps, which leaves numbers as they are.
+
+        Parameters
+        ----------
+        names : sequence of str, length p
+            Of the columns of the matrix, in their order.
+
+        Returns
+        -------
+        TablePreprocessor
+            Fitted. A gap is refused, as nothing is known that could fill it; and so `to_dict` is
+            not for it: what it knows are names.
+
+        Raises
+        ------
+        DataError
+            There are no names, or two are the same.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> preprocessor = TablePreprocessor.of_numbers(["age", "size"])
+        >>> preprocessor.transform(pd.DataFrame({"size": [1.5], "id": ["a"], "age": [41]}))
+        array([[41. ,  1.5]])
+        """
+        made, kinds = cls(), dict[str, Kind](dict.fromkeys(names, "number"))
+        if not names or len(kinds) < len(names):
+            raise DataError(f"names are {list(names)!r}; give each column of the matrix its own.")
+        made.feature_names_in_ = np.array(list(names), dtype=object)
+        made.n_features_in_, made.kinds_ = len(names), kinds
+        made.dropped_, made.notes_, made.missing_ = {}, [], dict.fromkeys(names, 0)
+        made.encoder_ = TableEncoder(kinds, {}, {})
+        return made
+
     @property
     def text_columns_(self) -> list[str]:
         """Columns to be read from files as text: 01 and 1 are two levels, 20241231 is a date."""
@@ -270,6 +307,11 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         dict
             For `from_dict`; the same table gives bit-equal results after the round trip.
 
+        Raises
+        ------
+        DataError
+            It is one `of_numbers`.
+
         Examples
         --------
         >>> import pandas as pd
@@ -282,6 +324,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fills, levels = self.fills_, self.levels_
+        if fills.keys() != self.kinds_.keys():
+            raise DataError("A preprocessor of plain numbers has learnt nothing to be stored.")
         columns = []
         for name, kind in self.kinds_.items():
             column: dict[str, Any] = {"name": name, "kind": kind, "fill": fills[name]}

@@ -86,14 +86,13 @@ def learn_classifiers(
         random_state = checkpoint.random_state(random_state)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     table = _prepare(spec, seed, rows.matrix, codes, weight, groups, names, levels)
-    others, machines = told_apart(spec.candidates, len(classes), weight)
+    others, machines = told_apart(spec.candidates, len(rows))
     task = Task(others, rows.given, y, classes, weight, table.entropy)
     trained = train(spec, task, table, codes, checkpoint)
     beside = [
         machines_beside(each, rows.matrix, y, weight, groups, trained, seed) for each in machines
     ]
     table = replace(table, counts=trained.counts)
-    scores = with_machines(trained, beside, rows.matrix)
     seen = np.zeros_like(table.counts) if spec.is_frozen else table.counts
     prepared = {
         "estimators_": trained.classifiers,
@@ -115,14 +114,20 @@ def learn_classifiers(
         _, inside = labels_of_pairs(codes)
         pairs = zip(class_pairs(len(classes)), inside, strict=True)
         of_each = (
-            TrainedClassifiers.of(scores, seen, codes == pair[1], weight * own, pair)
+            TrainedClassifiers.of(
+                with_machines(trained, beside, pair, rows.matrix),
+                seen,
+                codes == pair[1],
+                weight * own,
+            )
             for pair, own in pairs
         )
         found, of_pairs = couple_pairs(
             spec.calibration, table, of_each, prepared, codes, weight, floors
         )
     else:
-        ensemble = TrainedClassifiers.of(scores, seen, positive, weight, (0, 1))
+        scores = with_machines(trained, beside, (0, 1), rows.matrix)
+        ensemble = TrainedClassifiers.of(scores, seen, positive, weight)
         found = prepared | learn_out_of_bag(
             spec.calibration, table, ensemble, positive, weight, control
         )

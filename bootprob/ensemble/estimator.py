@@ -461,10 +461,13 @@ class BootstrapSVC(BootstrapEnsemble):
         time: ArrayLike | None,
         preprocessor: TablePreprocessor | None,
         called: Sequence[Any] | None = None,
+        *,
+        whole_samples: bool = False,
     ) -> Self:
         """The same, with a preprocessor that is to be fitted even to plain numbers.
 
-        Errors call the classes, sorted, as `called` says.
+        Errors call the classes, sorted, as `called` says. With `whole_samples` a large table has as
+        many bootstrap samples as it is asked for, of all its rows.
         """
         started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
@@ -476,7 +479,7 @@ class BootstrapSVC(BootstrapEnsemble):
         )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
-        spec = FitSpec.of(self.get_params(deep=False))
+        spec = FitSpec.of(self.get_params(deep=False) | {"whole_samples": whole_samples})
         names, columns, dates = told_of_columns(self, preprocessor)
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))

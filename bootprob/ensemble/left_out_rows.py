@@ -62,8 +62,8 @@ class LeftOutRows:
     ensemble : TwoClasses
     which : ndarray of int, shape (m,)
         Their numbers among the training rows; `TwoClassState.calibration_rows` knows which can be.
-    rows : ndarray, shape (m, p)
-        They themselves, as rows of the matrix.
+    rows : ndarray, shape (m, p), or (m, p + q)
+        They themselves, as rows of the matrix, and after it what `taken` makes more of them of.
     taken : callable, optional
         Makes of such rows what the ensemble is given; default themselves.
     """
@@ -76,7 +76,11 @@ class LeftOutRows:
         taken: Callable[[Floats], Rows] = lambda rows: rows,
     ) -> None:
         self._ensemble, self._which, self._rows, self._taken = ensemble, which, rows, taken
-        self._outside = ensemble.state.bootstrap_counts()[:, which].T == 0  # (m, B)
+        state = ensemble.state
+        self._n_features = len(state.center_)
+        self._outside = state.bootstrap_counts()[:, which].T == 0  # (m, B)
+        if (state.oob_counts_ == state.n_replicates).all():  # fitted before
+            self._outside[:] = True
         self._of_posterior = ensemble.scores.out_of_bag_of_posterior[which]
 
     @property
@@ -109,7 +113,8 @@ class LeftOutRows:
             if state.posterior_slope_ is not None:
                 assert state.oob_kernel_logits_ is not None
                 left_out = state.oob_kernel_logits_[self._which[block]]
-                added, unsure = scores.posterior_without(rows, way, left_out)
+                p = self._n_features
+                added, unsure = scores.posterior_without(rows[:, :p], way[..., :p], left_out)
                 score += added
                 doubt += unsure
             votes = None

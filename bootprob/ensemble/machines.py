@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bootprob.calibration.coupling import class_pairs
 from bootprob.ensemble.scoring.moments import PrincipalReplicates, ScoreMoments, average_models
 from bootprob.ensemble.scoring.rows import (
     NewRows,
@@ -32,10 +33,17 @@ from bootprob_gpu import Certificate, FittedBatch, resolve_device
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.views import ViewSum
 
-__all__ = ["Machines"]
+__all__ = ["Machines", "for_pair"]
 
 
 _LARGEST_FLOAT32 = 1e30
+
+
+def for_pair(svc: Any, pair: tuple[int, int]) -> Any:
+    """A fitted `BootstrapSVC` itself, or of several classes that of a pair of their numbers."""
+    if not svc.pair_ensembles_:
+        return svc
+    return svc.pair_ensembles_[class_pairs(len(svc.classes_)).index(pair)]
 
 
 @dataclass(frozen=True)

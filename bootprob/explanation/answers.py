@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import logits_of
 from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.fitted import of_matrix, two_classes_of
-from bootprob.ensemble.scoring.frame_encoder import rows_of_matrix
+from bootprob.ensemble.scoring.frame_encoder import encoder_of, rows_of_matrix
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
-from bootprob.ensemble.scoring.table_rows import TableRows
+from bootprob.ensemble.scoring.table_rows import TableRows, new_rows
 from bootprob.exceptions import DataError
+from bootprob.explanation.given_values import GivenValues
 from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import percentile
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import on_host
 from bootprob.tables.model import TableModel
 
 if TYPE_CHECKING:
     from bootprob.encoding.dates import DateParts
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
-    from bootprob.ensemble.state import TwoClassState
     from bootprob.ensemble.two_classes import TwoClasses
 
 __all__ = ["Explained"]
@@ -39,27 +41,32 @@ class Explained:
 
     Attributes
     ----------
-    svc : BootstrapSVC
-        Takes rows of the matrix.
-    columns : mapping of str to slice
-        The features of each column.
+    svc : BootstrapSVC or BootstrapClassifier
+        Takes rows of the matrix, or `TableRows`.
+    columns : mapping of str to ndarray of int
+        Where in a row each column is: its features, and then the number of its value in `given`.
     preprocessor : TablePreprocessor or None
         What makes features of columns.
+    given : GivenValues or None
+        What classifiers are given beside the matrix: numbers of its values come after the features.
+    table : TableModel or None
+        What makes rows of tables for such classifiers.
     """
 
-    svc: BootstrapSVC
-    columns: Mapping[str, slice]
+    svc: Any
+    columns: Mapping[str, Indices]
     preprocessor: Any = None
+    given: GivenValues | None = None
+    table: TableModel | None = None
 
     @classmethod
-    def of(cls, model: BootstrapSVC | TableModel) -> Explained:
+    def of(cls, model: BootstrapSVC | BootstrapClassifier | TableModel) -> Explained:
         """Look at a model.
 
         Raises
         ------
         DataError
-            It is of several classes, has no calibration, or a kernel without columns; or its
-            classifiers were fitted to other than plain numbers, or before.
+            It is of several classes, has no calibration, or a kernel without columns.
         """
         svc = model.svc if isinstance(model, TableModel) else model
         known = model.preprocessor if isinstance(model, TableModel) else None
@@ -71,31 +78,48 @@ class Explained:
             )
         if not ensemble.state.kernel.has_features:
             raise DataError("A precomputed kernel knows no columns that could be explained.")
-        if ensemble.state.estimators_ is not None:
-            _check_classifiers(ensemble.state)
         preprocessor = known or svc.preprocessor_
-        if preprocessor is not None:
-            return cls(of_matrix(svc), preprocessor.encoder_.places, preprocessor)
-        names = getattr(svc, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(svc.n_features_in_)]
-        return cls(svc, {str(name): slice(j, j + 1) for j, name in enumerate(names)})
+        if preprocessor is None:
+            names = getattr(svc, "feature_names_in_", None)
+            if names is None:
+                names = [f"x{j}" for j in range(svc.n_features_in_)]
+            return cls(svc, {str(name): np.array([j]) for j, name in enumerate(names)})
+        places = preprocessor.encoder_.places
+        columns = {name: np.arange(place.start, place.stop) for name, place in places.items()}
+        if ensemble.state.estimators_ is None:
+            return cls(of_matrix(svc), columns, preprocessor)
+        table = model if isinstance(model, TableModel) else None
+        for at, name in enumerate(preprocessor.feature_names_in_, len(ensemble.state.center_)):
+            columns[name] = np.append(columns.get(name, np.array([], dtype=np.intp)), at)
+        return cls(svc, columns, preprocessor, GivenValues(svc.frame_columns_), table)
 
     @property
     def ensemble(self) -> TwoClasses:
         """What answers."""
         return two_classes_of(self.svc, "explanations")
 
+    def apart(self) -> Explained:
+        """The same, which learns of rows that this one does not keep."""
+        return self if self.given is None else replace(self, given=self.given.copy())
+
     def matrix(self, X: Any) -> Floats:
-        """Rows as features, shape (m, p)."""
+        """Rows as features, shape (m, p), and numbers of what classifiers are given, (m, q)."""
+        if self.given is not None and (self.table is None or isinstance(X, TableRows)):
+            return self._numbered(new_rows(self.svc, X))
         if self.preprocessor is None:
             rows = checked_rows(self.svc, on_host(X))
             return np.asarray(rows.matrix if isinstance(rows, TableRows) else rows, np.float64)
         frame = as_frame(X)
         if frame is None:
             raise DataError(f"The model is of tables; give a data frame, not {type(X).__name__}.")
+        if self.table is not None:
+            return self._numbered(self.preprocessor.encode(frame, self.table.encoder).X)
         encoded: Floats = self.preprocessor.transform(frame)
         return encoded
+
+    def _numbered(self, rows: TableRows) -> Floats:
+        assert self.given is not None
+        return np.hstack([rows.matrix, self.given.numbered(rows.given)])
 
     def background(self, X: Any, most: int, seed: int) -> Floats:
         """Rows to compare with: some of those given, or of training rows that the model keeps."""
@@ -107,7 +131,7 @@ class Explained:
             if whole is not None and len(whole) >= _LEAST:
                 rows = whole[state.sample_weight_ > 0]
             elif known is not None and len(known) >= _LEAST:
-                rows = known * state.scale_ + state.center_
+                rows = self._as_given(known * state.scale_ + state.center_)
             else:
                 raise DataError(
                     "The model does not keep its training rows, as those of curved kernels do; "
@@ -125,7 +149,8 @@ class Explained:
         same contributions beside the mean of the training rows as beside all of them, exactly.
         """
         state = self.ensemble.state
-        if X is None and state.kernel.is_linear and state.calibration_ == "sigmoid":
+        straight = state.kernel.is_linear and state.calibration_ == "sigmoid"
+        if X is None and straight and state.estimators_ is None:
             return state.center_[None].astype(np.float64)
         return self.background(X, most, seed)
 
@@ -139,6 +164,18 @@ class Explained:
             return None
         found: Floats = state.X_fit_ * state.scale_ + state.center_
         return found
+
+    def features(self, column: str) -> Indices:
+        """Where its features are; of what classifiers alone look at there are none."""
+        found = self.columns[column]
+        return found if self.given is None else found[:-1]
+
+    def placed(self, column: str, features: Floats, values: NDArray[Any]) -> Floats:
+        """What is in a row where a column is, shape (k, ...), of k values and their features."""
+        if self.given is None:
+            return features
+        at = self.columns[column][-1] - len(self.svc.center_)
+        return np.column_stack([features, self.given.number_values(int(at), list(values))])
 
     def levels(self, column: str) -> list[str] | None:
         """Of a column of categories; None for numbers."""
@@ -162,34 +199,62 @@ class Explained:
         Of ``kernel="auto"``, and of classifiers, the posterior's; of others the percentiles of the
         replicates.
         """
-        ensemble, checked = self.ensemble, self.taken(rows)
-        moments = ensemble.scores.combined_logits(checked, mixing)
+        ensemble = self.ensemble
+        moments = ensemble.scores.combined_logits(self.taken(rows), mixing)
         if moments is not None:
             bounds = of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
             if (found := ensemble.recalibration) is None:
                 return bounds
             moved = found.coefficients[0] * mixing.sum(axis=1)
             return found.coefficients[1] * bounds + moved[:, None]
-        return percentile(mixing @ ensemble.replicate_logits(checked), level)
+        return self.of_replicates(rows, mixing, level)
+
+    def of_replicates(self, rows: Floats, mixing: Floats, level: float) -> Floats:
+        """The same as percentiles of the replicates, whatever the model."""
+        return percentile(mixing @ self.ensemble.replicate_logits(self.taken(rows)), level)
 
     def taken(self, rows: Floats) -> Rows:
         """Rows of the matrix as machines, or classifiers, are given them."""
+        if self.given is not None:
+            p = len(self.svc.center_)
+            return TableRows(self.given.rows(rows[:, p:]), rows[:, :p])
         if self.ensemble.state.estimators_ is not None:
             return rows_of_matrix(self.svc, rows)
         names = getattr(self.svc, "feature_names_in_", None)
         named = rows if names is None else pd.DataFrame(rows, columns=names)
         return checked_rows(self.svc, named)
 
+    def _as_given(self, matrix: Floats) -> Floats:
+        """Training rows that the posterior keeps as numbers, as classifiers are given them.
 
-def _check_classifiers(state: TwoClassState) -> None:
-    if state.preprocessor_ is not None:
-        raise DataError(
-            "Classifiers are explained that were fitted to plain numbers, and these were given a "
-            "data frame with categories, or gaps; encode its columns first (TablePreprocessor), "
-            "and fit the classifier to the matrix."
-        )
-    if not state.kernel_posterior_:
-        raise DataError(
-            "Intervals of explanations are those of the posterior beside the classifiers, which "
-            "there is none of around a classifier that was fitted before; fit it here instead."
+        Gaps are filled as the posterior sees them. Integers were standardised, and are so again.
+
+        Raises
+        ------
+        DataError
+            Classifiers look at more columns than the posterior.
+        """
+        described = getattr(self.svc, "frame_columns_", None)
+        for at, each in enumerate(described or ()):
+            if each["kind"] == "number" and pd.api.types.is_integer_dtype(each["dtype"]):
+                name = str(each["name"])
+                place = self.features(name) if self.given is not None else np.array([at])
+                matrix[:, place] = np.rint(matrix[:, place])
+        if self.given is None:
+            return matrix
+        more = [name for name in self.columns if not len(self.features(name))]
+        if more:
+            raise DataError(
+                f"The classifiers look at {', '.join(map(repr, more[:10]))}, of which the model "
+                "keeps nothing; give rows as background (--background), which a server does not "
+                "take."
+            )
+        columns = {}
+        for name in self.columns:
+            own, levels = matrix[:, self.features(name)], self.levels(name)
+            columns[name] = own[:, 0].tolist()
+            if levels is not None:
+                columns[name] = [levels[k] for k in own.argmax(axis=1)]
+        return self._numbered(
+            encoder_of(self.svc, self.preprocessor).encode(columns, len(matrix)).X
         )

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.runtime.arrays import Bools, Floats
+from bootprob.runtime.arrays import Bools, Floats, Indices
 
 __all__ = ["Coalitions"]
 
@@ -100,15 +100,15 @@ class Coalitions:
         background = np.repeat(np.arange(len(orders)) // 2 % n_background, q + 1)
         return cls(of_row.reshape(-1, q), background, mixing.reshape(q, -1), orders)
 
-    def between(self, row: Floats, background: Floats, places: Sequence[slice] = ()) -> Floats:
+    def between(self, row: Floats, background: Floats, places: Sequence[Indices] = ()) -> Floats:
         """The rows to be answered for, shape (m, p).
 
         Parameters
         ----------
         row : ndarray, shape (p,)
         background : ndarray, shape (n_background, p)
-        places : sequence of slice, optional
-            The features of each column; default one of each.
+        places : sequence of ndarray of int, optional
+            Where each column is; default one number of each.
         """
         of_row = self.of_row
         if places:

@@ -18,6 +18,7 @@ from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
@@ -76,7 +77,7 @@ class PartialDependence:
 
 
 def partial_dependence(
-    model: BootstrapSVC | TableModel,
+    model: BootstrapSVC | BootstrapClassifier | TableModel,
     column: str | int,
     background: ArrayLike | None = None,
     *,
@@ -93,7 +94,7 @@ def partial_dependence(
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted to two classes, calibrated.
     column : str or int
         Its name, or its number.
@@ -116,7 +117,8 @@ def partial_dependence(
     Raises
     ------
     DataError
-        As there; there is no such column or level; or values are no finite numbers, or no dates.
+        As there; there is no such column or level, or classifiers alone look at the column; or
+        values are no finite numbers, or no dates.
 
     Examples
     --------
@@ -138,12 +140,18 @@ def partial_dependence(
         name = every[int(column)]
     if name not in every:
         raise DataError(f"There is no column {column!r}; the model has {', '.join(every[:20])}.")
-    place = explained.columns[name]
+    place = explained.features(name)
+    if not len(place):
+        raise DataError(
+            f"The column {name!r} is one that the classifiers alone look at, as the model of the "
+            f"interval learns nothing of it: {explained.preprocessor.dropped_[name]}; it has no "
+            "curve."
+        )
     rows = explained.background(background, _BACKGROUND, seed)
     levels, dates = explained.levels(name), explained.dates(name)
     shown: NDArray[Any]
     if dates is not None:
-        shown = _dates(dates, rows[:, place.start], values, max(2, n_values), name)
+        shown = _dates(dates, rows[:, place[0]], values, max(2, n_values), name)
         features = dates.features(shown)
     elif levels is None:
         at = np.linspace(rows[:, place].min(), rows[:, place].max(), max(2, n_values))
@@ -165,7 +173,7 @@ def partial_dependence(
         )
     rows = rows[: max(1, _MOST_ROWS // len(shown))]
     moved = np.repeat(rows[None], len(shown), axis=0)
-    moved[:, :, place] = features[:, None, :]
+    moved[:, :, explained.columns[name]] = explained.placed(name, features, shown)[:, None, :]
     moved = moved.reshape(-1, rows.shape[1])
     mixing = np.kron(np.eye(len(shown)), np.full(len(rows), 1 / len(rows)))
     log_odds = mixing @ explained.log_odds(moved)

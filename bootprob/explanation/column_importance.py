@@ -16,10 +16,11 @@ from bootprob.explanation.answers import Explained
 from bootprob.explanation.known_rows import LEAST_ROWS, held_out_rows, training_rows
 from bootprob.explanation.row_values import METRICS
 from bootprob.intervals.levels import check_level
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
@@ -112,7 +113,7 @@ class PermutationImportance:
 
 
 def permutation_importance(
-    model: BootstrapSVC | TableModel,
+    model: BootstrapSVC | BootstrapClassifier | TableModel,
     X: Any = None,
     y: ArrayLike | None = None,
     *,
@@ -142,7 +143,7 @@ def permutation_importance(
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted to two classes, calibrated.
     X : array_like or data frame, shape (n, columns), optional
         The rows of `fit`, in their order, or held-out ones. Default the training rows that the
@@ -234,9 +235,9 @@ def permutation_importance(
 
 def _chosen(
     explained: Explained, columns: Sequence[str] | Mapping[str, Sequence[str]] | None
-) -> dict[str, list[slice]]:
-    """The features of each column, or group of columns, by its name."""
-    known = {name: [place] for name, place in explained.columns.items()}
+) -> dict[str, Indices]:
+    """Where each column is, or group of columns, by its name."""
+    known = dict(explained.columns)
     if columns is None:
         return known
     if isinstance(columns, str):
@@ -249,5 +250,6 @@ def _chosen(
             f"columns are {columns!r}; give names of the model's: {', '.join(list(known)[:20])}."
         )
     return {
-        label: [known[name][0] for name in dict.fromkeys(names)] for label, names in columns.items()
+        label: np.concatenate([known[name] for name in dict.fromkeys(names)])
+        for label, names in columns.items()
     }

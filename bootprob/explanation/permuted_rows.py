@@ -81,14 +81,13 @@ class Permuted:
     groups: Groups | None
     donors: Indices
 
-    def said(self, columns: Sequence[Sequence[slice]]) -> Iterator[tuple[int, Said]]:
+    def said(self, columns: Sequence[Indices]) -> Iterator[tuple[int, Said]]:
         """Of some rows at a time, in order, what is said of each group of columns by its number."""
 
         def changed(block: slice) -> Iterator[Floats]:
             for places in columns:
                 found = np.repeat(self.rows[None, block], len(self.donors), axis=0)
-                for place in places:
-                    found[..., place] = self.rows[self.donors[:, block], place]
+                found[..., places] = self.rows[self.donors[:, block, None], places]
                 yield found
 
         numbers = self.asked.numbers_per_row * len(self.donors)

@@ -18,6 +18,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.progress import progress_bar
 
 if TYPE_CHECKING:
+    from bootprob.ensemble.classifier import BootstrapClassifier
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.model import TableModel
 
@@ -107,7 +108,7 @@ class Contributions:
 
 
 def contributions(
-    model: BootstrapSVC | TableModel,
+    model: BootstrapSVC | BootstrapClassifier | TableModel,
     X: ArrayLike,
     background: ArrayLike | None = None,
     *,
@@ -125,11 +126,13 @@ def contributions(
 
     The intervals are of the posterior with ``kernel="auto"``, joint over all rows looked at, and
     cover as those of the probability do. With other kernels they are percentiles of the
-    bootstrap replicates, which know nothing of the bias of curved machines.
+    bootstrap replicates, which know nothing of the bias of curved machines. Around classifiers they
+    are those of the posterior beside them; of columns that these alone look at, and of one that was
+    fitted before, percentiles.
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
+    model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted to two classes, calibrated.
     X : array_like or data frame, shape (m, columns)
         As for `predict_proba`.
@@ -222,6 +225,10 @@ def _of_row(
     log_odds = explained.log_odds(between)
     value, error = made.mixing @ log_odds, made.error(log_odds)
     bounds = explained.intervals(between, made.mixing, level)
+    of_classifiers = [not len(explained.features(name)) for name in explained.columns]
+    if any(of_classifiers):  # the posterior knows nothing of them
+        mixing = made.mixing[of_classifiers]
+        bounds[of_classifiers] = explained.of_replicates(between, mixing, level)
     n_pairs = 1 if made.orders is None else len(made.orders) // 2
     drawn = t.ppf((1 + level) / 2, n_pairs) * error
     lower = np.hypot(np.minimum(bounds[:, 0] - value, 0), drawn)

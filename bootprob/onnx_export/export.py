@@ -45,7 +45,7 @@ _OUTPUTS = ("probability", "label", "probability_lower", "probability_upper")
 
 
 def export_onnx(
-    model: BootstrapSVC | TableModel,
+    model: BootstrapSVC | BootstrapClassifier | TableModel,
     path: str | os.PathLike[str],
     *,
     dtype: Dtype = "float64",
@@ -55,9 +55,10 @@ def export_onnx(
 
     Parameters
     ----------
-    model : BootstrapSVC or TableModel
-        Fitted. A `BootstrapSVC` becomes a graph with the input ``X`` (m, p). A
-        `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
+    model : BootstrapSVC, BootstrapClassifier or TableModel
+        Fitted. Of classifiers linear ones of scikit-learn, alone or in a Pipeline after scalers or
+        PCA, that were given plain numbers. An ensemble becomes a graph with the input ``X`` (m, p);
+        a `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
         for each column in use, called as the column: numbers, NaN where one is missing, or text as
         `bootprob.encoding.columns.level_text` spells it, empty where it is missing.
     path : path-like
@@ -76,8 +77,8 @@ def export_onnx(
     TypeError
         The model is of another type.
     DataError
-        The model is of classifiers of others, the package onnx is missing, the model has another
-        kernel than "auto", "linear" or "rbf",
+        The package onnx is missing, the model has classifiers of another kind, or another kernel
+        than "auto", "linear" or "rbf",
         several classes with another coupling than "wu-lin-weng", labels of several types, a column
         that is called as an output, an `interval` that cannot be had (it says why), or more than
         2 GB, or the file cannot be written.
@@ -104,19 +105,21 @@ def export_onnx(
 
 
 def onnx_model(
-    model: BootstrapSVC | TableModel, *, dtype: Dtype, interval: float | None, prefix: str = ""
+    model: BootstrapSVC | BootstrapClassifier | TableModel,
+    *,
+    dtype: Dtype,
+    interval: float | None,
+    prefix: str = "",
 ) -> ModelProto:
     """Make the graph that `export_onnx` writes; see there for parameters and errors.
 
     A `prefix` begins all names but those of columns, so that it may become a part of another.
     """
-    if isinstance(getattr(model, "svc", model), BootstrapClassifier):
-        raise DataError(
-            "ONNX is written of support vector machines, and classifiers of others have converters "
-            "of their own (skl2onnx, onnxmltools); serve the model, or score files with it."
+    if not isinstance(model, (BootstrapSVC, BootstrapClassifier, TableModel)):
+        raise TypeError(
+            "A BootstrapSVC, BootstrapClassifier or TableModel is exported, not "
+            f"{type(model).__name__}."
         )
-    if not isinstance(model, (BootstrapSVC, TableModel)):
-        raise TypeError(f"A BootstrapSVC or TableModel is exported, not {type(model).__name__}.")
     if dtype not in get_args(Dtype):
         raise DataError(f"dtype is {dtype!r}; give 'float64' or 'float32'.")
     check_is_fitted(model.svc if isinstance(model, TableModel) else model)
@@ -168,10 +171,11 @@ def onnx_model(
         for name, value in ({"probability": probability} | bounds).items()
     ]
     outputs.insert(1, (f"{prefix}label", label, label_kind, ["rows"]))
+    of_what = "classifiers" if isinstance(svc, BootstrapClassifier) else "support vector machines"
     return graph.model(
         inputs,
         outputs,
-        description="Probabilities of classes from bootstrapped support vector machines.",
+        description=f"Probabilities of classes from bootstrapped {of_what}.",
         properties={"classes": json.dumps([str(label) for label in labels.tolist()])},
         producer_version=__version__,
     )

@@ -48,6 +48,11 @@ def check_interval(ensemble: TwoClasses, level: float) -> float:
             "models, and 'normal' and 'jackknife' of linear ones; set interval='corrected'."
         )
     ensemble.checked_method(method)
+    if ensemble.state.estimators_ is not None and not ensemble.state.kernel_posterior_:
+        raise DataError(
+            "Intervals of a classifier that was fitted before are not exported; leave the interval "
+            "out."
+        )
     if method != "corrected" and not ensemble.state.kernel.is_linear:
         raise DataError(
             f"interval={method!r} of this kernel needs the score of every replicate, and a graph "

@@ -21,6 +21,7 @@ from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.onnx_export.composite_posterior import add_logit_of_mixture, add_posterior_moments
 from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import KnownRows, add_exponential, add_squared_distances
+from bootprob.onnx_export.linear_classifiers import planes_of_classifiers
 from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
@@ -68,10 +69,17 @@ def add_scores_and_votes(graph: Graph, state: TwoClassState, X: str, *, votes: b
     """
     rows = graph.add("Div", graph.add("Sub", X, state.center_), state.scale_)
     kernel, seen = state.kernel, None
+    of_classifiers = state.estimators_ is not None
     if isinstance(kernel, ViewKernels):
-        scaled = graph.add("Div", rows, state.bootstrap_scale_)
+        scaled = rows if of_classifiers else graph.add("Div", rows, state.bootstrap_scale_)
         seen = SeenRows(graph, scaled, kernel.of_columns)
-    if seen is not None and state.feature_map_ is None:
+    if of_classifiers:
+        used, (coef, intercept) = _used(state), planes_of_classifiers(state)
+        machines = _Machines.of(
+            state, used, coef[:, used], votes=votes, intercept=intercept[:, used]
+        )
+        found = machines.side_by_side().add(graph, X)
+    elif seen is not None and state.feature_map_ is None:
         found = _view_sums(graph, state, seen, votes=votes)
     elif state.gamma_ is not None and state.feature_map_ is None:
         found = _kernel_sums(graph, state, rows, votes=votes)
@@ -127,14 +135,17 @@ class _Machines:
         coefs: Iterable[Floats],
         *,
         votes: bool,
+        intercept: Floats | None = None,
     ) -> _Machines:
         """Take these models of all replicates, each with coefficients of shape (R', D).
 
-        Without votes those of a replicate are put together, already weighted.
+        Without votes those of a replicate are put together, already weighted. Intercepts (B, R')
+        are those of machines, where none are given.
         """
         weights, B = state.weights_[models], state.n_replicates
         scores = np.outer(1 / state.score_scale_ / B, weights)[:, :, None]
-        intercept = state.bootstrap_intercept_[:, models][:, None]
+        intercept = state.bootstrap_intercept_[:, models] if intercept is None else intercept
+        intercept = intercept[:, None]
         if votes:
             coef = np.stack([each.T for each in coefs])
             threshold = np.broadcast_to(state.vote_thresholds_[models], intercept.shape)

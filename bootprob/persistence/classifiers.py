@@ -121,8 +121,10 @@ def check_classifiers(model: BootstrapClassifier) -> None:
     if model.frame_columns_ is not None:
         GivenColumns.checked(model.frame_columns_)
     for svc in machines:
-        same = len(svc.score_scale_) == B and len(svc.center_) == len(model.center_)
-        if not same or svc.pair_ensembles_ or not np.array_equal(svc.classes_, model.classes_):
+        of_pair = svc.pair_ensembles_[0] if svc.pair_ensembles_ else svc
+        same = len(of_pair.score_scale_) == B and len(svc.center_) == len(model.center_)
+        alike = shared is not None or np.array_equal(svc.classes_, model.classes_)
+        if not same or not alike or len(svc.classes_) != K:
             raise ValueError("machines_ are of other bootstrap samples, columns or classes")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request
@@ -58,8 +59,9 @@ _REFUSALS = {
     408: "The body came too slowly.",
     413: "The body, its number of values or a text in it, or the number of rows is too large.",
     415: "The body is of another type, or compressed.",
-    422: "The body does not have the form of this request.",
+    422: "The body does not have the form of this request, or the model does not take its rows.",
     429: "Too many rows wait, or the client asks too often; Retry-After says when to come back.",
+    500: "The model failed, whatever the rows; the log of the server says where, under request_id.",
     503: "The server is stopping, has too many requests, or was not done within the deadline.",
 }
 
@@ -132,7 +134,7 @@ def create_app(
     tokens = Tokens(token) if isinstance(token, str) else token
     limits = limits or Limits()
     served = ServedModel(model, name, version, costs)
-    batcher = MicroBatcher(served.score, limits, joined=served.joined)
+    batcher = MicroBatcher(served.score, limits, joined=served.joined, is_well=served.is_well)
     counts = Counts() if metrics is True else metrics or None
     counted = None
     if counts is not None:
@@ -178,8 +180,9 @@ def create_app(
     app.include_router(_documents(app, answering, counts), dependencies=protected)
     app.include_router(pages(), dependencies=bounded)
     app.add_middleware(Bounded, most=limits.max_requests)
-    app.add_middleware(Observed, stopping=stopping, metrics=counted)  # the outer one: sees refusals
-    app.add_exception_handler(RequestError, _refuse)
+    # The outer one: it sees refusals.
+    app.add_middleware(Observed, stopping=stopping, metrics=counted, model=name)
+    app.add_exception_handler(RequestError, partial(_refuse, name))
     app.add_exception_handler(HTTPException, _refuse_http)
     app.add_exception_handler(ClientGone, _leave)
     return app
@@ -343,16 +346,19 @@ def _openapi(app: FastAPI, answering: Answering) -> dict[str, Any]:
     return app.openapi_schema
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+async def _refuse(model: str, request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
+    called = request.state.request_id
     if error.__cause__ is not None:
-        log_exception(error.__cause__, request.state.request_id)
+        log_exception(error.__cause__, called, model)
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     content: dict[str, Any] = {"error": error.message}
     if error.problems:
         content["problems"] = error.problems
+    if error.status == 500:
+        content["request_id"] = called
     return json_reply(content, error.status, headers)
 
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from bootprob.exceptions import DataError
+from bootprob.exceptions import ClassifierError
 from bootprob.runtime.counted import counted
-from bootprob.server.errors import RequestError
+from bootprob.server.errors import RequestError, of_model
 from bootprob.server.limits import Limits
 from bootprob.server.served_model import Scores, ServedRows
 
@@ -55,6 +55,8 @@ class MicroBatcher:
         Told the `Scores` of every call and the seconds it took.
     joined : callable, optional
         Puts rows of several requests under each other; default those of a matrix.
+    is_well : callable, optional
+        Whether the model scores a row that it is known to take; asked where its classifiers fail.
     """
 
     def __init__(
@@ -63,9 +65,10 @@ class MicroBatcher:
         limits: Limits,
         observe: Callable[[Scores, float], None] | None = None,
         joined: Callable[[Sequence[Any]], Any] = np.concatenate,
+        is_well: Callable[[], bool] = lambda: False,
     ) -> None:
         self._score, self._limits, self.observe = score, limits, observe
-        self._joined = joined
+        self._joined, self._is_well = joined, is_well
         self._queue: deque[_Waiting] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="bootprob-score")
@@ -171,8 +174,11 @@ class MicroBatcher:
             scores = await loop.run_in_executor(self._thread, self._score, X, level)
         except Exception as error:
             if len(group) == 1:
+                is_well = False
+                if isinstance(error, ClassifierError):
+                    is_well = await loop.run_in_executor(self._thread, self._is_well)
                 if not group[0].result.done():
-                    group[0].result.set_exception(_as_reply(error))
+                    group[0].result.set_exception(of_model(error, is_well=is_well))
                 return
             for half in (group[: len(group) // 2], group[len(group) // 2 :]):
                 await self._score_group(half, level)
@@ -190,11 +196,3 @@ class MicroBatcher:
         self._recent_seconds = _FORGET * self._recent_seconds + seconds
         if self.observe is not None:
             self.observe(scores, seconds)
-
-
-def _as_reply(error: Exception) -> RequestError:
-    if isinstance(error, DataError):
-        return RequestError(422, str(error))
-    failed = RequestError(500, "The model failed on these rows.")
-    failed.__cause__ = error
-    return failed

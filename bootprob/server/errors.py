@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ClientGone", "RequestError"]
+from bootprob.exceptions import ClassifierError, DataError
+
+__all__ = ["ClientGone", "RequestError", "of_model"]
 
 
 class RequestError(Exception):
@@ -37,3 +39,26 @@ class RequestError(Exception):
 
 class ClientGone(Exception):  # noqa: N818  (nothing went wrong here)
     """The client has closed its connection; nobody waits for a reply."""
+
+
+def of_model(error: Exception, *, is_well: bool) -> RequestError:
+    """What a client is told of an error that scoring its rows has raised.
+
+    422 where the rows are to blame: they are refused, or a classifier of others fails on them and
+    not on a row that it is known to take (`is_well`). Else 500. The errors of others' code may
+    quote anything, so that the reply has no more than their type.
+    """
+    if isinstance(error, ClassifierError):
+        cause = error.__cause__ or error
+        if is_well:
+            told = RequestError(
+                422, f"A classifier does not take these rows ({type(cause).__name__})."
+            )
+            told.__cause__ = cause
+            return told
+        error = cause if isinstance(cause, Exception) else error
+    elif isinstance(error, DataError):
+        return RequestError(422, str(error))
+    failed = RequestError(500, "The model failed on these rows; the log of the server says where.")
+    failed.__cause__ = error
+    return failed

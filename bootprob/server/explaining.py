@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_contributions import Contributions, divided
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
-from bootprob.server.errors import RequestError
+from bootprob.server.errors import RequestError, of_model
 from bootprob.server.limits import Limits
-from bootprob.server.served_model import ServedModel
+from bootprob.server.served_model import ServedModel, ServedRows
 
 __all__ = ["Explainer", "as_json"]
 
@@ -32,9 +33,13 @@ class _Ready:
     explained: Explained
     background: Floats
 
-    def of(self, row: Floats, level: float) -> Contributions:
-        """Of one row, shape (1, p)."""
-        return divided(self.explained, row, self.background, level)
+    def of(self, row: ServedRows, level: float) -> Contributions:
+        """Of one row."""
+        explained = self.explained
+        if isinstance(row, TableRows):
+            explained = explained.apart()
+            row = explained.matrix(row)
+        return divided(explained, row, self.background, level)
 
 
 class Explainer:
@@ -87,7 +92,7 @@ class Explainer:
         Raises
         ------
         RequestError
-            429: too many records wait; 503: the deadline passes.
+            429: too many records wait; 503: the deadline passes; 422 or 500 as `of_model` says.
         """
         if self._waiting + len(X) > _REQUESTS * self._limits.max_explained:
             waiting = counted(self._waiting, "record waits", "records wait")
@@ -108,6 +113,9 @@ class Explainer:
                 f"{self._limits.deadline:g} s; ask for fewer, or later."
             )
             raise RequestError(503, message, retry_after=1) from None
+        except Exception as error:
+            told = of_model(error, is_well=False)
+            raise told from told.__cause__
         finally:
             self._waiting -= len(X)
         return found

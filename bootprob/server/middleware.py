@@ -36,8 +36,15 @@ class Observed:
     and not its message, which may quote data.
     """
 
-    def __init__(self, app: ASGIApp, stopping: Stopping, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        stopping: Stopping,
+        metrics: Metrics | None = None,
+        model: str | None = None,
+    ) -> None:
         self._app, self._stopping, self._metrics = app, stopping, metrics
+        self._model = model
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -61,9 +68,10 @@ class Observed:
             try:
                 await self._app(scope, receive, noted)
             except Exception as error:
-                log_exception(error, name)
+                log_exception(error, name, self._model)
                 if status == _GONE:
-                    reply = JSONResponse({"error": "The server failed; its log says where."}, 500)
+                    said = {"error": "The server failed; its log says where.", "request_id": name}
+                    reply = JSONResponse(said, 500)
                     await reply(scope, receive, noted)
             finally:
                 # The route's pattern: a path that leads nowhere may hold anything.
@@ -130,7 +138,9 @@ def _path(scope: Scope) -> str:
     return path.removeprefix(root)
 
 
-def log_exception(error: BaseException, request: str | None = None) -> None:
+def log_exception(
+    error: BaseException, request: str | None = None, model: str | None = None
+) -> None:
     """Log what an exception is and where it was raised, without its message.
 
     Parameters
@@ -138,7 +148,14 @@ def log_exception(error: BaseException, request: str | None = None) -> None:
     error : BaseException
     request : str, optional
         Id of the request that met it.
+    model : str, optional
+        What the model is called.
     """
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-6:]))
-    LOGGER.error("%s at %s", type(error).__name__, where, extra={"request_id": request})
+    whose = "" if model is None else f"{model}: "
+    called = "" if request is None else f" {request}"
+    LOGGER.error(
+        "%s%s at %s%s", whose, type(error).__name__, where, called,
+        extra={"request_id": request} | ({} if model is None else {"model": model}),
+    )  # fmt: skip

@@ -251,6 +251,7 @@ class ErrorReply(BaseModel):
 
     error: str
     problems: list[Problem] = []
+    request_id: str | None = None
 
 
 class ServerMetadata(BaseModel):

@@ -143,6 +143,14 @@ class ServedModel:
         center = self.svc.center_
         return np.zeros((1, self.columns.n_features)) if center is None else center[None]
 
+    def is_well(self) -> bool:
+        """Whether the row is scored that was when the model came here."""
+        try:
+            self.score(self._first_row(), 0.95)
+        except Exception:  # whatever the code of classifiers raises
+            return False
+        return True
+
     def joined(self, parts: Sequence[Any]) -> ServedRows:
         """Rows of several requests, one under the other."""
         encoder = self.columns.encoder

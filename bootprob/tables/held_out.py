@@ -172,9 +172,10 @@ def known_codes(target: Target, frame: pd.DataFrame) -> NDArray[np.intp]:
     """
     names = [str(name) for name in frame.columns]
     if target.name not in names:
+        called = "" if target.name != "class" else ", or say what it is called (--target COLUMN)"
         raise DataError(
             f"The held-out table has no column {target.name!r}, which the model predicts; its "
-            "labels are needed to measure the model on them."
+            f"labels are needed to measure the model on them{called}."
         )
     column = frame.iloc[:, names.index(target.name)]
     missing = np.asarray(pd.isna(column))

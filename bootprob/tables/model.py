@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +20,7 @@ from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.progress import progress_bar
 from bootprob.tables.mistake_costs import ASKING_COLUMNS, MistakeCosts, asking_columns
+from bootprob.tables.plain_numbers import names_of_numbers
 from bootprob.tables.roles import ColumnRoles
 from bootprob.tables.target import Label, Target
 
@@ -132,19 +133,35 @@ class TableModel:
         return cls(preprocessor, classes, of_matrix(svc))
 
     @classmethod
-    def of(cls, svc: BootstrapSVC | BootstrapClassifier) -> Self | None:
-        """The same of an ensemble that was fitted on a data frame; None of one of a matrix.
+    def of(
+        cls,
+        svc: BootstrapSVC | BootstrapClassifier,
+        columns: Sequence[str] | None = None,
+        target: str = "class",
+    ) -> Self | None:
+        """The same of an ensemble that was fitted in Python.
 
         Parameters
         ----------
         svc : BootstrapSVC or BootstrapClassifier
-            Fitted; it shares its arrays with the model, whose target is called "class".
+            Fitted; it shares its arrays with the model.
+        columns : sequence of str, optional
+            Of the table that one of plain numbers is to be asked about, in their order
+            (`bootprob.tables.plain_numbers.names_of_numbers` says which they become). Such a model
+            cannot be saved: save the ensemble.
+        target : str, default "class"
+            What the column of the classes is called.
+
+        Returns
+        -------
+        TableModel or None
+            None of an ensemble of plain numbers where no `columns` are given.
 
         Raises
         ------
         DataError
-            Classes are no text, numbers or true and false; or classifiers were given columns that
-            files cannot have.
+            Classes are no text, numbers or true and false; classifiers were given columns that
+            files cannot have; or `columns` are not those of plain numbers.
 
         Examples
         --------
@@ -159,8 +176,12 @@ class TableModel:
         """
         from bootprob.ensemble.fitted import of_matrix
 
-        if svc.preprocessor_ is None:
-            return None
+        preprocessor = svc.preprocessor_
+        if preprocessor is None:
+            if columns is None:
+                return None
+            names = names_of_numbers(svc, [name for name in columns if name != target])
+            preprocessor = TablePreprocessor.of_numbers(names)
         labels, counts = svc.classes_.tolist(), np.bincount(svc.y_).tolist()
         if not all(isinstance(label, Label) for label in labels):
             raise DataError(
@@ -169,7 +190,9 @@ class TableModel:
             )
         numbered = copy(of_matrix(svc))
         numbered.classes_ = np.arange(len(labels))
-        model = cls(svc.preprocessor_, Target("class", tuple(labels), tuple(counts)), numbered)
+        if svc.preprocessor_ is None:
+            vars(numbered).pop("feature_names_in_", None)  # it is given rows without names
+        model = cls(preprocessor, Target(target, tuple(labels), tuple(counts)), numbered)
         model.encoder  # noqa: B018 - its error, before there are rows
         return model
 
@@ -180,7 +203,7 @@ class TableModel:
 
         if getattr(self.svc, "estimators_", None) is None:
             return self.preprocessor.encoder_
-        return encoder_of(self.svc)
+        return encoder_of(self.svc, self.preprocessor)
 
     @property
     def text_columns(self) -> list[str]:

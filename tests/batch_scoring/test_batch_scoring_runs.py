@@ -301,7 +301,7 @@ def test_refused_before_any_work(folder: Path, tmp_path: Path, rng: np.random.Ge
         rng.normal(size=(30, 2)), np.arange(30) % 2
     )
     save(arrays, tmp_path / "arrays.model")
-    with pytest.raises(DataError, match="fitted on arrays"):
+    with pytest.raises(DataError, match="fitted to an array of 2 columns without names"):
         score_dataset(tmp_path / "arrays.model", good, tmp_path / "out.csv")
     nested = write(rows_of(rng, 10).assign(id=[[1]] * 10), tmp_path / "nested.parquet")
     with pytest.raises(DataError, match=r"cannot be written to \.csv"):

@@ -519,7 +519,7 @@ def test_report_of_a_model_of_arrays(tmp_path: Path) -> None:
     write_table(credit_table(), tmp_path / "t.csv")
     _refused(
         _run("predict", tmp_path / "m.model", tmp_path / "t.csv", "-o", tmp_path / "o.csv"),
-        "m.model was fitted on arrays, not on a table; use it from Python.",
+        "The model was fitted to an array of 2 columns without names, and the table has 8",
     )
 
 

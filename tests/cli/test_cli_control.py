@@ -190,14 +190,14 @@ def test_tables_that_cannot_be_held_out(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_model_of_arrays_takes_no_table(folder: Path, tmp_path: Path) -> None:
+def test_a_model_of_arrays_takes_no_other_table(folder: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     model = BootstrapSVC(kernel="linear", n_bootstraps=4, C=1.0).fit(
         rng.normal(size=(20, 2)), np.arange(20) % 2
     )
     save(model, tmp_path / "m.model")
     given = ["--held-out", folder / "april.csv", "-o", tmp_path / "r.html"]
-    _refused(_run("report", tmp_path / "m.model", *given), "was fitted on arrays")
+    _refused(_run("report", tmp_path / "m.model", *given), "was fitted to an array of 2 columns")
 
 
 def test_rates_are_those_of_the_ensemble() -> None:

@@ -291,8 +291,65 @@ def test_machines_stand_beside_classifiers_on_the_same_samples(table):
     np.testing.assert_allclose(scores[:, 1], slope * raw[:5] + intercept, rtol=1e-6)
     with pytest.raises(DataError, match="needs no BootstrapClassifier around it"):
         BootstrapClassifier([svc]).fit(X, y)
-    with pytest.raises(DataError, match="a BootstrapSVC among others is of two"):
-        BootstrapClassifier([svc, BAYES]).fit(*load_iris(return_X_y=True))
+    for wrong, said in (
+        ({"kernel": "precomputed"}, "takes values of the kernel"),
+        ({"control": "threshold", "rates": {"tpr": 0.9}}, "give control to the BootstrapClass"),
+        ({"gamma": -1.0}, "gamma"),
+    ):
+        broken = clone(svc).set_params(**wrong)
+        with pytest.raises(ValueError, match=said):
+            BootstrapClassifier([broken, Untrainable()]).fit(X, y)
+
+
+class Untrainable(GaussianNB):
+    """Says so if work is begun before everything is known."""
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("work was begun")
+
+
+def test_machines_of_several_classes_stand_beside_classifiers():
+    """Of each pair of classes the score is that of its machines, out of bag and of new rows."""
+    X, y = load_iris(return_X_y=True)
+    X = X[:, :2]
+    svc = BootstrapSVC(kernel="rbf", C=[0.1, 1.0])
+    model = BootstrapClassifier([svc, BAYES], n_bootstraps=24, random_state=0).fit(X, y)
+    [machines], counts = model.machines_, model.bootstrap_counts()
+    np.testing.assert_array_equal(machines.bootstrap_counts(), counts)
+    for whole, own, (i, j) in zip(
+        model.pair_ensembles_, machines.pair_ensembles_, [(0, 1), (0, 2), (1, 2)], strict=True
+    ):
+        rows = np.isin(y, (i, j))
+        outside = counts.T[rows] == 0
+        scores = np.concatenate(list(own.bootstrap_scores(X))).transpose(0, 2, 1) @ own.weights_
+        mean = (scores[rows] * outside).sum(axis=1) / outside.sum(axis=1)
+        slope, intercept = whole.candidate_units_[1]
+        np.testing.assert_allclose(whole.oob_model_scores_[:, 1], slope * mean + intercept)
+        [asked] = whole.bootstrap_scores(X[:5])
+        np.testing.assert_allclose(asked[:, 1], slope * scores[:5] + intercept, rtol=1e-6)
+        classifier = np.log(model.estimators_[3][0].predict_proba(X[:5]).clip(1 / 152))
+        slope, intercept = whole.candidate_units_[0]
+        expected = slope * (classifier[:, j] - classifier[:, i]) + intercept
+        np.testing.assert_allclose(asked[:, 0, 3], expected, rtol=1e-6)
+    probability = model.predict_proba(X)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    assert (probability.argmax(axis=1) == y).mean() > 0.75
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")
+def test_machines_of_many_rows_are_of_the_classifiers_samples():
+    """By itself `BootstrapSVC` has fewer samples of so many rows; beside others it has theirs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3_100, 2))
+    y = X[:, 0] + 0.5 * rng.normal(size=3_100) > 0
+    svc = BootstrapSVC(effort="low")  # 20 samples
+    model = BootstrapClassifier([svc, BAYES], n_bootstraps=24, random_state=0).fit(X, y)
+    [machines] = model.machines_
+    assert machines.n_replicates_ == 24
+    assert machines.n_drawn_ == 3_100
+    assert machines.feature_map_ is not None  # not kernels of so many rows
+    np.testing.assert_array_equal(machines.bootstrap_counts(), model.bootstrap_counts())
+    assert (model.predict(X) == y).mean() > 0.8
 
 
 def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(table):

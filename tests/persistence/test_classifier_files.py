@@ -70,6 +70,7 @@ def kinds() -> dict[str, tuple[BootstrapClassifier, Any, list[str]]]:
         "beside machines": fitted([svc, GaussianNB()], X, y),
         "forest": fitted(RandomForestClassifier(5, max_depth=2), X, y),
         "frozen": fitted(frozen, X, y, calibration="sigmoid", interval="corrected"),
+        "several beside machines": fitted([svc, GaussianNB()], X, three),
         "several classes": fitted(GaussianNB(), X, three),
         "forest of several": fitted(RandomForestClassifier(5, max_depth=2), X, three),
         "data frame": fitted(pipeline, frame_of(X), y),
@@ -123,6 +124,11 @@ def test_a_pair_and_a_model_of_its_table_have_files(tmp_path: Path) -> None:
     pair = fitted(RandomForestClassifier(5, max_depth=2), X, three).pair_ensembles_[1]
     save(pair, tmp_path / "pair.model")
     again = load(tmp_path / "pair.model", [TREE])
+    assert again.vote_proba(X).tobytes() == pair.vote_proba(X).tobytes()  # type: ignore[union-attr]
+    both = [BootstrapSVC(kernel="linear", C=1.0), GaussianNB()]
+    pair = fitted(both, X, three).pair_ensembles_[2]
+    save(pair, tmp_path / "pair.model")
+    again = load(tmp_path / "pair.model")
     assert again.vote_proba(X).tobytes() == pair.vote_proba(X).tobytes()  # type: ignore[union-attr]
     pipeline = make_pipeline(
         make_column_transformer((OneHotEncoder(), ["house"])), LogisticRegression()

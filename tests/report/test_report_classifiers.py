@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
@@ -22,6 +23,7 @@ from typer.testing import CliRunner
 
 from bootprob import BootstrapClassifier, BootstrapSVC, save
 from bootprob.cli.__main__ import app
+from bootprob.explanation import partial_dependence, permutation_importance
 from bootprob.report import model_card, write_report
 from bootprob.report.model.members import candidate_names, weights_of
 from linear_models import linear
@@ -41,9 +43,9 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] + 0.6 * np.sin(8 * X[:, 1]) > 0, "yes", "no")
 
 
-def page(models: dict[str, Any], path: Path) -> tuple[str, dict[str, Any]]:
+def page(models: dict[str, Any], path: Path, **more: Any) -> tuple[str, dict[str, Any]]:
     """The words of a page, without figures, and its numbers."""
-    content = write_report(models, path / "report.html", title="T")
+    content = write_report(models, path / "report.html", title="T", **more)
     text = (path / "report.html").read_text(encoding="utf-8")
     text = re.sub(r"<(svg|style|head).*?</\1>", " ", text, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split()), content
@@ -120,6 +122,34 @@ def test_one_that_was_fitted_before(tmp_path: Path) -> None:
     text, _ = page({"bayes": model}, tmp_path)
     says_nothing_of_machines(text)
     assert "the probability is that among rows with the same score" in text
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning", "ignore::bootprob.FewRowsWarning")
+@pytest.mark.parametrize("forest", [False, True])
+def test_what_probabilities_depend_on(
+    table: tuple[np.ndarray, np.ndarray], tmp_path: Path, forest: bool
+) -> None:
+    X, y = table
+    estimator = RandomForestClassifier(40, min_samples_leaf=3) if forest else GaussianNB()
+    model = BootstrapClassifier(estimator, n_bootstraps=40, random_state=0).fit(X, y)
+    text, content = page({"m": model}, tmp_path, training=X)
+    assert "What do the probabilities depend on?" in text
+    judged = "trees" if forest else "classifiers"
+    assert f"rows, each judged by {judged} that had not seen it, with 95 %" in text
+    says_nothing_of_machines(text)
+    effects = content["models"][0]["effects"]
+    importance = permutation_importance(model, X, n_repeats=3, max_rows=500)
+    assert effects["importance"]["columns"] == importance.to_frame().to_dict("records")
+    for curve in effects["dependence"]:
+        again = partial_dependence(model, curve["column"], X, values=curve["values"])
+        np.testing.assert_allclose(curve["log_odds"], again.log_odds)
+        np.testing.assert_allclose(curve["interval"], again.interval)
+    assert effects["dependence"][0]["column"] == "x0"
+    assert effects["contributions"]
+    for row in effects["contributions"]:
+        total = row["base"] + sum(each["contribution"] for each in row["columns"])
+        own = logit(model.predict_proba(X[row["row"] - 1 : row["row"]])[0, 1])
+        assert total == pytest.approx(own)
 
 
 def test_weights_are_shares_of_the_whole(table: tuple[np.ndarray, np.ndarray]) -> None:

@@ -137,7 +137,8 @@ def test_a_failing_model_is_a_500_and_its_message_stays_out_of_the_log(
     with TestClient(app) as client:
         reply = client.post("/predict", json={"records": [ROW]})
     assert reply.status_code == 500
-    assert list(reply.json()) == ["error"]
+    assert reply.json()["request_id"] == reply.headers["x-request-id"]
+    assert list(reply.json()) == ["error", "request_id"]
     assert "31415" not in reply.text + caplog.text
     assert "RuntimeError at " in caplog.text
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from fastapi.testclient import TestClient
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -17,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from bootprob import BootstrapClassifier
+from bootprob.exceptions import ClassifierError
 from bootprob.server import create_app
 
 VOTES: dict[str, Any] = {
@@ -113,6 +115,88 @@ def test_rows_that_a_classifier_does_not_take() -> None:
         reply = client.post("/predict", json={"records": without})
         assert reply.status_code == 422
         assert "A classifier does not take these rows: Input X contains NaN" in reply.text
+
+
+class Fragile(GaussianNB):
+    """Fails as the code of others does, on some rows or on all, and quotes what it was given."""
+
+    broken = False
+
+    def predict_proba(self, X: Any) -> Any:
+        if (np.asarray(X)[:, 0] > 1e6).any():
+            raise KeyError("secret of row 1234567")
+        if self.broken:
+            raise RuntimeError("secret of /etc")
+        return super().predict_proba(X)
+
+
+def test_classifiers_that_fail_by_other_errors(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    X, y = rows()
+    model = BootstrapClassifier(Fragile(), **VOTES).fit(X, y)
+    good, odd = {"x0": 0.5, "x1": 0.1}, {"x0": 1234567.0, "x1": 0.1}
+    named = {"headers": {"X-Request-Id": "one"}}
+    with pytest.raises(ClassifierError, match="fails on these rows: KeyError") as raised:
+        model.predict_proba([[1234567.0, 0.1]])
+    assert isinstance(raised.value.__cause__, KeyError)
+    with (
+        caplog.at_level("INFO", "bootprob.server"),
+        TestClient(create_app(model, name="churn"), raise_server_exceptions=False) as client,
+    ):
+        with ThreadPoolExecutor(2) as threads:  # the one that is to blame is told apart
+            sent = [{"records": [good]}, {"records": [good, odd]}]
+            replies = list(threads.map(lambda each: client.post("/predict", json=each), sent))
+        assert [each.status_code for each in replies] == [200, 422]
+        assert replies[1].json() == {"error": "A classifier does not take these rows (KeyError)."}
+        monkeypatch.setattr(Fragile, "broken", True)
+        failed = client.post("/predict", json={"records": [good]}, **named)
+        assert failed.status_code == 500
+        assert failed.json() == {
+            "error": "The model failed on these rows; the log of the server says where.",
+            "request_id": "one",
+        }
+        assert failed.headers["x-request-id"] == "one"
+    logged = [each for each in caplog.records if each.levelname == "ERROR"]
+    said = [each.getMessage() for each in logged]
+    assert said[0].startswith("churn: KeyError at ")
+    assert said[1].startswith("churn: RuntimeError at ")
+    assert "test_server_classifiers.py" in said[1]
+    assert said[1].endswith(" one")
+    assert [each.model for each in logged] == ["churn", "churn"]  # type: ignore[attr-defined]
+    assert "secret" not in caplog.text + "".join(each.text for each in (*replies, failed))
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore::bootprob.FewRowsWarning", "ignore::bootprob.LackOfFitWarning")
+def test_explaining_fails_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = rows()
+    model = BootstrapClassifier(Fragile(), n_bootstraps=6, random_state=0).fit(X, y)
+    with TestClient(create_app(model), raise_server_exceptions=False) as client:
+        sent = {"records": [{"x0": 0.5, "x1": 0.1}], "explain": True}
+        assert client.post("/predict", json=sent).status_code == 200
+        real = Fragile.predict_proba
+
+        def few(self: Fragile, X: Any) -> Any:
+            if len(X) > 1:
+                raise RuntimeError("secret")
+            return real(self, X)
+
+        monkeypatch.setattr(Fragile, "predict_proba", few)
+        failed = client.post("/predict", json=sent)
+        assert failed.status_code == 500
+        assert "the log of the server says where" in failed.json()["error"]
+        assert "secret" not in failed.text
+
+
+def test_a_forest_refuses_rows_too() -> None:
+    X, y = rows()
+    forest = RandomForestClassifier(5, max_depth=2)
+    model = BootstrapClassifier(forest, **VOTES).fit(X, y)
+    with TestClient(create_app(model)) as client:
+        reply = client.post("/predict", json={"records": [{"x0": 1e60, "x1": 0.1}]})
+        assert reply.status_code == 422
+        assert "A classifier does not take these rows: Input contains infinity" in reply.text
 
 
 @pytest.mark.parametrize("named", [False, True])

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability, of_pair
 from bootprob.ensemble.bases.forests import scores_of_trees
-from bootprob.ensemble.machines import Machines
+from bootprob.ensemble.machines import Machines, for_pair
 from bootprob.ensemble.scoring.moments import ScoreMoments
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.exceptions import DataError
+from bootprob.exceptions import ClassifierError, DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import resolve_device
@@ -57,6 +57,8 @@ class Classifiers:
         numbers = 2**24 if chunk_size is None else chunk_size * scores[0].size
         for rows in row_blocks(len(X), scores[0].size, numbers):
             own, units = of_pair(scores[rows], *self.state.pair), self.state.candidate_units_
+            if self._beside:
+                own = np.concatenate([own, self._of_machines(X)[rows]], axis=1)
             yield own if units is None else own * units[:, :1] + units[:, 1:]
 
     def moments(self, X: TableRows) -> Iterator[ScoreMoments] | None:
@@ -82,10 +84,10 @@ class Classifiers:
 
     def _made(self, classifiers: list[list[Any]], X: TableRows) -> Floats:
         state = self.state
-        if state.drawn_counts_ is not None:
-            return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
         K, least = state.n_classes, least_probability(state.whole_weight)
         try:
+            if state.drawn_counts_ is not None:
+                return scores_of_trees([tree for [tree] in classifiers], X.given)[:, None]
             of_each = [
                 np.stack([class_scores(each, X.given, K, least) for each in replicate], axis=1)
                 for replicate in classifiers
@@ -95,14 +97,31 @@ class Classifiers:
         except ValueError as error:
             what = (str(error).strip().splitlines() or ["no reason is given"])[0].rstrip(".")
             raise DataError(f"A classifier does not take these rows: {what}.") from error
-        scores = np.stack(of_each, axis=2)
-        beside = [np.concatenate(list(each.weighed(X.matrix))) for each in self._machines]
-        return np.concatenate([scores, *(each[:, None, :, None] for each in beside)], axis=1)
+        except (MemoryError, OSError):
+            raise
+        except Exception as error:  # whatever the code of others raises
+            raise ClassifierError(
+                f"A classifier fails on these rows: {type(error).__name__}: {error}"
+            ) from error
+        return np.stack(of_each, axis=2)
+
+    def _of_machines(self, X: TableRows) -> Floats:
+        """Scores for this pair of classes by machines beside, (m, k, B), made once for the rows."""
+        key = id(self._beside[0])
+        if key not in X.known:
+            made = [np.concatenate(list(each.weighed(X.matrix))) for each in self._machines]
+            X.known[key] = np.stack(made, axis=1)
+        return X.known[key]
 
     @cached_property
     def _machines(self) -> list[Machines]:
         """Of each `BootstrapSVC` beside the classifiers."""
         return [
             Machines(TwoClassState(vars(each)), PredictionSpec.of(vars(each)))
-            for each in self.state.machines_ or []
+            for each in self._beside
         ]
+
+    @cached_property
+    def _beside(self) -> list[Any]:
+        """Each `BootstrapSVC` beside the classifiers, of this pair of classes."""
+        return [for_pair(each, self.state.pair) for each in self.state.machines_ or []]

@@ -36,6 +36,7 @@ def scores_of_trees(trees: Sequence[Any], X: Any) -> Floats:
     Shares of its leaf's rows, and not their log-odds: leaves are pure, and a forest is the mean of
     shares. Of two classes that of the second, less one half, so that a tree votes by its sign.
     """
-    rows = check_array(X, dtype=np.float32, accept_sparse="csr", ensure_all_finite="allow-nan")
+    with np.errstate(over="ignore"):  # it becomes infinite, and is refused
+        rows = check_array(X, dtype=np.float32, accept_sparse="csr", ensure_all_finite="allow-nan")
     shares = np.stack([tree.predict_proba(rows, check_input=False) for tree in trees], axis=1)
     return shares[..., 1:] - 0.5 if shares.shape[2] == 2 else shares

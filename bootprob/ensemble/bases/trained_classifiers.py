@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import logit
 
 from bootprob.calibration import Sigmoid
-from bootprob.ensemble.bases.class_scores import of_pair
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
@@ -89,23 +88,20 @@ class TrainedClassifiers:
         counts: NDArray[np.unsignedinteger[Any]],
         positive: NDArray[np.bool_],
         weight: Floats,
-        pair: tuple[int, int],
     ) -> Self:
         """Those of a pair of classes.
 
         Parameters
         ----------
-        scores : ndarray, shape (n, R, B, 1) or (n, R, B, K)
-            Of all classes.
+        scores : ndarray, shape (n, R, B)
+            For the second class of the pair, of rows out of bag; 0 in it.
         counts : ndarray of int, shape (B, n)
         positive : ndarray of bool, shape (n,)
             Whether a row is of the second class.
         weight : ndarray, shape (n,)
             Row weights; 0 for rows of other classes.
-        pair : tuple of int
-            Numbers of the two classes.
         """
-        own, units, outside = of_pair(scores, *pair), None, counts.T == 0
+        own, units, outside = scores, None, counts.T == 0
         if own.shape[1] > 1:
             units = _log_odds(own, outside, positive, weight)
             own = (own * units[:, :1] + units[:, 1:]) * outside[:, None]

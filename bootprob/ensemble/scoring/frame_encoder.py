@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from bootprob.encoding.encoder import Column, EncodedRows, TableEncoder
 from bootprob.encoding.given_columns import GivenColumns
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.runtime.arrays import Floats
+
+if TYPE_CHECKING:
+    from bootprob.encoding.preprocessing import TablePreprocessor
 
 __all__ = ["FrameEncoder", "encoder_of", "rows_of_matrix"]
 
@@ -109,20 +112,26 @@ class FrameEncoder:
         return TableRows(self.given.frame(series, len(matrix), {}, {}), matrix)
 
 
-def encoder_of(model: Any) -> FrameEncoder:
-    """What makes rows for classifiers with a `preprocessor_` of the columns of a file or a request.
+def encoder_of(model: Any, preprocessor: TablePreprocessor) -> FrameEncoder:
+    """What makes rows for classifiers of the columns of a file or a request.
+
+    Parameters
+    ----------
+    model : BootstrapClassifier
+    preprocessor : TablePreprocessor
+        Its own, or one of plain numbers where it has none.
 
     Raises
     ------
     DataError
         Classifiers were given columns that these cannot have.
     """
-    learnt = model.preprocessor_.encoder_
+    learnt = preprocessor.encoder_
     if model.frame_columns_ is not None:
         found = FrameEncoder(learnt, GivenColumns(model.frame_columns_), is_frame=True)
     else:
         of_numbers = {"kind": "number", "dtype": "float64"}
-        names = model.preprocessor_.feature_names_in_
+        names = preprocessor.feature_names_in_
         given = GivenColumns([{"name": name, **of_numbers} for name in names])
         found = FrameEncoder(learnt, given, is_frame=False)
     found.given.kinds  # noqa: B018 - its error, before there are rows

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_array, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
-from bootprob.runtime.arrays import Floats
+from bootprob.runtime.arrays import Floats, Indices
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
 
-__all__ = ["TableRows", "new_rows", "training_rows"]
+__all__ = ["TableRows", "new_rows", "some_rows", "training_rows"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,15 @@ class TableRows:
     def __len__(self) -> int:
         return len(self.matrix)
 
-    def __getitem__(self, rows: slice) -> TableRows:
+    def __getitem__(self, rows: slice | Indices) -> TableRows:
         given = _safe_indexing(self.given, np.arange(len(self))[rows])
         known = {key: scores[rows] for key, scores in self.known.items()}
         return TableRows(given, self.matrix[rows], known)
+
+
+def some_rows(X: Any, rows: Indices) -> Any:
+    """Some rows of what a model is given, of whatever type that is."""
+    return X[rows] if isinstance(X, TableRows) else _safe_indexing(X, rows)
 
 
 def training_rows(

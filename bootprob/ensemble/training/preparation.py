@@ -192,7 +192,9 @@ def prepare(
     entropy = draw_entropy(random_state)
     B, drawn = spec.n_bootstraps, None
     of_views = isinstance(kernel, ViewKernels)
-    if large:
+    if large and spec.whole_samples:
+        drawn = len(weight)
+    elif large:
         B, drawn = samples_of(weight, B, EFFORTS[spec.effort].samples)
     counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn, groups)
     shared = of_views or spec.feature_map is not None

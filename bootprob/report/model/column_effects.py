@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bootprob.ensemble.state import two_class_state
+from bootprob.ensemble.state import TwoClassState, two_class_state
 from bootprob.explanation import partial_dependence, permutation_importance
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_contributions import divided
@@ -23,6 +23,7 @@ __all__ = ["column_effects"]
 # What it may take: scored rows times the training rows that kernels compare each with.
 _WORK = 12_000_000
 _OF_MAP = 500  # of models that score by coefficients
+_OF_CLASSIFIER = 6  # of each classifier of others: LightGBM's of 100 trees take 3 µs for a row
 _REPEATS, _MOST_ROWS, _LEAST_ROWS = 3, 500, 50  # of importance
 _LISTED = 60  # columns
 _CURVES, _VALUES = 3, 20
@@ -48,10 +49,10 @@ def column_effects(
     Parameters are those of `bootprob.report.model.sections.section.Measured`.
     """
     state = two_class_state(model, "reports")
-    if model.calibration is None or not state.kernel.has_features or state.estimators_:
+    if model.calibration is None or not state.kernel.has_features:
         return None
     found = Explained.of(explained)
-    compared = _OF_MAP if state.bootstrap_dual_coef_ is None else len(state.y_)
+    compared = _compared(state)
     affordable = _WORK // (compared * len(found.columns))
     repeats = _REPEATS if affordable >= _REPEATS * _LEAST_ROWS else 1
     rows = found.kept_rows() if training is None else found.matrix(training)
@@ -73,12 +74,14 @@ def column_effects(
         level=level,
     )
     listed = importance.to_frame()
-    matter = listed["column"][listed["lower"] > 0]
+    has_curve = np.array([len(found.features(name)) > 0 for name in listed["column"]])
+    drawn = listed[has_curve]
+    matter = drawn["column"][drawn["lower"] > 0]
     curves = [
         partial_dependence(
             explained, column, background, values=_values(found, rows, column), level=level
         )
-        for column in (matter if len(matter) else listed["column"][:1])[:_CURVES]
+        for column in (matter if len(matter) else drawn["column"][:1])[:_CURVES]
     ]
     return {
         "importance": {
@@ -90,6 +93,7 @@ def column_effects(
             "held_out": importance.held_out,
             "columns": listed[:_LISTED].to_dict("records"),
             "n_not_listed": max(0, len(listed) - _LISTED),
+            "without_curve": listed["column"][~has_curve & (listed["lower"] > 0)].tolist(),
         },
         "dependence": [
             {
@@ -107,12 +111,19 @@ def column_effects(
     }
 
 
+def _compared(state: TwoClassState) -> int:
+    """What scoring a row costs, in training rows that a kernel compares it with."""
+    if state.estimators_ is not None:
+        return max(_OF_MAP, _OF_CLASSIFIER * len(state.estimators_) * state.accuracy_.shape[1])
+    return _OF_MAP if state.bootstrap_dual_coef_ is None else len(state.y_)
+
+
 def _values(found: Explained, rows: Floats, column: str) -> Any:
     """Where a curve is looked at: levels or numbers that several rows share, or between quantiles.
 
     Never at the number of a single row.
     """
-    own, levels = rows[:, found.columns[column]], found.levels(column)
+    own, levels = rows[:, found.features(column)], found.levels(column)
     if levels is not None:
         of_level = own.sum(axis=0)
         often = np.argsort(-of_level, kind="stable")[:_FEW]

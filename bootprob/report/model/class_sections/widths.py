@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.ensemble.scoring.table_rows import some_rows
 from bootprob.report.model.sections.section import Measured, Section
 
 __all__ = ["SECTION"]
@@ -19,8 +20,7 @@ def _content(of: Measured) -> dict[str, Any]:
         return {"widths": None}
     X, codes = of.held_out.X, of.held_out.codes(of.model)
     rows = np.unique(np.linspace(0, len(codes) - 1, _MOST_ROWS).round().astype(int))
-    X = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows]
-    method = of.model.interval
+    X, method = some_rows(X, rows), of.model.interval
     found = np.diff(of.model.proba_interval(X, of.level, method), axis=2)[..., 0]
     of_classes = [
         {"all": _quantiles(found[:, k]), "own": _quantiles(found[codes[rows] == k, k])}

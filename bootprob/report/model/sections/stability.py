@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from sklearn.utils import _safe_indexing
 
 from bootprob.displays.stability import draw_intervals
 from bootprob.ensemble.replicate_stability import stability_of
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
+from bootprob.ensemble.scoring.table_rows import some_rows
 from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.explanation.answers import Explained
 from bootprob.metrics.prediction_stability import Stability
@@ -118,7 +118,7 @@ def asked_rows(of: Measured) -> AskedRows | None:
     if given is None:
         return None
     kept, drawn = _drawn(codes, weights)
-    rows = as_rows(_safe_indexing(given, kept))
+    rows = as_rows(some_rows(given, kept))
     return AskedRows(rows, codes[kept], drawn[kept], len(codes), held_out)
 
 

@@ -1,0 +1,143 @@
+"""Graphs of linear classifiers of others say what the package says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import LinearSVC
+
+from bootprob import BootstrapClassifier, BootstrapSVC
+from bootprob.exceptions import DataError
+from bootprob.onnx_export import export_onnx
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::bootprob.LackOfFitWarning", "ignore::bootprob.FewRowsWarning"
+)
+
+STRAIGHT = {
+    "logistic": LogisticRegression(max_iter=1000),
+    "whitened": make_pipeline(MinMaxScaler(), PCA(2, whiten=True), LinearSVC()),
+    "discriminant": make_pipeline("passthrough", MaxAbsScaler(), LinearDiscriminantAnalysis()),
+    "ridge": make_pipeline(RobustScaler(), RidgeClassifier()),
+    "two": [make_pipeline(StandardScaler(), SGDClassifier()), LinearDiscriminantAnalysis()],
+}
+
+
+def rows(n: int = 90) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of other units, and what the first two of them say."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3)) * [1, 10, 0.1] + [0, 100, 3]
+    return X, X[:, 0] + (X[:, 1] - 100) / 10 + rng.normal(size=n)
+
+
+def answers(path: Path, X: np.ndarray) -> dict[str, np.ndarray]:
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": X}), strict=True))
+
+
+@pytest.mark.parametrize("kind", STRAIGHT)
+def test_linear_classifiers(kind: str, tmp_path: Path) -> None:
+    X, said = rows()
+    new = X + 0.5
+    model = BootstrapClassifier(STRAIGHT[kind], n_bootstraps=10, random_state=0).fit(X, said > 0)
+    export_onnx(model, tmp_path / "m.onnx", interval=0.9)
+    found = answers(tmp_path / "m.onnx", new)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(new), atol=1e-9)
+    assert found["label"].tolist() == model.predict(new).tolist()
+    bounds = np.stack([found["probability_lower"], found["probability_upper"]], axis=-1)
+    np.testing.assert_allclose(bounds, model.proba_interval(new, 0.9), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "two"])
+def test_several_classes(kind: str, tmp_path: Path) -> None:
+    X, said = rows()
+    new = X + 0.5
+    three = np.array(["low", "middle", "high"])[np.digitize(said, [-1, 1])]
+    model = BootstrapClassifier(STRAIGHT[kind], n_bootstraps=10, random_state=0).fit(X, three)
+    export_onnx(model, tmp_path / "m.onnx")
+    found = answers(tmp_path / "m.onnx", new)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(new), atol=1e-9)
+    assert found["label"].tolist() == model.predict(new).tolist()
+
+
+def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
+    X, said = rows()
+    frame = pd.DataFrame(X, columns=["age", "size", "kids"])
+    made = {
+        "votes": (LogisticRegression(max_iter=1000), {"calibration": None, "interval": "wald"}),
+        "isotonic": (LogisticRegression(max_iter=1000), {"calibration": "isotonic"}),
+        "frozen": (FrozenEstimator(STRAIGHT["ridge"].fit(frame[:50], said[:50] > 0)), {}),
+    }
+    for name, (estimator, params) in made.items():
+        model = BootstrapClassifier(estimator, n_bootstraps=8, random_state=0, **params)
+        model.fit(frame[50:], said[50:] > 0)
+        export_onnx(model, tmp_path / "m.onnx")
+        found = answers(tmp_path / "m.onnx", X)["probability"]
+        np.testing.assert_allclose(found, model.predict_proba(frame), atol=1e-9, err_msg=name)
+    with pytest.raises(DataError, match="classifier that was fitted before are not exported"):
+        export_onnx(model, tmp_path / "m.onnx", interval=0.9)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (GaussianNB(), "GaussianNB is not exported as ONNX: a graph has linear classifiers"),
+        (RandomForestClassifier(4, max_depth=2), "is not exported as ONNX"),
+        (make_pipeline(MinMaxScaler(clip=True), LogisticRegression()), "Pipeline is not exported"),
+        (make_pipeline(PolynomialFeatures(), RidgeClassifier()), "Pipeline is not exported"),
+        (
+            make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()),
+            "Pipeline is not exported",
+        ),
+        ([BootstrapSVC(kernel="linear", C=1.0), LogisticRegression()], "BootstrapSVC among"),
+    ],
+)
+def test_others_are_refused(estimator: Any, said: str, tmp_path: Path) -> None:
+    X, of_rows = rows(50)
+    params: dict[str, Any] = {"n_bootstraps": 4, "calibration": None, "interval": "wald"}
+    model = BootstrapClassifier(estimator, random_state=0, **params).fit(X.round(), of_rows > 0)
+    with pytest.raises(DataError, match=said):
+        export_onnx(model, tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+class Bent(LogisticRegression):
+    """Calls itself linear, and is not."""
+
+    def decision_function(self, X: Any) -> Any:
+        return np.abs(super().decision_function(X))
+
+
+def test_what_is_bent_is_seen_to_be_and_tables_are_refused(tmp_path: Path) -> None:
+    X, said = rows(50)
+    params: dict[str, Any] = {"n_bootstraps": 4, "calibration": None, "interval": "wald"}
+    model = BootstrapClassifier(Bent(max_iter=1000), random_state=0, **params).fit(X, said > 0)
+    with pytest.raises(DataError, match="Bent is not exported"):
+        export_onnx(model, tmp_path / "m.onnx")
+    frame = pd.DataFrame({"age": X[:, 0], "house": np.where(X[:, 1] > 100, "own", "rent")})
+    pipeline = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    model = BootstrapClassifier(pipeline, random_state=0, **params).fit(frame, said > 0)
+    with pytest.raises(DataError, match="given a data frame with categories, or gaps"):
+        export_onnx(model, tmp_path / "m.onnx")
