@@ -234,7 +234,8 @@ class Repository:
         while True:
             await asyncio.sleep(_EVERY)
             for name, entry in self._entries.items():
-                if entry.wanted and stamp_of(entry.path) != entry.stamp:
+                idle = entry.wanted and not entry.lock.locked()  # else it is being loaded
+                if idle and stamp_of(entry.path) != entry.stamp:
                     await self._load(name, entry)
 
     async def _load(self, name: str, entry: _Entry) -> None:
