@@ -1,12 +1,13 @@
 """The server under load, every reply checked row by row, beside one predict for each request.
 
-    python -m gpu.benchmarks.server_load [--seconds 10] [--rows 1 64]
+    python -m gpu.benchmarks.server_load [one] [workers] [--seconds 10] [--rows 1 64]
 
-On loopback, in one run: how much each of both servers answers when clients ask as fast as they
-can, then ours at 80 % and at 200 % of that, with arrivals that do not wait for replies; then two
-workers, in peace and while the model file is replaced. Clients and server share the machine. With a
-linear kernel HTTP is what takes the time, with an RBF kernel it is the engine, so that its queue
-fills. Writes docs/results/server.json and docs/server_load.md.
+On loopback, in two parts, each of which may be measured by itself. One process: how much each of
+both servers answers when clients ask as fast as they can, then ours at 80 % and at 200 % of that,
+with arrivals that do not wait for replies. Two workers: in peace, and while the model file is
+replaced. Clients and server share the machine. With a linear kernel HTTP is what takes the time,
+with an RBF kernel it is the engine, so that its queue fills. Writes docs/results/server.json and
+docs/server_load.md.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -135,22 +136,18 @@ def running(command: Callable[[int], list[str]], workers: int = 1) -> Iterator[t
             process.wait(30)
 
 
-def measure(seconds: float, sizes: list[int], n_bootstraps: int) -> dict[str, Any]:
-    """Fit models, serve them both ways, and load both."""
+def measure(part: str, seconds: float, sizes: list[int], n_bootstraps: int) -> dict[str, Any]:
+    """Fit models, serve and load them: a part of `_PARTS`."""
     from sklearn.datasets import load_breast_cancer
 
     from bootprob import BootstrapSVC
     from bootprob.persistence.save_load import save
 
+    described = environment.describe(["bootprob", "torch", "fastapi", "uvicorn", "aiohttp"])
     X, y = load_breast_cancer(return_X_y=True)
     new = X + np.random.default_rng().normal(scale=0.1, size=X.shape) * X.std(axis=0)
     model = {"rows": len(X), "columns": X.shape[1], "B": n_bootstraps}
-    found: dict[str, Any] = {
-        "model": model,
-        "as fast as they can": [],
-        "arrivals": [],
-        "workers": [],
-    }
+    found: dict[str, Any] = {"environment": described, "model": model}
     for kernel in ("linear", "rbf"):
         with tempfile.TemporaryDirectory() as folder:
             files, offline = [Path(folder) / f"{seed}.bootprob" for seed in range(2)], {}
@@ -158,67 +155,74 @@ def measure(seconds: float, sizes: list[int], n_bootstraps: int) -> dict[str, An
                 each = BootstrapSVC(kernel=kernel, n_bootstraps=n_bootstraps, random_state=seed)
                 save(each.fit(X, y), file)
                 offline[version_of(file)] = each.summarize(new, score_interval=False)
-            for what, part in _phases(files, partial(Tally, new, offline), sizes, seconds):
-                found[what].append({"kernel": kernel} | part)
+            tally = partial(Tally, new, offline)
+            for what, phase in _PARTS[part](files, tally, sizes, seconds):
+                found.setdefault(what, []).append({"kernel": kernel} | phase)
                 print(json.dumps(found[what][-1], indent=1), flush=True)
     return found
 
 
-def _phases(
+_Phases = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _one_process(
     files: list[Path], tally: Callable[[], Tally], sizes: list[int], seconds: float
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    path = files[0].with_stem("served")
-    shutil.copy(files[0], path)
-
+) -> _Phases:
     def theirs(port: int) -> list[str]:
-        return [sys.executable, "-m", "gpu.benchmarks.naive_server", str(path), str(port)]
-
-    def ours(port: int, workers: int = 1) -> list[str]:
-        main_ = "from bootprob.cli.__main__ import main; main()"
-        options = {"--port": port, "--queue-rows": _QUEUE_ROWS, "--workers": workers}
-        if workers > 1:  # a machine that is too slow for the clients is not what is looked at
-            options["--deadline"] = _PATIENT
-        given = [str(each) for each in chain(*options.items())]
-        return [sys.executable, "-c", main_, "serve", str(path), *given]
-
-    def in_peace() -> Coroutine[Any, Any, dict[str, Any]]:
-        return asyncio.sleep(seconds, {})
+        return [sys.executable, "-m", "gpu.benchmarks.naive_server", str(files[0]), str(port)]
 
     with running(theirs) as (address, _):
         for rows in sizes:
-            part = asyncio.run(closed(address, tally(), rows, in_peace()))
+            part = asyncio.run(closed(address, tally(), rows, asyncio.sleep(seconds, {})))
             yield "as fast as they can", {"server": "one predict a request"} | part
-    with running(ours) as (address, _):
+    with running(partial(_ours, files[0])) as (address, _):
         for rows in sizes:
-            part = asyncio.run(closed(address, tally(), rows, in_peace()))
+            part = asyncio.run(closed(address, tally(), rows, asyncio.sleep(seconds, {})))
             yield "as fast as they can", {"server": "bootprob serve"} | part
             for share in (0.8, 2.0):
                 rate = share * part["requests per second"]
                 loaded = asyncio.run(arrivals(address, tally(), rows, seconds, rate))
                 yield "arrivals", {"share of capacity": share} | loaded
 
-    several = partial(ours, workers=_WORKERS)
+
+def _workers(
+    files: list[Path], tally: Callable[[], Tally], sizes: list[int], seconds: float
+) -> _Phases:
+    path = shutil.copy(files[0], files[0].with_stem("served"))
+    options = ("--workers", str(_WORKERS), "--deadline", str(_PATIENT))
     for rows, replaced in product(sizes, (False, True)):
-        with running(several, _WORKERS) as (address, log):
-            other = replacing(address, path, files[::-1]) if replaced else in_peace()
+        with running(partial(_ours, path, options=options), _WORKERS) as (address, log):
+            other = (
+                replacing(address, path, files[::-1]) if replaced else asyncio.sleep(seconds, {})
+            )
             part = {"replaced": 0} | asyncio.run(closed(address, tally(), rows, other))
             said = log.read_text()
         for what, line in (("replies", "POST /predict 200"), ("loads", "served is of version")):
             by_worker = Counter(re.findall(rf"(\d+) INFO {line}", said))
             part[f"{what} by worker"] = sorted(by_worker.values())
-        yield "workers", part
+        yield "phases", part
+
+
+def _ours(path: Path, port: int, options: Sequence[str] = ()) -> list[str]:
+    main_ = "from bootprob.cli.__main__ import main; main()"
+    given = ("--port", str(port), "--queue-rows", str(_QUEUE_ROWS), *options)
+    return [sys.executable, "-c", main_, "serve", str(path), *given]
+
+
+_PARTS = {"one": _one_process, "workers": _workers}
 
 
 def main() -> None:
     """Measure and write."""
-    parser = docs_options(__doc__)
+    parser = docs_options(__doc__, _PARTS, "PART")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 64])
     parser.add_argument("--bootstraps", type=int, default=500)
     given = parser.parse_args()
-    described = environment.describe(["bootprob", "torch", "fastapi", "uvicorn", "aiohttp"])
-    result = {"environment": described} | measure(given.seconds, given.rows, given.bootstraps)
     path = given.docs / "results" / "server.json"
+    result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for part in given.names:
+        result[part] = measure(part, given.seconds, given.rows, given.bootstraps)
     path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     page = documents.write(
         given.docs / "server_load.md",
