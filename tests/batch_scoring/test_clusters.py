@@ -85,7 +85,6 @@ def test_a_cluster_says_what_the_model_says(engine, package, tmp_path):
     assert scored["label"].tolist() == expected["label"].tolist()
     pd.testing.assert_frame_equal(scored[SAID], expected[SAID], rtol=0, atol=1e-12)
     loads = Counter((tmp_path / "loads").read_text().split())
-    assert len(loads) >= 2  # of those, one may be what plans the work
     assert set(loads.values()) == {1}
 
 
