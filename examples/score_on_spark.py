@@ -1,11 +1,10 @@
-"""Score a Spark data frame with `mapInArrow`: each partition streams through a model of its own.
+"""Score batches as Spark's `mapInArrow` hands them to a worker: partitions stream through a model.
 
-Spark calls `score_partition` with an iterator of Arrow batches and takes back another one. Without
-Spark the same function scores batches of any origin, as the last lines show.
+Spark calls `score_partition` with an iterator of Arrow batches and takes back another one. Here it
+is given batches without Spark; whole programs for Spark, Dask and Ray are in docs/scaling.md.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from bootprob import load, save
-from bootprob.batch_scoring import ScoringOptions, result_schema, score_batches
+from bootprob import save
+from bootprob.batch_scoring import ScoringOptions, load_once, score_batches
 from bootprob.tables import TableModel
 
 OPTIONS = ScoringOptions(keep=("id",), bad_rows="null")
@@ -23,16 +22,8 @@ OPTIONS = ScoringOptions(keep=("id",), bad_rows="null")
 def score_partition(
     batches: Iterator[pa.RecordBatch], path: str, options: ScoringOptions = OPTIONS
 ) -> Iterator[pa.RecordBatch]:
-    """Load the model once on the worker, then score batch after batch."""
-    yield from score_batches(load(path), batches, options)
-
-
-def score_frame(frame, path: str):
-    """Score a pyspark DataFrame; `path` must lead to the model on every worker."""
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-    schema = result_schema(load(path), OPTIONS, to_arrow_schema(frame.schema))
-    return frame.mapInArrow(partial(score_partition, path=path), from_arrow_schema(schema))
+    """Load the model once in each process of a worker, then score batch after batch."""
+    yield from score_batches(load_once(path), batches, options)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ PUBLIC = {
         BestCSVC PAPER_C PlattSVC PosteriorProbabilitySVC SollichSVC
     """,
     "bootprob.batch_scoring": """
-        BadRow BadRowsError ScoringOptions ScoringSummary Tally result_schema score_batches
-        score_dataset
+        BadRow BadRowsError ScoringOptions ScoringSummary Tally load_once result_schema
+        score_batches score_dataset
     """,
     "bootprob.calibration": """
         Beta CALIBRATORS Calibrator Isotonic ScoreAndVoteSigmoid Sigmoid VennAbers VoteSigmoid

@@ -9,6 +9,7 @@ from bootprob.batch_scoring.dataset_scoring import ScoringSummary, score_dataset
 from bootprob.batch_scoring.options import ScoringOptions
 from bootprob.batch_scoring.row_scoring import result_schema, score_batches
 from bootprob.batch_scoring.tally import BadRow, BadRowsError, Tally
+from bootprob.batch_scoring.worker_models import load_once
 
 __all__ = [
     "BadRow",
@@ -16,6 +17,7 @@ __all__ = [
     "ScoringOptions",
     "ScoringSummary",
     "Tally",
+    "load_once",
     "result_schema",
     "score_batches",
     "score_dataset",

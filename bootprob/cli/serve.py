@@ -33,6 +33,12 @@ def serve(
         str, typer.Option(metavar="HOST", help="Where to listen; other than loopback with a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT")] = 8000,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, metavar="PORT", help="Speak the Open Inference Protocol by gRPC too."
+        ),
+    ] = None,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -141,6 +147,7 @@ def serve(
         log=log.value,
         rate_limit=rate_limit,
         traces=traces,
+        grpc_port=grpc_port,
     )
 
 

@@ -227,6 +227,12 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
         404: {"model": ErrorReply, "description": "There is no such model or version."},
         401: refusals[401],
     }
+    binary: dict[int | str, dict[str, Any]] = {
+        200: {
+            "description": "Outputs in the JSON, or behind it where that was asked for.",
+            "content": {"application/octet-stream": {}},
+        }
+    }
     name, columns = answering.served.name, answering.served.columns
 
     @router.post(
@@ -289,7 +295,7 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
         router.post(
             f"{where}/infer",
             response_model=InferReply,
-            responses=unknown | refusals,
+            responses=unknown | refusals | binary,
             openapi_extra=in_path | _body("InferRequest", infer_example(columns)),
             **options,
         )(infer)

@@ -19,10 +19,11 @@ from starlette.responses import Response
 
 from bootprob.server.errors import RequestError
 
-__all__ = ["HEADER", "binary_reply", "parts_of", "with_data"]
+__all__ = ["HEADER", "SIZE", "binary_reply", "encoded", "parts_of", "with_data"]
 
 HEADER = "inference-header-content-length"
-_SIZE, _LONGEST = "binary_data_size", 20
+SIZE = "binary_data_size"
+_LONGEST = 20
 _TYPES = {"FP64": "<f8", "FP32": "<f4", "INT64": "<i8", "INT32": "<i4", "BOOL": "?"}
 
 
@@ -48,16 +49,16 @@ def with_data(inputs: Sequence[Any], binary: memoryview) -> list[Any]:
     found, done = [], 0
     for given in inputs:
         parameters = given.get("parameters") if isinstance(given, dict) else None
-        if not isinstance(parameters, dict) or _SIZE not in parameters:
+        if not isinstance(parameters, dict) or SIZE not in parameters:
             found.append(given)
             continue
-        size, datatype = parameters[_SIZE], given.get("datatype")
+        size, datatype = parameters[SIZE], given.get("datatype")
         if type(size) is not int or not 0 <= size <= len(binary) - done or "data" in given:
-            message = f"{_SIZE} of an input does not fit the bytes behind the JSON."
+            message = f"{SIZE} of an input does not fit the bytes behind the JSON."
             raise RequestError(422, message)
         data = _decoded(binary[done : done + size], datatype)
         done += size
-        others = {name: value for name, value in parameters.items() if name != _SIZE}
+        others = {name: value for name, value in parameters.items() if name != SIZE}
         found.append(given | {"data": data, "parameters": others})
     if done != len(binary):
         raise RequestError(422, f"{len(binary) - done} bytes behind the JSON belong to no input.")
@@ -69,15 +70,23 @@ def binary_reply(content: Mapping[str, Any], wanted: Sequence[str]) -> Response:
     outputs, blobs = [], []
     for each in content["outputs"]:
         if each["name"] in wanted:
-            blobs.append(_encoded(each["data"], each["datatype"]))
+            blobs.append(encoded(each["data"], each["datatype"]))
             others = {name: value for name, value in each.items() if name != "data"}
-            outputs.append(others | {"parameters": {_SIZE: len(blobs[-1])}})
+            outputs.append(others | {"parameters": {SIZE: len(blobs[-1])}})
         else:
             outputs.append(each)
     head = to_json({**content, "outputs": outputs})
     return Response(
         b"".join([head, *blobs]), 200, {HEADER: str(len(head))}, "application/octet-stream"
     )
+
+
+def encoded(data: Sequence[Any], datatype: str) -> bytes:
+    """Values as they stand behind the JSON; of BYTES, text or its UTF-8."""
+    if datatype == "BYTES":
+        texts = [text.encode() if isinstance(text, str) else text for text in data]
+        return b"".join(struct.pack("<I", len(text)) + text for text in texts)
+    return np.asarray(data, dtype=_TYPES[datatype]).tobytes()
 
 
 def _decoded(data: memoryview, datatype: Any) -> list[Any]:
@@ -107,10 +116,3 @@ def _texts(data: memoryview) -> list[str]:
     except (struct.error, ValueError):
         raise RequestError(422, "The bytes of an input do not fit its datatype.") from None
     return found
-
-
-def _encoded(data: Sequence[Any], datatype: str) -> bytes:
-    if datatype == "BYTES":
-        texts = [text.encode() for text in data]
-        return b"".join(struct.pack("<I", len(text)) + text for text in texts)
-    return np.asarray(data, dtype=_TYPES[datatype]).tobytes()

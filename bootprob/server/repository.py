@@ -25,11 +25,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bootprob.exceptions import BootprobError
+from bootprob.runtime.stamps import Stamp, stamp_of
 from bootprob.server.answering import json_reply
 from bootprob.server.draining import Stopping
 from bootprob.server.metrics import Counts
 from bootprob.server.middleware import Observed, log_exception
-from bootprob.server.tokens import Stamp, Tokens, stamp_of, token_of
+from bootprob.server.tokens import Tokens, token_of
 
 __all__ = ["Repository"]
 
@@ -233,7 +234,8 @@ class Repository:
         while True:
             await asyncio.sleep(_EVERY)
             for name, entry in self._entries.items():
-                if entry.wanted and stamp_of(entry.path) != entry.stamp:
+                idle = entry.wanted and not entry.lock.locked()  # else it is being loaded
+                if idle and stamp_of(entry.path) != entry.stamp:
                     await self._load(name, entry)
 
     async def _load(self, name: str, entry: _Entry) -> None:

@@ -9,10 +9,11 @@ import logging
 import math
 import os
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,7 @@ def run(
     log: LogFormat = "text",
     rate_limit: str | None = None,
     traces: bool = False,
+    grpc_port: int | None = None,
 ) -> None:
     """Serve model files until SIGTERM or Ctrl-C, each anew when it changes.
 
@@ -104,11 +106,14 @@ def run(
         Of each client, as in `create_app`; of all models together, in each process.
     traces : bool, default False
         Whether spans of requests are sent by OpenTelemetry.
+    grpc_port : int, optional
+        Where the Open Inference Protocol is spoken over gRPC as well.
 
     Raises
     ------
     DataError
-        Options that contradict each other, or another host than loopback without a token.
+        Options that contradict each other, another host than loopback without a token, or a port
+        that cannot be listened on; or grpcio is missing.
     ModelFileError
         The file cannot be loaded.
     """
@@ -140,7 +145,20 @@ def run(
         trusted=trusted,
         rate_limit=rate_limit,
         traces=traces,
+        grpc=None
+        if grpc_port is None
+        else {
+            "address": f"[{host}]:{grpc_port}" if ":" in host else f"{host}:{grpc_port}",
+            "max_body": limits.max_body,
+            "max_calls": room.connections,
+            "grace": limits.deadline,
+            "shared": workers > 1,
+            "certificate": certificate,
+            "key": key,
+        },
     )
+    if grpc_port is not None:
+        _check_grpc(host, grpc_port)
     app = make()  # here, so that an unusable model is told before anything starts
     config = uvicorn.Config(
         app if workers == 1 else make,
@@ -185,6 +203,21 @@ def run(
             del os.environ[SHARED_FOLDER]
 
 
+def _check_grpc(host: str, port: int) -> None:
+    try:
+        import bootprob.server.grpc_service  # noqa: F401
+    except ImportError:
+        raise DataError("gRPC needs grpcio: pip install 'bootprob[grpc]'.") from None
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.create_server((host, port), family=family):
+            pass
+    except OSError as error:
+        raise DataError(
+            f"{host} port {port} cannot be listened on for gRPC ({error.strerror}); choose another."
+        ) from None
+
+
 def check_host(host: str, token: str | Path | None) -> None:
     """Refuse to listen to other machines without a token."""
     try:
@@ -208,9 +241,10 @@ def _make_server(
     trusted: Sequence[str] = (),
     rate_limit: str | None = None,
     traces: bool = False,
+    grpc: Mapping[str, Any] | None = None,
     **application: Any,
 ) -> Repository:
-    """What a process serves; `application` is for `create_app`."""
+    """What a process serves; `grpc` is for `grpc_serving`, `application` for `create_app`."""
     if workers > 1:
         import torch
 
@@ -236,7 +270,11 @@ def _make_server(
     @asynccontextmanager
     async def drained() -> AsyncIterator[Any]:
         with draining(stopping, drain_delay):
-            async with lifespan():
+            async with lifespan(), AsyncExitStack() as open_:
+                if grpc is not None:
+                    from bootprob.server.grpc_service import grpc_serving
+
+                    await open_.enter_async_context(grpc_serving(server, **grpc))
                 yield
 
     server.lifespan = drained

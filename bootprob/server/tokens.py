@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 from bootprob.exceptions import DataError
+from bootprob.runtime.stamps import Stamp, stamp_of
 
-__all__ = ["Stamp", "Tokens", "stamp_of", "token_of"]
-
-Stamp = tuple[int, int, int] | None
+__all__ = ["Tokens", "token_of"]
 
 _LOGGER = logging.getLogger("bootprob.server")
 _LEAST = 16  # characters
@@ -69,15 +68,6 @@ def token_of(authorization: str) -> bytes:
     """The token that a header ``Authorization: Bearer TOKEN`` has; empty in any other."""
     kind, _, sent = authorization.partition(" ")
     return sent.strip().encode() if kind.lower() == "bearer" else b""
-
-
-def stamp_of(path: Path) -> Stamp:
-    """What changes when another file takes the place; None without one."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _of_file(path: Path) -> list[bytes]:

@@ -161,3 +161,17 @@ def test_bytes_without_the_header_are_refused(array_client):
 def test_inputs_that_are_no_objects(array_client):
     for given in ([3], ["X"], [None], [[]]):
         assert sent(array_client, {"inputs": given}).status_code == 422
+
+
+def test_the_document_knows_both_kinds_of_replies(array_client):
+    tensor_ = {"name": "X", "shape": [1, 3], "datatype": "FP64", "data": [0.1, 0.2, 0.3]}
+    found = set()
+    for binary in (False, True):
+        body = {"inputs": [tensor_], "parameters": {"binary_data_output": binary}}
+        found.add(array_client.post(INFER, json=body).headers["content-type"])
+    paths = array_client.get("/openapi.json").json()["paths"]
+    documented = [
+        paths[f"/v2/models/{{name}}{version}/infer"]["post"]["responses"]["200"]["content"].keys()
+        for version in ("", "/versions/{version}")
+    ]
+    assert documented == [found, found]
