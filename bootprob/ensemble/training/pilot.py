@@ -111,12 +111,24 @@ def choose_kernels(
     order = np.argsort(-of_kernel, kind="stable")[: effort.kernels]
     enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), effort.weight))
     kept = np.sort(order[:enough])
-    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)))
+    chosen = replace(
+        table,
+        kernel=kernel.take(torch.from_numpy(kept)),
+        curvature=_curvature(kernel, total.min(axis=1)) / len(labels),
+    )
     if table.drawn is None:
         return replace(chosen, C=_likely_values(table.C, weights[kept], effort.values))
     together = weights[kept].sum(axis=0, keepdims=True)
     [values] = _likely_values(table.C, together, effort.values + 2)  # of larger samples than here
     return _mapped(replace(chosen, C=values), of_kernel[kept], used)
+
+
+def _curvature(kernel: ViewKernels, losses: Floats) -> float:
+    """By how much the best curved kernel is better than the best linear one."""
+    linear = np.array(kernel.families) == "linear"
+    if linear.all() or not linear.any():
+        return 0.0
+    return float(losses[linear].min() - losses[~linear].min())
 
 
 def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:
