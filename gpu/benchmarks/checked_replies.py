@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import numpy as np
 
 __all__ = ["Tally", "version_of"]
@@ -64,21 +63,16 @@ class Tally:
         self.wrong_rows += int((~right).sum())
         self.largest_difference = max(self.largest_difference, float(difference.max()))
 
-    async def ask(self, client: aiohttp.ClientSession, rows: np.ndarray, since: float) -> None:
-        """Send a request and check its reply; latency counts from `since`."""
-        self.sent += 1
-        try:
-            async with client.post("/predict", json=self.body(rows)) as reply:
-                content = await reply.read()
-        except (aiohttp.ClientError, TimeoutError) as error:
-            self.replies[type(error).__name__] += 1
-            return
-        self.replies[str(reply.status)] += 1
-        if reply.status == 200:
-            self.latencies.append(time.perf_counter() - since)
+    def take(
+        self, rows: np.ndarray, status: int, headers: Mapping[str, str], content: bytes
+    ) -> bool:
+        """Count a reply and check it; whether it answers."""
+        self.replies[str(status)] += 1
+        if status == 200:
             self.check(rows, json.loads(content))
-        elif reply.status in (429, 503) and "Retry-After" not in reply.headers:
+        elif status in (429, 503) and "Retry-After" not in headers:
             self.replies["refused without Retry-After"] += 1
+        return status == 200
 
     def summary(self, seconds: float, rows: int) -> dict[str, Any]:
         """Numbers of one phase."""

@@ -66,6 +66,7 @@ def measure(X: Floats, positive: Bools, n_rows: int = MANY) -> dict[str, Any]:
         peer = search.estimator.set_params(**best)
         return CalibratedClassifierCV(peer, cv=FOLDS, n_jobs=os.cpu_count()).fit(X, positive)
 
+    tuned()  # starts the processes that it works in
     peer, of_peer = _timed(tuned)
     model, of_ours = _timed(lambda: BootstrapSVC(random_state=0).fit(X, positive))
     with tempfile.TemporaryDirectory() as folder:

@@ -56,14 +56,14 @@ async def closed(
     """Clients that each send the next request when the last was answered, until all is done."""
     rng = np.random.default_rng()
     async with _client(address, _CLIENTS) as client:
-        await tally.ask(client, rng.integers(len(tally.X), size=rows), time.perf_counter())
+        await _ask(tally, client, rng.integers(len(tally.X), size=rows), time.perf_counter())
         tally = Tally(tally.X, tally.offline)
         other, started = asyncio.create_task(meanwhile), time.perf_counter()
 
         async def one() -> None:
             while not other.done():
                 drawn = rng.integers(len(tally.X), size=rows)
-                await tally.ask(client, drawn, time.perf_counter())
+                await _ask(tally, client, drawn, time.perf_counter())
 
         await asyncio.gather(*(one() for _ in range(_CLIENTS)))
         return tally.summary(time.perf_counter() - started, rows) | await other
@@ -80,7 +80,7 @@ async def arrivals(
 
         async def one(at: float) -> None:
             await asyncio.sleep(max(0.0, started + at - time.perf_counter()))
-            await tally.ask(client, rng.integers(len(tally.X), size=rows), started + at)
+            await _ask(tally, client, rng.integers(len(tally.X), size=rows), started + at)
 
         await asyncio.gather(*(one(at) for at in times))
         found = tally.summary(time.perf_counter() - started, rows)
@@ -100,6 +100,20 @@ async def replacing(address: str, path: Path, others: list[Path]) -> dict[str, A
                 loads[str(reply.status)] += 1
         await asyncio.sleep(_BETWEEN)
     return {"replaced": _TIMES, "loads by status": dict(loads)}
+
+
+async def _ask(tally: Tally, client: aiohttp.ClientSession, rows: np.ndarray, since: float) -> None:
+    """Send a request and check its reply; latency counts from `since`."""
+    tally.sent += 1
+    try:
+        async with client.post("/predict", json=tally.body(rows)) as reply:
+            content = await reply.read()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        tally.replies[type(error).__name__] += 1
+        return
+    latency = time.perf_counter() - since
+    if tally.take(rows, reply.status, reply.headers, content):
+        tally.latencies.append(latency)
 
 
 def _client(address: str, connections: int) -> aiohttp.ClientSession:
