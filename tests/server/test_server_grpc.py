@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import struct
+import threading
 from functools import partial
 
 import numpy as np
@@ -17,10 +18,11 @@ from bootprob.cli.__main__ import app as command
 from bootprob.persistence.save_load import save
 from bootprob.server import Limits, create_app
 from bootprob.server.binary import encoded
+from bootprob.server.errors import RequestError
 from mixed_tables import credit_table
 
 grpc = pytest.importorskip("grpc")
-from bootprob.server import grpc_service  # noqa: E402
+from bootprob.server import grpc_bodies  # noqa: E402
 from bootprob.server.grpc_messages import SERVICE, message  # noqa: E402
 from bootprob.server.grpc_service import grpc_serving  # noqa: E402
 
@@ -42,7 +44,8 @@ def answers(model, talk, max_body=2**22, **options):
 
     async def both():
         app = create_app(model, name="m", version="7", token=TOKEN, **options)
-        serving = grpc_serving(app, "127.0.0.1:0", max_body=max_body, max_calls=50, grace=5)
+        limits = {"max_body": max_body, "max_calls": 50, "max_held": 2**25}
+        serving = grpc_serving(app, "127.0.0.1:0", grace=5, **limits)
         async with (
             serving as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
@@ -206,6 +209,17 @@ def test_refusals(array_model):
         ({"parameters": [{"key": "other", "value": {"bool_param": False}}]}, wrong, ""),
         ({"outputs": [{"name": "other"}]}, wrong, ""),
         ({"raw_input_contents": [bytes(5000)]}, "RESOURCE_EXHAUSTED", "larger"),
+        # 1000 bytes of the message, 8000 of the tensor
+        (
+            {
+                "inputs": [
+                    tensor(X, contents={"int64_contents": [1] * 1000}) | {"datatype": "INT64"}
+                ],
+                "raw_input_contents": [],
+            },
+            "RESOURCE_EXHAUSTED",
+            "larger",
+        ),
         ({"metadata": (("x-request-id", "seen"),)}, "UNAUTHENTICATED", "token"),
     ]
 
@@ -240,8 +254,83 @@ def test_limits_are_those_of_http(array_model, rng):
     answers(array_model, once, limits=few)
 
 
+def test_a_body_is_made_after_the_token_and_the_rate(array_model, monkeypatch):
+    inputs = [{"name": "", "parameters": [{}] * 20} for _ in range(5000)]
+    large = {"model_name": "m", "inputs": inputs}
+
+    async def talk(channel):
+        await ask(channel, "ServerMetadata")  # all that the rate allows
+        monkeypatch.setattr(grpc_bodies, "_as_body", lambda *_: [].index("made"))
+        return [await refusal(channel, metadata, **large) for metadata in ((), LET_IN)]
+
+    stranger, hasty = answers(array_model, talk, rate_limit="1/hour")
+    assert stranger[0] == "UNAUTHENTICATED"
+    assert hasty[0] == "RESOURCE_EXHAUSTED"
+    assert int(hasty[2]["retry-after"]) > 1
+
+
+@pytest.mark.parametrize("what", ["inputs", "outputs", "parameters", "shape"])
+def test_parts_are_bounded(array_model, monkeypatch, what):
+    monkeypatch.setattr(grpc_bodies, "_MOST_PARTS", 12)
+    entry = {"inputs": {}, "outputs": {"name": "label"}, "parameters": {"key": "a"}, "shape": 1}[
+        what
+    ]
+    X = np.zeros((2, 3))
+    right = {"model_name": "m", "inputs": [tensor(X, contents={"fp64_contents": X.ravel()})]}
+    inside = right | {"inputs": [right["inputs"][0] | {what: [entry] * 13}]}
+    many = inside if what == "shape" else right | {what: [entry] * 13}
+
+    async def talk(channel):
+        found = [await refusal(channel, **many)]
+        if what == "parameters":
+            found.append(await refusal(channel, **inside))
+            asked = [{"name": "label", "parameters": [entry] * 13}]
+            found.append(await refusal(channel, **right, outputs=asked))
+        await ask(channel, "ModelInfer", outputs=[{"name": "label"}] * 9, **right)  # 12
+        return found
+
+    for code, said, _ in answers(array_model, talk):
+        assert (code, "send 12 inputs" in said) == ("RESOURCE_EXHAUSTED", True)
+
+
+def test_large_messages_wait_for_each_other(array_model, monkeypatch):
+    """Of three that are held two fit: one is made, one waits, one is refused."""
+    made, go_on, now, most = grpc_bodies._as_body, threading.Event(), [], []
+
+    def slow(*given):
+        now.append(1)
+        most.append(len(now))
+        assert go_on.wait(30)
+        now.pop()
+        return made(*given)
+
+    monkeypatch.setattr(grpc_bodies, "_as_body", slow)
+    X = np.zeros((3000, 3))
+    sent = message("ModelInferRequest")(
+        model_name="m", inputs=[tensor(X)], raw_input_contents=[X.tobytes()]
+    ).SerializeToString()
+
+    async def talk():
+        bodies = grpc_bodies.BodyMaker(2**20, 2 * len(sent))
+        waiting = [asyncio.create_task(bodies.made(sent)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError, match="Too many") as refused:
+            await bodies.made(sent)
+        go_on.set()
+        found = await asyncio.gather(*waiting)
+        found.append(await bodies.made(sent))  # there is room again
+        bodies.close()
+        return refused.value, found
+
+    refused, found = asyncio.run(talk())
+    assert (refused.status, refused.retry_after) == (503, 1)
+    assert most == [1, 1, 1]
+    assert len({head for head, _ in found}) == 1
+    assert all(body[head:] == X.tobytes() for head, body in found)
+
+
 def test_what_nobody_foresaw_is_not_told(array_model, monkeypatch, caplog):
-    monkeypatch.setattr(grpc_service, "_as_body", lambda _: [].index("s3cret"))
+    monkeypatch.setattr(grpc_bodies, "_as_body", lambda *_: [].index("s3cret"))
     code, said, _ = answers(array_model, partial(refusal, model_name="m"))
     assert (code, said) == ("INTERNAL", "The server failed; its log says where.")
     assert "ValueError at" in caplog.text
