@@ -172,7 +172,7 @@ async def _ask(
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "2", "scheme": "grpc",
         "method": "GET" if body is None else "POST", "path": path, "raw_path": quote(path).encode(),
         "query_string": b"", "root_path": "", "server": None,
-        "client": (host, int(port)) if kind in ("ipv4", "ipv6") else None,
+        "client": (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") else None,
         "state": state,
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }  # fmt: skip

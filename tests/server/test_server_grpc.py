@@ -24,7 +24,7 @@ from mixed_tables import credit_table
 grpc = pytest.importorskip("grpc")
 from bootprob.server import grpc_bodies  # noqa: E402
 from bootprob.server.grpc_messages import SERVICE, message  # noqa: E402
-from bootprob.server.grpc_service import grpc_serving  # noqa: E402
+from bootprob.server.grpc_service import _ask, grpc_serving  # noqa: E402
 
 TOKEN = "a-token-that-is-long-enough"
 LET_IN = (("authorization", f"Bearer {TOKEN}"),)
@@ -252,6 +252,17 @@ def test_limits_are_those_of_http(array_model, rng):
             await ask(channel, "ModelInfer", **given)
 
     answers(array_model, once, limits=few)
+
+
+@pytest.mark.parametrize(
+    ("host", "peer"), [("127.0.0.1", "ipv4:127.0.0.1:9"), ("::1", "ipv6:%5B::1%5D:9")]
+)
+def test_a_client_has_one_rate_in_both(array_model, host, peer):
+    app = create_app(array_model, rate_limit="1/hour")
+    with TestClient(app, client=(host, 5)) as client:
+        assert client.get("/v2").status_code == 200
+    for asks, status in ((peer, 429), (peer.replace("1", "2"), 200)):
+        assert asyncio.run(_ask(app, "/v2", None, {}, asks))[0] == status
 
 
 def test_a_body_is_made_after_the_token_and_the_rate(array_model, monkeypatch):
