@@ -19,6 +19,7 @@ from bootprob.persistence.save_load import save
 from bootprob.server import Limits, create_app
 from bootprob.server.binary import encoded
 from bootprob.server.errors import RequestError
+from bootprob.server.running import _make_server
 from mixed_tables import credit_table
 
 grpc = pytest.importorskip("grpc")
@@ -39,11 +40,14 @@ def ask(channel, name, metadata=LET_IN, /, **fields):
     return call(message(f"{name}Request")(**fields), metadata=metadata, timeout=60)
 
 
-def answers(model, talk, max_body=2**22, **options):
+def answers(model, talk, **options):
     """What `talk` gives, a coroutine that is told of a channel to a server of a model."""
+    max_body = options.pop("max_body", 2**22)
+    return talked(create_app(model, name="m", version="7", token=TOKEN, **options), talk, max_body)
 
+
+def talked(app, talk, max_body=2**22):
     async def both():
-        app = create_app(model, name="m", version="7", token=TOKEN, **options)
         limits = {"max_body": max_body, "max_calls": 50, "max_held": 2**25}
         serving = grpc_serving(app, "127.0.0.1:0", grace=5, **limits)
         async with (
@@ -174,6 +178,27 @@ def test_health_and_metadata(array_model):
     properties = {each.key: json.loads(each.value) for each in model.properties}
     assert properties["classes"] == [2, 7]
     assert properties["default_level"] == 0.95
+
+
+def test_several_models(array_model, tmp_path):
+    paths = {name: tmp_path / f"{name}.model" for name in ("a", "b")}
+    for path in paths.values():
+        save(array_model, path)
+    server = _make_server(paths, workers=1, drain_delay=0.0, token=TOKEN, metrics=False)
+
+    async def talk(channel):
+        async with server._served():  # without signals, which only a main thread takes
+            told = await ask(channel, "ServerMetadata")
+            named = [await ask(channel, "ModelMetadata", name=name) for name in paths]
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await ask(channel, "ServerMetadata", ())
+            return told, named, refused.value
+
+    told, named, refused = talked(server, talk)
+    assert told.name == "bootprob"
+    assert "model_repository" in told.extensions
+    assert [each.name for each in named] == ["a", "b"]
+    assert refused.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
 async def refusal(channel, metadata=LET_IN, **fields):
