@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import struct
@@ -397,22 +398,28 @@ def port():
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.endurance)])
-def test_serve_speaks_both(array_model, tmp_path, rng, port, workers):
+def test_every_worker_answers(array_model, tmp_path, rng, port, workers):
     path, X = tmp_path / "m.bootprob", rng.normal(size=(4, 3))
     save(array_model, path)
     options = ("--grpc-port", str(port), "--workers", str(workers))
     with running(path, *options, BOOTPROB_TOKEN=TOKEN) as server:
-        found = set()
-        for _ in range(10):  # each by a connection of its own, to whichever worker takes it
+        found, answered_by, n_calls = set(), set(), 0
+        # By a connection of its own each, to whichever worker takes it: of two, one takes 64 in a
+        # row with a chance of 2⁻⁶³.
+        while n_calls < 10 or (len(answered_by) < workers and n_calls < 64):
             local = (("grpc.use_local_subchannel_pool", 1),)
             with grpc.insecure_channel(f"127.0.0.1:{port}", local) as channel:
                 reply = ask(channel, "ModelInfer", model_name="m", inputs=[tensor(X)],
                             raw_input_contents=[X.tobytes()])  # fmt: skip
+            n_calls += 1
             found.add(contents_of(reply)["probability"].tobytes())
+            lines = re.findall(r"(\d+) INFO POST /v2/models/{name}/infer 200", server.said())
+            assert len(lines) == n_calls
+            answered_by = set(lines)
+        assert len(answered_by) == workers
         [only] = found
         offline = array_model.predict_proba(X)
         np.testing.assert_allclose(np.frombuffer(only).reshape(4, 2), offline, atol=1e-12)
-        assert server.said().count("POST /v2/models/{name}/infer 200") == 10
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) == 0
 
