@@ -23,8 +23,8 @@ _CONTENTS = {
     "INT64": ("int64_contents", 8),
     "FP32": ("fp32_contents", 4),
     "FP64": ("fp64_contents", 8),
-    "BYTES": ("bytes_contents", 4),
-}  # fmt: skip  (a text takes its length besides)
+    "BYTES": ("bytes_contents", 4),  # of its length; the text comes on top
+}
 _MOST_PARTS = 2**16
 
 
