@@ -93,7 +93,7 @@ class Answering:
     async def infer(self, request: Request) -> Response:
         """Answer tensors."""
         until = self._deadline()
-        X, given = await self._read(request, partial(self._tensors, request.headers), until)
+        X, given = await self._read(request, partial(self._tensors, request), until)
         scores = await _while_connected(request, self.batcher.submit(X, given.level, until))
 
         def reply() -> Response:
@@ -149,9 +149,9 @@ class Answering:
         costs = self.served.costs_of(values)
         return self._checked(X), _Wanted(request.level, costs, request.explain)
 
-    def _tensors(self, headers: Mapping[str, str], body: bytes) -> tuple[ServedRows, _Wanted]:
+    def _tensors(self, incoming: Request, body: bytes) -> tuple[ServedRows, _Wanted]:
         """Rows of a request with tensors, and what it wants to know of them."""
-        text, binary = parts_of(body, headers)
+        text, binary = parts_of(body, incoming)
         request = valid(self._infer_head, parse_json(text, self.limits))
         outputs = tuple(dict.fromkeys(each.name for each in request.outputs or ()))
         if "threshold" in outputs and len(self.served.classes) > 2:

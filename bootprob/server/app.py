@@ -15,7 +15,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from bootprob.exceptions import DataError
-from bootprob.runtime.version import __version__
 from bootprob.server.answering import Answering, json_reply
 from bootprob.server.batching import MicroBatcher
 from bootprob.server.draining import Stopping
@@ -33,6 +32,7 @@ from bootprob.server.middleware import (
 from bootprob.server.pages import PAGE_HEADERS, operations_page, pages
 from bootprob.server.rates import ClientRate
 from bootprob.server.schemas import (
+    SERVER,
     ErrorReply,
     InferReply,
     InferRequest,
@@ -249,13 +249,7 @@ def _models(answering: Answering, is_ready: Callable[[], bool]) -> APIRouter:
     @router.get("/v2", tags=["v2"], response_model=ServerMetadata, responses={401: refusals[401]})
     async def server_metadata() -> Response:
         """Name and version of the server."""
-        return json_reply(
-            {
-                "name": "bootprob",
-                "version": __version__,
-                "extensions": ["binary_tensor_data", "model_repository"],
-            }
-        )
+        return json_reply(SERVER)
 
     def add(path: str, version: str | None) -> None:
         # The same three with and without a version in the address.

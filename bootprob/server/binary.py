@@ -15,21 +15,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import to_json
+from starlette.requests import Request
 from starlette.responses import Response
 
 from bootprob.server.errors import RequestError
 
-__all__ = ["HEADER", "SIZE", "binary_reply", "encoded", "parts_of", "with_data"]
+__all__ = ["HEAD", "HEADER", "SIZE", "binary_reply", "encoded", "parts_of", "with_data"]
 
 HEADER = "inference-header-content-length"
+HEAD = "inference_head"  # says so in the state of a request, where its body is made when it is read
 SIZE = "binary_data_size"
 _LONGEST = 20
 _TYPES = {"FP64": "<f8", "FP32": "<f4", "INT64": "<i8", "INT32": "<i4", "BOOL": "?"}
 
 
-def parts_of(body: bytes, headers: Mapping[str, str]) -> tuple[bytes, memoryview | None]:
-    """The JSON of a body, and what follows it; None without the header."""
-    given = headers.get(HEADER)
+def parts_of(body: bytes, request: Request) -> tuple[bytes, memoryview | None]:
+    """The JSON of a body that was read, and what follows it; None without the header."""
+    if (head := getattr(request.state, HEAD, None)) is not None:
+        return body[:head], memoryview(body)[head:]
+    given = request.headers.get(HEADER)
     if given is None:
         return body, None
     number = given.isascii() and given.isdecimal() and len(given) <= _LONGEST

@@ -13,7 +13,7 @@ from bootprob.server.binary import HEADER
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.limits import Limits
 
-__all__ = ["BodyReader"]
+__all__ = ["BodyReader", "too_large"]
 
 _FREE = 2**15  # bytes of each body that do not count: small ones are never refused for large ones
 
@@ -79,7 +79,7 @@ class BodyReader:
     def _admit(self, size: int, more: int) -> int:
         """Count a part of a body of which `size` bytes are here, or refuse it."""
         if size + more > self._limits.max_body:
-            raise _too_large(self._limits.max_body)
+            raise too_large(self._limits.max_body)
         held = self.held + _counted(size + more) - _counted(size)
         if held > self._limits.max_held:
             message = "Too many large bodies are being read; try again later."
@@ -101,8 +101,9 @@ def _check_headers(request: Request, limits: Limits) -> None:
         raise RequestError(415, "Compressed bodies are not taken; send the JSON as it is.")
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length[:20]) > limits.max_body:
-        raise _too_large(limits.max_body)
+        raise too_large(limits.max_body)
 
 
-def _too_large(max_body: int) -> RequestError:
+def too_large(max_body: int) -> RequestError:
+    """What is told of a body that has more bytes."""
     return RequestError(413, f"The body is larger than {max_body} bytes; send fewer rows at once.")

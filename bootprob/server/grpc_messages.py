@@ -33,6 +33,7 @@ _FIELDS = {
         "string model_name, string model_version, string id, Entry* parameters, "
         "Tensor* inputs, Wanted* outputs, bytes* raw_input_contents"
     ),
+    "ModelInferAddress": "string model_name, string model_version",  # of a request, all else unread
     "ModelInferResponse": (
         "string model_name, string model_version, string id, Entry* parameters, "
         "Tensor* outputs, bytes* raw_output_contents"

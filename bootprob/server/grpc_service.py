@@ -7,7 +7,7 @@ binary tensor data extension, whose bytes are those of ``raw_input_contents``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,10 @@ from google.protobuf.message import DecodeError
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message
 
-from bootprob.server.binary import HEADER, SIZE, encoded
+from bootprob.server.binary import HEAD, HEADER, SIZE
+from bootprob.server.grpc_bodies import BodyMaker
 from bootprob.server.grpc_messages import SERVICE, message
 from bootprob.server.middleware import log_exception
-from bootprob.server.strict_json import PIECE
 
 __all__ = ["grpc_serving"]
 
@@ -38,15 +38,11 @@ _CODES = {
     401: grpc.StatusCode.UNAUTHENTICATED,
     404: grpc.StatusCode.NOT_FOUND,
     408: grpc.StatusCode.DEADLINE_EXCEEDED,
+    413: grpc.StatusCode.RESOURCE_EXHAUSTED,
     429: grpc.StatusCode.RESOURCE_EXHAUSTED,
     500: grpc.StatusCode.INTERNAL,
     503: grpc.StatusCode.UNAVAILABLE,
 }  # others are of requests that are wrong
-_CONTENTS = {
-    "BOOL": "bool_contents", "INT32": "int_contents", "INT64": "int64_contents",
-    "FP32": "fp32_contents", "FP64": "fp64_contents", "BYTES": "bytes_contents",
-}  # fmt: skip
-_MOST_INPUTS = 2**16
 _PASSED_ON = ("authorization", "traceparent", "tracestate", "x-request-id")
 _SENT_BACK = ("retry-after", "x-request-id")
 
@@ -58,6 +54,7 @@ async def grpc_serving(
     *,
     max_body: int,
     max_calls: int,
+    max_held: int,
     grace: float,
     shared: bool = False,
     certificate: Path | None = None,
@@ -73,6 +70,8 @@ async def grpc_serving(
         ``HOST:PORT``; port 0 is any that is free.
     max_body, max_calls : int
         Bytes of a message, and calls at once; beyond, RESOURCE_EXHAUSTED.
+    max_held : int
+        Bytes of large messages that wait to be read, one at a time; beyond, UNAVAILABLE.
     grace : float
         Seconds that calls have to end when the context is left.
     shared : bool
@@ -81,10 +80,11 @@ async def grpc_serving(
         As of `bootprob.server.running.run`.
     """
     limits = {"grpc.max_receive_message_length": max_body, "grpc.so_reuseport": int(shared)}
+    bodies = BodyMaker(max_body, max_held)
     server = grpc.aio.server(maximum_concurrent_rpcs=max_calls, options=[*limits.items()])
     handlers = {
         name: grpc.unary_unary_rpc_method_handler(
-            partial(_answer, app, name, message(f"{name}Response")),
+            partial(_answer, app, bodies, name, message(f"{name}Response")),
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name in _ASKED
@@ -100,11 +100,14 @@ async def grpc_serving(
         yield port
     finally:
         await server.stop(grace)
+        bodies.close()
 
 
-async def _answer(app: ASGIApp, name: str, reply: Any, sent: bytes, context: Any) -> Any:
+async def _answer(
+    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+) -> Any:
     try:
-        return await _reply(app, name, reply, sent, context)
+        return await _reply(app, bodies, name, reply, sent, context)
     except grpc.aio.AbortError:
         raise
     except Exception as error:  # whose message gRPC would tell the client, and the log
@@ -112,20 +115,20 @@ async def _answer(app: ASGIApp, name: str, reply: Any, sent: bytes, context: Any
         await context.abort(grpc.StatusCode.INTERNAL, "The server failed; its log says where.")
 
 
-async def _reply(app: ASGIApp, name: str, reply: Any, sent: bytes, context: Any) -> Any:
-    wrong = grpc.StatusCode.INVALID_ARGUMENT
+async def _reply(
+    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+) -> Any:
+    wrong, is_infer = grpc.StatusCode.INVALID_ARGUMENT, name == "ModelInfer"
     try:
-        request = message(f"{name}Request").FromString(sent)
+        # The rest of an inference, which may be large, is looked at when the application asks.
+        request = message("ModelInferAddress" if is_infer else f"{name}Request").FromString(sent)
     except DecodeError:
         await context.abort(wrong, f"The bytes are no {name}Request.")
     path, body, headers = _ASKED[name], None, {}
-    if name == "ModelInfer":
+    if is_infer:
         path = path.format(_address(request.model_name, request.model_version))
-        if problem := _problem(request):
-            await context.abort(wrong, problem)
-        long = len(sent) > PIECE  # others are served meanwhile
-        head, body = await asyncio.to_thread(_as_body, request) if long else _as_body(request)
-        headers = {"content-type": "application/octet-stream", HEADER: str(head)}
+        body = partial(bodies.made, sent)
+        headers = {"content-type": "application/octet-stream", HEADER: "0"}  # see `HEAD`
     elif name.startswith("Model"):
         path = path.format(_address(request.name, request.version))
     metadata = dict(context.invocation_metadata())
@@ -135,7 +138,7 @@ async def _reply(app: ASGIApp, name: str, reply: Any, sent: bytes, context: Any)
     if status >= 400 and not (status == 503 and name.endswith("Ready")):
         await context.abort(_CODES.get(status, wrong), from_json(found)["error"], sent_back)
     context.set_trailing_metadata(sent_back)
-    if body is not None:
+    if is_infer:
         return reply(**_as_outputs(found, int(told[HEADER])))
     content = from_json(found)
     content["properties"] = [
@@ -150,36 +153,39 @@ def _address(name: str, version: str) -> str:
     return f"/v2/models/{name}" + (f"/versions/{version}" if version else "")
 
 
-def _problem(request: Any) -> str | None:
-    """What cannot be said in JSON."""
-    raw, inputs = request.raw_input_contents, request.inputs
-    if len(inputs) > _MOST_INPUTS:
-        return f"There are {len(inputs)} inputs; send {_MOST_INPUTS} at most."
-    both = raw and any(each.HasField("contents") for each in inputs)
-    if both or len(raw) not in (0, len(inputs)):
-        return "raw_input_contents must hold all inputs, or none."
-    return None
-
-
 async def _ask(
-    app: ASGIApp, path: str, body: bytes | None, headers: dict[str, str], peer: str
+    app: ASGIApp,
+    path: str,
+    body: Callable[[], Awaitable[tuple[int, bytes]]] | None,
+    headers: dict[str, str],
+    peer: str,
 ) -> tuple[int, dict[str, str], bytes]:
-    """Status, headers and body of the application's reply; with a body it is a POST."""
+    """Status, headers and body of the application's reply.
+
+    With a body it is a POST. The body is made when the application reads it: after the token and
+    the rate, and within its deadline.
+    """
     kind, _, address = unquote(peer).partition(":")  # ipv4:127.0.0.1:80 or ipv6:[::1]:80
     host, _, port = address.rpartition(":")
+    state: dict[str, Any] = {}
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "2", "scheme": "grpc",
         "method": "GET" if body is None else "POST", "path": path, "raw_path": quote(path).encode(),
         "query_string": b"", "root_path": "", "server": None,
-        "client": (host, int(port)) if kind in ("ipv4", "ipv6") else None,
+        "client": (host.strip("[]"), int(port)) if kind in ("ipv4", "ipv6") else None,
+        "state": state,
         "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
     }  # fmt: skip
-    unread, replied = [{"type": "http.request", "body": body or b""}], list[Message]()
+    replied, is_read = list[Message](), False
 
     async def receive() -> Message:
-        if not unread:
+        nonlocal is_read
+        if is_read:
             await asyncio.Event().wait()  # a client that leaves cancels all of it
-        return unread.pop()
+        is_read, made = True, b""
+        if body is not None:
+            state[HEAD], made = await body()
+        return {"type": "http.request", "body": made}
 
     async def send(sent: Message) -> None:
         replied.append(sent)
@@ -188,35 +194,6 @@ async def _ask(
     start, *parts = replied
     told = {name.decode().lower(): value.decode() for name, value in start["headers"]}
     return start["status"], told, b"".join(each.get("body", b"") for each in parts)
-
-
-def _as_body(request: Any) -> tuple[int, bytes]:
-    """A request as JSON, how long that is, and its tensors behind it."""
-    blobs = list(request.raw_input_contents) or [_encoded(each) for each in request.inputs]
-    content = {
-        "parameters": _parameters(request) | {"binary_data_output": True},
-        "inputs": [
-            {
-                "name": each.name,
-                "datatype": each.datatype,
-                "shape": list(each.shape),
-                "parameters": _parameters(each) | {SIZE: len(blob)},
-            }
-            for each, blob in zip(request.inputs, blobs, strict=True)
-        ],
-    }
-    if request.id:
-        content["id"] = request.id
-    if request.outputs:
-        content["outputs"] = [{"name": each.name} for each in request.outputs]
-    head = to_json(content)
-    return len(head), b"".join([head, *blobs])
-
-
-def _encoded(tensor: Any) -> bytes:
-    """Its contents; nothing where its type is none, which the application refuses."""
-    name = _CONTENTS.get(tensor.datatype)
-    return b"" if name is None else encoded(getattr(tensor.contents, name), tensor.datatype)
 
 
 def _as_outputs(reply: bytes, head: int) -> dict[str, Any]:
@@ -231,9 +208,3 @@ def _as_outputs(reply: bytes, head: int) -> dict[str, Any]:
         for name, value in found["parameters"].items()
     ]
     return found | {"raw_output_contents": raw, "parameters": parameters}
-
-
-def _parameters(of: Any) -> dict[str, Any]:
-    """Their values; one that is of no type is null, which the application refuses."""
-    kinds = {each.key: each.value.WhichOneof("parameter_choice") for each in of.parameters}
-    return {each.key: getattr(each.value, kinds[each.key] or "", None) for each in of.parameters}

@@ -30,6 +30,7 @@ from bootprob.server.answering import json_reply
 from bootprob.server.draining import Stopping
 from bootprob.server.metrics import Counts
 from bootprob.server.middleware import Observed, log_exception
+from bootprob.server.schemas import SERVER
 from bootprob.server.tokens import Tokens, token_of
 
 __all__ = ["Repository"]
@@ -171,7 +172,7 @@ class Repository:
         return known.serving, inner
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what is of no model: health, metrics, and the protocol's repository API."""
+        """Answer what is of no model: health, server, metrics, and the repository API."""
         path, request = scope["path"], Request(scope, receive)
         if path == "/v2/health/live":
             reply = json_reply({"live": True})
@@ -182,6 +183,8 @@ class Repository:
         elif not self._allows(request):
             message = "Send the server's token as Authorization: Bearer TOKEN."
             reply = json_reply({"error": message}, 401, {"WWW-Authenticate": "Bearer"})
+        elif path == "/v2" and request.method == "GET":
+            reply = json_reply(SERVER)
         elif path == "/metrics" and self._counts is not None:
             reply = Response(self._counts.text(), media_type=CONTENT_TYPE_LATEST)
         elif path.startswith("/v2/repository/"):

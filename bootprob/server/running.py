@@ -151,6 +151,7 @@ def run(
             "address": f"[{host}]:{grpc_port}" if ":" in host else f"{host}:{grpc_port}",
             "max_body": limits.max_body,
             "max_calls": room.connections,
+            "max_held": limits.max_held,
             "grace": limits.deadline,
             "shared": workers > 1,
             "certificate": certificate,

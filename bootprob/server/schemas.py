@@ -21,9 +21,11 @@ from typing_extensions import TypedDict
 
 from bootprob.encoding.columns import LARGEST_CELL
 from bootprob.encoding.dates import read_date
+from bootprob.runtime.version import __version__
 from bootprob.server.columns import Columns
 
 __all__ = [
+    "SERVER",
     "UNKNOWN_KEY",
     "ErrorReply",
     "InferHead",
@@ -260,6 +262,11 @@ class ServerMetadata(BaseModel):
     name: str
     version: str
     extensions: list[str]
+
+
+SERVER = ServerMetadata(
+    name="bootprob", version=__version__, extensions=["binary_tensor_data", "model_repository"]
+).model_dump()
 
 
 class TensorMetadata(BaseModel):

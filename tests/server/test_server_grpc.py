@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import struct
+import threading
 from functools import partial
 
 import numpy as np
@@ -17,12 +19,14 @@ from bootprob.cli.__main__ import app as command
 from bootprob.persistence.save_load import save
 from bootprob.server import Limits, create_app
 from bootprob.server.binary import encoded
+from bootprob.server.errors import RequestError
+from bootprob.server.running import _make_server
 from mixed_tables import credit_table
 
 grpc = pytest.importorskip("grpc")
-from bootprob.server import grpc_service  # noqa: E402
+from bootprob.server import grpc_bodies  # noqa: E402
 from bootprob.server.grpc_messages import SERVICE, message  # noqa: E402
-from bootprob.server.grpc_service import grpc_serving  # noqa: E402
+from bootprob.server.grpc_service import _ask, grpc_serving  # noqa: E402
 
 TOKEN = "a-token-that-is-long-enough"
 LET_IN = (("authorization", f"Bearer {TOKEN}"),)
@@ -37,12 +41,16 @@ def ask(channel, name, metadata=LET_IN, /, **fields):
     return call(message(f"{name}Request")(**fields), metadata=metadata, timeout=60)
 
 
-def answers(model, talk, max_body=2**22, **options):
+def answers(model, talk, **options):
     """What `talk` gives, a coroutine that is told of a channel to a server of a model."""
+    max_body = options.pop("max_body", 2**22)
+    return talked(create_app(model, name="m", version="7", token=TOKEN, **options), talk, max_body)
 
+
+def talked(app, talk, max_body=2**22):
     async def both():
-        app = create_app(model, name="m", version="7", token=TOKEN, **options)
-        serving = grpc_serving(app, "127.0.0.1:0", max_body=max_body, max_calls=50, grace=5)
+        limits = {"max_body": max_body, "max_calls": 50, "max_held": 2**25}
+        serving = grpc_serving(app, "127.0.0.1:0", grace=5, **limits)
         async with (
             serving as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
@@ -173,6 +181,27 @@ def test_health_and_metadata(array_model):
     assert properties["default_level"] == 0.95
 
 
+def test_several_models(array_model, tmp_path):
+    paths = {name: tmp_path / f"{name}.model" for name in ("a", "b")}
+    for path in paths.values():
+        save(array_model, path)
+    server = _make_server(paths, workers=1, drain_delay=0.0, token=TOKEN, metrics=False)
+
+    async def talk(channel):
+        async with server._served():  # without signals, which only a main thread takes
+            told = await ask(channel, "ServerMetadata")
+            named = [await ask(channel, "ModelMetadata", name=name) for name in paths]
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await ask(channel, "ServerMetadata", ())
+            return told, named, refused.value
+
+    told, named, refused = talked(server, talk)
+    assert told.name == "bootprob"
+    assert "model_repository" in told.extensions
+    assert [each.name for each in named] == ["a", "b"]
+    assert refused.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
 async def refusal(channel, metadata=LET_IN, **fields):
     with pytest.raises(grpc.aio.AioRpcError) as refused:
         await ask(channel, "ModelInfer", metadata, **fields)
@@ -206,6 +235,17 @@ def test_refusals(array_model):
         ({"parameters": [{"key": "other", "value": {"bool_param": False}}]}, wrong, ""),
         ({"outputs": [{"name": "other"}]}, wrong, ""),
         ({"raw_input_contents": [bytes(5000)]}, "RESOURCE_EXHAUSTED", "larger"),
+        # 1000 bytes of the message, 8000 of the tensor
+        (
+            {
+                "inputs": [
+                    tensor(X, contents={"int64_contents": [1] * 1000}) | {"datatype": "INT64"}
+                ],
+                "raw_input_contents": [],
+            },
+            "RESOURCE_EXHAUSTED",
+            "larger",
+        ),
         ({"metadata": (("x-request-id", "seen"),)}, "UNAUTHENTICATED", "token"),
     ]
 
@@ -240,8 +280,94 @@ def test_limits_are_those_of_http(array_model, rng):
     answers(array_model, once, limits=few)
 
 
+@pytest.mark.parametrize(
+    ("host", "peer"), [("127.0.0.1", "ipv4:127.0.0.1:9"), ("::1", "ipv6:%5B::1%5D:9")]
+)
+def test_a_client_has_one_rate_in_both(array_model, host, peer):
+    app = create_app(array_model, rate_limit="1/hour")
+    with TestClient(app, client=(host, 5)) as client:
+        assert client.get("/v2").status_code == 200
+    for asks, status in ((peer, 429), (peer.replace("1", "2"), 200)):
+        assert asyncio.run(_ask(app, "/v2", None, {}, asks))[0] == status
+
+
+def test_a_body_is_made_after_the_token_and_the_rate(array_model, monkeypatch):
+    inputs = [{"name": "", "parameters": [{}] * 20} for _ in range(5000)]
+    large = {"model_name": "m", "inputs": inputs}
+
+    async def talk(channel):
+        await ask(channel, "ServerMetadata")  # all that the rate allows
+        monkeypatch.setattr(grpc_bodies, "_as_body", lambda *_: [].index("made"))
+        return [await refusal(channel, metadata, **large) for metadata in ((), LET_IN)]
+
+    stranger, hasty = answers(array_model, talk, rate_limit="1/hour")
+    assert stranger[0] == "UNAUTHENTICATED"
+    assert hasty[0] == "RESOURCE_EXHAUSTED"
+    assert int(hasty[2]["retry-after"]) > 1
+
+
+@pytest.mark.parametrize("what", ["inputs", "outputs", "parameters", "shape"])
+def test_parts_are_bounded(array_model, monkeypatch, what):
+    monkeypatch.setattr(grpc_bodies, "_MOST_PARTS", 12)
+    entry = {"inputs": {}, "outputs": {"name": "label"}, "parameters": {"key": "a"}, "shape": 1}[
+        what
+    ]
+    X = np.zeros((2, 3))
+    right = {"model_name": "m", "inputs": [tensor(X, contents={"fp64_contents": X.ravel()})]}
+    inside = right | {"inputs": [right["inputs"][0] | {what: [entry] * 13}]}
+    many = inside if what == "shape" else right | {what: [entry] * 13}
+
+    async def talk(channel):
+        found = [await refusal(channel, **many)]
+        if what == "parameters":
+            found.append(await refusal(channel, **inside))
+            asked = [{"name": "label", "parameters": [entry] * 13}]
+            found.append(await refusal(channel, **right, outputs=asked))
+        await ask(channel, "ModelInfer", outputs=[{"name": "label"}] * 9, **right)  # 12
+        return found
+
+    for code, said, _ in answers(array_model, talk):
+        assert (code, "send 12 inputs" in said) == ("RESOURCE_EXHAUSTED", True)
+
+
+def test_large_messages_wait_for_each_other(array_model, monkeypatch):
+    """Of three that are held two fit: one is made, one waits, one is refused."""
+    made, go_on, now, most = grpc_bodies._as_body, threading.Event(), [], []
+
+    def slow(*given):
+        now.append(1)
+        most.append(len(now))
+        assert go_on.wait(30)
+        now.pop()
+        return made(*given)
+
+    monkeypatch.setattr(grpc_bodies, "_as_body", slow)
+    X = np.zeros((3000, 3))
+    sent = message("ModelInferRequest")(
+        model_name="m", inputs=[tensor(X)], raw_input_contents=[X.tobytes()]
+    ).SerializeToString()
+
+    async def talk():
+        bodies = grpc_bodies.BodyMaker(2**20, 2 * len(sent))
+        waiting = [asyncio.create_task(bodies.made(sent)) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(RequestError, match="Too many") as refused:
+            await bodies.made(sent)
+        go_on.set()
+        found = await asyncio.gather(*waiting)
+        found.append(await bodies.made(sent))  # there is room again
+        bodies.close()
+        return refused.value, found
+
+    refused, found = asyncio.run(talk())
+    assert (refused.status, refused.retry_after) == (503, 1)
+    assert most == [1, 1, 1]
+    assert len({head for head, _ in found}) == 1
+    assert all(body[head:] == X.tobytes() for head, body in found)
+
+
 def test_what_nobody_foresaw_is_not_told(array_model, monkeypatch, caplog):
-    monkeypatch.setattr(grpc_service, "_as_body", lambda _: [].index("s3cret"))
+    monkeypatch.setattr(grpc_bodies, "_as_body", lambda *_: [].index("s3cret"))
     code, said, _ = answers(array_model, partial(refusal, model_name="m"))
     assert (code, said) == ("INTERNAL", "The server failed; its log says where.")
     assert "ValueError at" in caplog.text
@@ -272,22 +398,28 @@ def port():
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.endurance)])
-def test_serve_speaks_both(array_model, tmp_path, rng, port, workers):
+def test_every_worker_answers(array_model, tmp_path, rng, port, workers):
     path, X = tmp_path / "m.bootprob", rng.normal(size=(4, 3))
     save(array_model, path)
     options = ("--grpc-port", str(port), "--workers", str(workers))
     with running(path, *options, BOOTPROB_TOKEN=TOKEN) as server:
-        found = set()
-        for _ in range(10):  # each by a connection of its own, to whichever worker takes it
+        found, answered_by, n_calls = set(), set(), 0
+        # By a connection of its own each, to whichever worker takes it: of two, one takes 64 in a
+        # row with a chance of 2⁻⁶³.
+        while n_calls < 10 or (len(answered_by) < workers and n_calls < 64):
             local = (("grpc.use_local_subchannel_pool", 1),)
             with grpc.insecure_channel(f"127.0.0.1:{port}", local) as channel:
                 reply = ask(channel, "ModelInfer", model_name="m", inputs=[tensor(X)],
                             raw_input_contents=[X.tobytes()])  # fmt: skip
+            n_calls += 1
             found.add(contents_of(reply)["probability"].tobytes())
+            lines = re.findall(r"(\d+) INFO POST /v2/models/{name}/infer 200", server.said())
+            assert len(lines) == n_calls
+            answered_by = set(lines)
+        assert len(answered_by) == workers
         [only] = found
         offline = array_model.predict_proba(X)
         np.testing.assert_allclose(np.frombuffer(only).reshape(4, 2), offline, atol=1e-12)
-        assert server.said().count("POST /v2/models/{name}/infer 200") == 10
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) == 0
 

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
 from bootprob.persistence.save_load import save
+from bootprob.runtime.version import __version__
 from bootprob.server.limits import Limits
 from bootprob.server.running import _make_server
 
@@ -92,6 +93,9 @@ def test_each_model_has_its_addresses(folder, array_model, other_model):
             assert client.get(f"/v2/models/{name}").json()["name"] == name
             assert client.get(f"/{name}/docs").status_code == 200
             assert client.get(f"/{name}/openapi.json").status_code == 200
+        assert client.get("/v2").json() == client.get("/a/v2").json()
+        assert client.get("/v2").json()["version"] == __version__
+        assert client.post("/v2").status_code == 404
         assert client.get("/v2/health/live").json() == {"live": True}
         assert client.get("/v2/health/ready").json() == {"ready": True}
         for nowhere in ("/predict", "/c/predict", "/v2/models/c", "/a", "/"):
@@ -172,6 +176,8 @@ def test_the_repository_wants_the_token(folder):
             wrong = {"Authorization": f"Basic {TOKEN}"}
             assert client.post(address, headers=wrong).status_code == 401
         assert client.get("/metrics").status_code == 401
+        assert client.get("/v2").status_code == 401
+        assert client.get("/v2", headers=right).json()["name"] == "bootprob"
         assert client.get("/metrics", headers=right).status_code == 200
         assert client.post("/v2/repository/index", headers=right).status_code == 200
         assert client.get("/v2/health/ready").status_code == 200
