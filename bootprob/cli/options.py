@@ -50,7 +50,7 @@ def takes_target(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(**given)
         except TargetColumnError as error:
-            raise DataError(f"{error} --target COLUMN says which column holds them.") from None
+            raise DataError(f"{error} Or say which column holds them: --target COLUMN.") from None
 
     return run
 

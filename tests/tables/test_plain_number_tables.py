@@ -170,7 +170,7 @@ def test_explanations_of_plain_numbers(named: bool, tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "What do the probabilities depend on?" in page
-    hint = " --target COLUMN says which column holds them.\n"
+    hint = " Or say which column holds them: --target COLUMN.\n"
     for command in (
         [*report, "-o", tmp_path / "r.html"],
         [*explain, tmp_path / "old.csv", *held_out[:2], "-o", tmp_path / "c.csv"],
