@@ -15,6 +15,7 @@ __all__ = [
     "LackOfFitWarning",
     "LaterRowsWarning",
     "ModelFileError",
+    "TargetColumnError",
     "UnattainableRateError",
 ]
 
@@ -32,6 +33,10 @@ class ClassifierError(DataError):
 
     The error itself is its ``__cause__``.
     """
+
+
+class TargetColumnError(DataError):
+    """A table does not have the columns wanted, and nobody has said which holds the classes."""
 
 
 class UnattainableRateError(DataError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from bootprob.persistence.classifiers import checked_names
 from bootprob.persistence.save_load import load
 from bootprob.runtime.stamps import Stamp, stamp_of
 
@@ -17,7 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["load_once"]
 
-_LOADED: dict[tuple[Path, str], tuple[Stamp, Ensemble | TableModel]] = {}
+_MOST = 4  # models that are kept, those used last
+_LOADED: OrderedDict[tuple[Path, tuple[str, ...]], tuple[Stamp, Ensemble | TableModel]] = (
+    OrderedDict()
+)
 _LOCK = Lock()
 
 
@@ -25,7 +30,8 @@ def load_once(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Ense
     """Load a model as `bootprob.load` does, but once in each process.
 
     For functions that Spark, Dask and their like send to workers. A file that was replaced is
-    loaded anew; of several threads one loads, and the others wait.
+    loaded anew; of several threads one loads, and the others wait. The four models that were used
+    last are kept.
 
     Parameters
     ----------
@@ -37,7 +43,7 @@ def load_once(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Ense
     Returns
     -------
     BootstrapSVC, BootstrapClassifier or TableModel
-        Fitted, and the same object each time: it must not be changed.
+        Fitted, and the same object each time while it is kept: it must not be changed.
 
     Raises
     ------
@@ -59,8 +65,11 @@ def load_once(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Ense
     """
     file = Path(path).absolute()
     with _LOCK:
-        key = file, repr(trusted)  # `load` refuses what is no list of names
+        key = file, checked_names(trusted)
         stamp = stamp_of(file)
         if key not in _LOADED or _LOADED[key][0] != stamp:
-            _LOADED[key] = stamp, load(path, trusted)
+            _LOADED[key] = stamp, load(path, key[1])
+        _LOADED.move_to_end(key)
+        while len(_LOADED) > _MOST:
+            _LOADED.popitem(last=False)
         return _LOADED[key][1]

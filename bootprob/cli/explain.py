@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bootprob.cli.models import load_for
-from bootprob.cli.options import CsvSafe, Encoding, Level, Trust
+from bootprob.cli.options import CsvSafe, Encoding, Level, Trust, takes_target
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import table_suffix
@@ -40,6 +40,7 @@ class Metric(StrEnum):
     AUC = "auc"
 
 
+@takes_target
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     table: Annotated[

@@ -11,6 +11,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from bootprob.exceptions import DataError, TargetColumnError
+
 __all__ = [
     "AllClasses",
     "CsvSafe",
@@ -24,6 +26,7 @@ __all__ = [
     "check_level",
     "given_options",
     "takes_options",
+    "takes_target",
 ]
 
 
@@ -37,6 +40,19 @@ def given_options(options: Any) -> list[str]:
             written = types[each.name].__metadata__[0].param_decls or ()
             found.append(next(iter(written), f"--{each.name.replace('_', '-')}"))
     return found
+
+
+def takes_target(command: Callable[..., None]) -> Callable[..., None]:
+    """Have a command with the option --target name it where the column of the classes is missed."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        try:
+            command(**given)
+        except TargetColumnError as error:
+            raise DataError(f"{error} Or say which column holds them: --target COLUMN.") from None
+
+    return run
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

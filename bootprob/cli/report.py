@@ -19,6 +19,7 @@ from bootprob.cli.options import (
     Trust,
     given_options,
     takes_options,
+    takes_target,
 )
 from bootprob.cli.report_scored import (
     CardFile,
@@ -42,6 +43,7 @@ __all__ = ["check_report", "report", "write_html_report"]
 
 
 @takes_options
+@takes_target
 def report(
     *,
     source: Annotated[

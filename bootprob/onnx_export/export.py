@@ -60,7 +60,9 @@ def export_onnx(
         PCA, that were given plain numbers. An ensemble becomes a graph with the input ``X`` (m, p);
         a `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
         for each column in use, called as the column: numbers, NaN where one is missing, or text as
-        `bootprob.encoding.columns.level_text` spells it, empty where it is missing.
+        `bootprob.encoding.columns.level_text` spells it, empty where it is missing. Where nothing
+        is known that fills a gap (`TableModel.of` with `columns`) all numbers that come out of
+        such a row are NaN, and its label means nothing.
     path : path-like
         The file; an existing one is replaced, entirely or not at all.
     dtype : {"float64", "float32"}, default "float64"
@@ -147,8 +149,9 @@ def onnx_model(
         raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
     graph = Graph(prefix=prefix)
     element = getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
+    has_gap = None
     if isinstance(model, TableModel):
-        inputs, X = _table_inputs(graph, model, element)
+        inputs, X, has_gap = _table_inputs(graph, model, element)
     else:
         inputs = [(f"{prefix}X", element, ["rows", svc.n_features_in_])]
         X = graph.add("Cast", f"{prefix}X", to=TensorProto.DOUBLE)
@@ -166,9 +169,15 @@ def onnx_model(
     label_kinds = {"i": TensorProto.INT64, "f": TensorProto.DOUBLE, "b": TensorProto.BOOL}
     label_kind = label_kinds.get(labels.dtype.kind, TensorProto.STRING)
     label = graph.add("Gather", graph.constant(labels), index)
+    numbers = {"probability": probability} | bounds
+    if has_gap is not None:  # votes of a gap would be numbers: a comparison with NaN is false
+        numbers = {
+            name: graph.add("Where", has_gap, np.float64(np.nan), value)
+            for name, value in numbers.items()
+        }
     outputs: list[tuple[str, str, int, list[int | str]]] = [
         (prefix + name, graph.add("Cast", value, to=element), element, ["rows", len(labels)])
-        for name, value in ({"probability": probability} | bounds).items()
+        for name, value in numbers.items()
     ]
     outputs.insert(1, (f"{prefix}label", label, label_kind, ["rows"]))
     of_what = "classifiers" if isinstance(svc, BootstrapClassifier) else "support vector machines"
@@ -251,8 +260,11 @@ def _labels(classes: Any) -> NDArray[Any]:
 
 def _table_inputs(
     graph: Graph, model: TableModel, element: int
-) -> tuple[list[tuple[str, int, list[int | str]]], str]:
-    """Inputs for the columns of a table, and the matrix that the preprocessing makes of them."""
+) -> tuple[list[tuple[str, int, list[int | str]]], str, str | None]:
+    """Inputs for the columns of a table, and the matrix that the preprocessing makes of them.
+
+    Last, of columns of numbers whose gaps nothing fills, whether a row has one, shape (m, 1).
+    """
     from onnx import TensorProto
 
     from bootprob.onnx_export.graph import PREFIX
@@ -271,13 +283,17 @@ def _table_inputs(
             )
     inputs: list[tuple[str, int, list[int | str]]] = []
     numbers, dummies, fills = [], [], preprocessor.fills_
+    has_gap: str | None = None
     for name, kind in preprocessor.kinds_.items():
-        fill = fills[name]
         if kind == "number":
             inputs.append((name, element, ["rows", 1]))
             value = graph.add("Cast", name, to=TensorProto.DOUBLE)
             missing = graph.add("IsNaN", value)
-            numbers.append(graph.add("Where", missing, np.array([[fill]]), value))
+            if name in fills:
+                value = graph.add("Where", missing, np.array([[fills[name]]]), value)
+            else:
+                has_gap = missing if has_gap is None else graph.add("Or", has_gap, missing)
+            numbers.append(value)
             continue
         inputs.append((name, TensorProto.STRING, ["rows", 1]))
         levels = preprocessor.levels_[name]
@@ -285,9 +301,9 @@ def _table_inputs(
             "LabelEncoder",
             name,
             keys_strings=[*levels, ""],
-            values_int64s=[*range(len(levels)), levels.index(str(fill))],
+            values_int64s=[*range(len(levels)), levels.index(str(fills[name]))],
             default_int64=-1,
         )
         known = graph.add("Equal", code, np.arange(len(levels))[None])
         dummies.append(graph.add("Cast", known, to=TensorProto.DOUBLE))
-    return inputs, graph.add("Concat", *numbers, *dummies, axis=1)
+    return inputs, graph.add("Concat", *numbers, *dummies, axis=1), has_gap

@@ -12,14 +12,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bootprob.encoding.given_columns import GivenColumns
 from bootprob.ensemble.estimator import BootstrapSVC
-from bootprob.exceptions import ModelFileError
+from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence.values import decode, encode
 from bootprob.runtime.skops_io import as_bytes, skops_io
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier
 
-__all__ = ["PARAMETERS", "check_classifiers", "classifiers_of", "to_bytes"]
+__all__ = ["PARAMETERS", "check_classifiers", "checked_names", "classifiers_of", "to_bytes"]
 
 PARAMETERS = ("estimator", "param_grid")
 """Parameters that are classifiers, or may hold some."""
@@ -43,6 +43,15 @@ def to_bytes(model: BootstrapClassifier) -> NDArray[np.uint8]:
         if isinstance(found[name], list):
             found[name] = [_stored(each) for each in found[name]]
     return np.frombuffer(as_bytes(found), dtype=np.uint8)
+
+
+def checked_names(trusted: Sequence[str]) -> tuple[str, ...]:
+    """The types that a caller trusts; a DataError if it is no list of names."""
+    if isinstance(trusted, (str, bool)) or not all(isinstance(name, str) for name in trusted):
+        raise DataError(
+            f"trusted is {trusted!r}; give a list of names, such as ['sklearn.tree._tree.Tree']."
+        )
+    return tuple(trusted)
 
 
 def classifiers_of(

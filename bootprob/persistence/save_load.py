@@ -36,8 +36,8 @@ from sklearn.utils.validation import check_is_fitted
 from bootprob.ensemble.classifier import BootstrapClassifier
 from bootprob.ensemble.estimator import BootstrapSVC
 from bootprob.ensemble.fitted import without_frame
-from bootprob.exceptions import DataError, ModelFileError
-from bootprob.persistence.classifiers import PARAMETERS, classifiers_of, to_bytes
+from bootprob.exceptions import ModelFileError
+from bootprob.persistence.classifiers import PARAMETERS, checked_names, classifiers_of, to_bytes
 from bootprob.persistence.file import PROTOCOL, describe_error, read_model_file, write_model_file
 from bootprob.persistence.state import Ensemble, join_state, plain_parameters, split_state
 from bootprob.persistence.tables import model_of, table_to_dict
@@ -164,10 +164,7 @@ def load(path: str | os.PathLike[str], trusted: Sequence[str] = ()) -> Ensemble 
     >>> bool((same.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    if isinstance(trusted, (str, bool)) or not all(isinstance(name, str) for name in trusted):
-        raise DataError(
-            f"trusted is {trusted!r}; give a list of names, such as ['sklearn.tree._tree.Tree']."
-        )
+    trusted = checked_names(trusted)
     content, arrays = read_model_file(path)
     classifiers = None
     if _CLASSIFIERS in arrays:

@@ -55,6 +55,10 @@ class Columns:
         kinds: dict[str, Kind] = {str(name): "number" for name in names}
         return cls({**kinds}, TableEncoder(kinds, {}, {}), p, False)
 
+    def fills_gaps_of(self, name: str) -> bool:
+        """Whether a value of a column may be missing; nothing is known to fill plain numbers."""
+        return name in self.encoder.fills
+
     def with_costs(self, names: Sequence[str]) -> Self:
         """The same, and columns of costs.
 

@@ -327,4 +327,4 @@ def form_of(name: str, columns: Columns) -> Any:
         return Date | None
     if columns.kinds[name] != "number":
         return Category
-    return Number | None if columns.is_table else Number
+    return Number | None if columns.fills_gaps_of(name) else Number

@@ -137,11 +137,13 @@ class ServedModel:
         self.score(self._first_row(), 0.95)
 
     def _first_row(self) -> ServedRows:
-        encoder = self.columns.encoder
-        if isinstance(encoder, FrameEncoder):
-            return encoder.encode({name: [fill] for name, fill in encoder.fills.items()}, 1).X
-        center = self.svc.center_
-        return np.zeros((1, self.columns.n_features)) if center is None else center[None]
+        encoder, center = self.columns.encoder, self.svc.center_
+        row = np.zeros(self.columns.n_features) if center is None else center
+        if not isinstance(encoder, FrameEncoder):
+            return row[None]
+        numbers = dict(zip(encoder.table.numbers, row.tolist(), strict=False))  # come first
+        some = numbers | encoder.fills
+        return encoder.encode({name: [some[name]] for name in encoder.kinds}, 1).X
 
     def is_well(self) -> bool:
         """Whether the row is scored that was when the model came here."""

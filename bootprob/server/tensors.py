@@ -1,7 +1,7 @@
 """Tensors of the Open Inference Protocol v2, as rows and from scores.
 
 A model of arrays takes one input ``X`` of shape [m, p]; a model of a table takes an input for each
-column, of shape [m] or [m, 1], in which null stands for a missing value.
+column, of shape [m] or [m, 1], in which null stands for a missing value where the model fills gaps.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ def rows_of(
             raise RequestError(422, f"The input {name!r} must hold dates of ISO 8601 as BYTES.")
         if name in columns.costs and not all(value and value > 0 for value in values[name]):
             raise RequestError(422, f"The input {name!r} must hold costs: numbers above 0.")
+        if is_number and not columns.fills_gaps_of(name) and None in values[name]:
+            raise RequestError(422, f"The input {name!r} must have no null: nothing fills a gap.")
     if not columns.is_table:
         return _matrix(given["X"], n_rows, columns.n_features), values
     return columns.encoder.encode(values, n_rows).X, values

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bootprob.encoding.columns import column_kind, level_text, name_rows
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, TargetColumnError
 from bootprob.tables.target import Target
 
 if TYPE_CHECKING:
@@ -167,15 +167,15 @@ def known_codes(target: Target, frame: pd.DataFrame) -> NDArray[np.intp]:
     Raises
     ------
     DataError
-        The table has no such column, labels are missing, or a label is new where the model was
-        fitted on two.
+        The table has no such column (a `TargetColumnError` where it is called "class"), labels are
+        missing, or a label is new where the model was fitted on two.
     """
     names = [str(name) for name in frame.columns]
     if target.name not in names:
-        called = "" if target.name != "class" else ", or say what it is called (--target COLUMN)"
-        raise DataError(
+        # "class" is what `TableModel.of` calls the column where nobody has said it.
+        raise (TargetColumnError if target.name == "class" else DataError)(
             f"The held-out table has no column {target.name!r}, which the model predicts; its "
-            f"labels are needed to measure the model on them{called}."
+            "labels are needed to measure the model on them."
         )
     column = frame.iloc[:, names.index(target.name)]
     missing = np.asarray(pd.isna(column))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, TargetColumnError
 from bootprob.runtime.counted import counted
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def names_of_numbers(svc: BootstrapSVC | BootstrapClassifier, columns: Sequence[
     ------
     DataError
         The ensemble has a precomputed kernel; or knows no names, and the table has more or fewer
-        columns.
+        columns; of one more the error is a `TargetColumnError`.
     """
     p = svc.n_features_in_
     if getattr(svc, "kernel", None) == "precomputed":
@@ -56,12 +56,12 @@ def names_of_numbers(svc: BootstrapSVC | BootstrapClassifier, columns: Sequence[
     if len(columns) == p:
         return list(columns)
     called = f"{numbered[0]} to {numbered[-1]}" if p > 2 else " and ".join(numbered)
-    of_classes = ""
-    if len(columns) == p + 1:
-        of_classes = " If one of these holds the classes, say which (--target COLUMN)."
     shown = ", ".join(map(repr, columns[:10])) + (" …" if len(columns) > 10 else "")
-    raise DataError(
+    said = (
         f"The model was fitted to an array of {counted(p, 'column')} without names, and the table "
         f"has {len(columns):,} ({shown}); give those alone, in their order, or call them {called}. "
-        f"A model that is fitted to a data frame knows its columns by their names.{of_classes}"
+        f"A model that is fitted to a data frame knows its columns by their names."
     )
+    if len(columns) == p + 1:
+        raise TargetColumnError(f"{said} If one of these holds the classes, leave that column out.")
+    raise DataError(said)

@@ -1,10 +1,12 @@
 """What docs/scaling.md says of Spark, Dask and Ray, on one machine; models of worker processes."""
 
+import gc
 import os
 import re
 import shutil
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -126,3 +128,20 @@ def test_what_one_call_trusts_another_does_not(files):
         load_once(files / "tree")
     with pytest.raises(DataError, match="give a list of names"):
         load_once(files / "tree", TREE)
+    with pytest.raises(DataError, match="give a list of names"):
+        load_once(files / "tree", [[TREE]])
+    assert load_once(files / "tree", (TREE,)) is load_once(files / "tree", [TREE])
+
+
+def test_the_models_used_last_are_kept(files):
+    first = load_once(files / "line")
+    copies = [shutil.copy(files / "line", files / f"line{k}") for k in range(5)]
+    others = [weakref.ref(load_once(each)) for each in copies[:3]]
+    assert load_once(files / "line") is first  # now of the four the one used last
+    load_once(copies[3])
+    gc.collect()
+    assert [each() is None for each in others] == [True, False, False]
+    assert load_once(files / "line") is first
+    for each in copies:
+        load_once(each)
+    assert load_once(files / "line") is not first

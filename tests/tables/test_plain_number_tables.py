@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from bootprob import BootstrapClassifier, BootstrapSVC
 from bootprob.batch_scoring import ScoringOptions, score_dataset
 from bootprob.cli.__main__ import app
-from bootprob.exceptions import DataError, ModelFileError
+from bootprob.exceptions import DataError, ModelFileError, TargetColumnError
 from bootprob.persistence.save_load import save
+from bootprob.tables import HeldOut
 from bootprob.tables.model import TableModel
 from linear_models import linear
 
@@ -169,8 +170,36 @@ def test_explanations_of_plain_numbers(named: bool, tmp_path: Path) -> None:
     assert told.exit_code == 0, told.output
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "What do the probabilities depend on?" in page
-    told = run(*report, "-o", tmp_path / "r.html")
-    assert "(--target COLUMN)" in told.stderr
+    hint = " Or say which column holds them: --target COLUMN.\n"
+    for command in (
+        [*report, "-o", tmp_path / "r.html"],
+        [*explain, tmp_path / "old.csv", *held_out[:2], "-o", tmp_path / "c.csv"],
+    ):
+        told = run(*command)
+        assert told.exit_code == 1
+        assert told.stderr.endswith(hint), told.stderr
+
+
+def test_options_are_named_by_commands_that_have_them(tmp_path: Path) -> None:
+    X, y = rows()
+    save(svc(named=False), tmp_path / "m.model")
+    X.assign(churn=y).to_csv(tmp_path / "old.csv", index=False)
+    said = r"If one of these holds the classes, leave that column out\.$"
+    with pytest.raises(TargetColumnError, match=said):
+        TableModel.of(svc(named=False), [*X, "churn"])
+    for command in ("predict", "score"):
+        told = run(command, tmp_path / "m.model", tmp_path / "old.csv", "-o", tmp_path / "o.csv")
+        assert told.exit_code == 1
+        assert told.stderr.endswith("leave that column out.\n")
+    table = TableModel.of(svc(named=True), list(X))
+    assert table is not None
+    with pytest.raises(TargetColumnError, match=r"to measure the model on them\.$"):
+        HeldOut.of_table(table, X)
+    table = TableModel.of(svc(named=True), list(X), "churn")
+    assert table is not None
+    with pytest.raises(DataError, match="no column 'churn'") as refused:
+        HeldOut.of_table(table, X)
+    assert type(refused.value) is DataError  # its name was said
 
 
 def test_a_precomputed_kernel_has_no_columns() -> None:

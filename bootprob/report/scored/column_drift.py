@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from bootprob.encoding.columns import MISSING, BadCells
 from bootprob.exceptions import DataError
 from bootprob.report.scored.drift import population_stability
 from bootprob.runtime.arrays import Floats
@@ -92,7 +93,8 @@ def column_drift(
     Raises
     ------
     DataError
-        Columns are missing or hold values that cannot be used, or there is no row.
+        Columns are missing or hold values that cannot be used, such as gaps where nothing is known
+        that fills them; or there is no row.
     """
     counts = _Counts(model.preprocessor, *_known(model))
     for frame in frames:
@@ -150,8 +152,11 @@ class _Counts:
         plain = self.preprocessor.plain(frame.rename(columns=str))
         self.n_rows += len(plain)
         for name, kind in self.preprocessor.kinds_.items():
-            self.n_missing[name] += int(plain[name].isna().sum())
-            filled = plain[name].fillna(self.fills[name])
+            gaps = plain[name].isna().to_numpy()
+            self.n_missing[name] += int(gaps.sum())
+            if gaps.any() and name not in self.fills:
+                raise BadCells(MISSING, gaps, np.nan).refusal(name)
+            filled = plain[name].fillna(self.fills[name]) if gaps.any() else plain[name]
             if kind in ("number", "date"):
                 distance = (filled.to_numpy() - self.center[name]) / self.scale[name]
                 with np.errstate(over="ignore"):
