@@ -18,7 +18,9 @@ from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.selection import CostSensitiveSelector
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([0, 1] * 3)
-NEEDS_NO_FIT = {"fit", "fit_transform", "layer", "paper", "from_dict", "of_numbers"} | set(dir(BaseEstimator))
+NEEDS_NO_FIT = {"fit", "fit_transform", "layer", "paper", "from_dict", "of_numbers"} | set(
+    dir(BaseEstimator)
+)
 
 
 def _estimators():
