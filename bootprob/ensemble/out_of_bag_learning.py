@@ -358,11 +358,7 @@ def _kernel_posterior(
     labelled = known, positive[used], weight[used]
     if isinstance(table.candidates, ViewKernels):
         composite, left_out = fit_composite_posterior(
-            *labelled,
-            table.candidates,
-            table.device,
-            groups,
-            curvature=table.curvature * float(weight[used].mean()),  # rows of groups tell less
+            *labelled, table.candidates, table.device, groups
         )
         others = composite.moments(rows[~used], table.candidates, table.device)
         arrays = composite.arrays()

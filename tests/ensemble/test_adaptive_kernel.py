@@ -10,12 +10,10 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from bootprob import BootstrapSVC, load, save
-from bootprob.ensemble import out_of_bag_learning
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.training import pilot
-from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.exceptions import DataError
 from bootprob_gpu.kernels.views import ViewKernels
 from refitted import fitted_elsewhere_is_the_same
@@ -63,30 +61,6 @@ def test_a_straight_truth_leaves_weight_to_the_linear_kernel():
         np.sqrt(np.mean((each.predict_proba(new)[:, 1] - truth) ** 2)) for each in (model, straight)
     )
     assert ours < 1.5 * theirs
-
-
-def test_the_pilot_says_by_how_much_curved_kernels_are_better(interactions, monkeypatch):
-    told = []
-
-    def fit(*given, curvature, **options):
-        told.append(curvature)
-        return fit_composite_posterior(*given, curvature=curvature, **options)
-
-    monkeypatch.setattr(out_of_bag_learning, "fit_composite_posterior", fit)
-    X, y = interactions
-    straight = (X[:, 0] + np.random.default_rng(1).logistic(scale=0.3, size=len(X)) > 0).astype(int)
-    several = np.where(X[:, 2] == 2, 2, y)
-    for seed, labels in enumerate((y, y, straight, several)):
-        BootstrapSVC(n_bootstraps=12, random_state=seed).fit(X, labels)
-    product, again, line, *pairs = told
-    assert product == again  # whatever the seed
-    assert product > 10
-    assert abs(line) < 5
-    assert len(pairs) == 3
-    assert len(set(pairs)) == 1  # of each pair the mean of all
-    copied = np.repeat(np.arange(len(X)), 4)
-    BootstrapSVC(n_bootstraps=12, random_state=0).fit(X[copied], y[copied], groups=copied)
-    assert product / 2 < told[-1] < 2 * product  # copies of rows tell nothing more
 
 
 def test_scores_are_those_of_the_machines_on_the_views(interactions, model):

@@ -168,15 +168,3 @@ def test_prior_odds_of_sums_multiply_to_that_of_all_orders(stage):
     assert prior(every, *few[:2]) - prior(every, few[0]) == pytest.approx(of_one + np.log(2))
     assert prior(*few) - prior(*few[:2]) == pytest.approx(of_one + np.log(3))
     assert (0.2, 0.0) not in model.linear((every,))
-
-
-def test_what_speaks_for_curves_counts_once_however_many_there_are(stage):
-    model, few = stage.model, [Curve("quadratic", "columns", 0.0, (k,)) for k in range(2)]
-    more = replace(model, log_odds_of_curves=3.0)
-    setting = stage.straight().setting
-    for kernel in ((few[0],), tuple(few)):
-        curved = replace(setting, kernel=kernel, scales=(1.0,) * len(kernel))
-        assert more.log_prior(curved) - model.log_prior(curved) == pytest.approx(3.0)
-    assert more.log_prior(setting) == model.log_prior(setting)
-    assert more.log_odds_beside((), 1) - model.log_odds_beside((), 1) == pytest.approx(3.0)
-    assert more.log_odds_beside((few[0],), 1) == model.log_odds_beside((few[0],), 1)

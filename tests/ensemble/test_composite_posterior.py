@@ -109,17 +109,6 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
     assert checked > 3
 
 
-def test_curves_gain_from_machines_that_bend_and_nothing_by_luck(one_link):
-    rows, positive, weight, kernels = table(np.random.default_rng(4), 120, 2, straight)
-    found = [
-        fit_composite_posterior(rows, positive, weight, kernels, CPU, curvature=curvature)[0]
-        for curvature in (-30.0, 0.0, 1.9, 6.0, 60.0)
-    ]
-    shares = [each.weight[each.family.any(axis=1)].sum() for each in found]
-    assert shares[0] == shares[1] == shares[2] < 0.5
-    assert shares[2] < shares[3] < shares[4] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("noise", [False, True])
 def test_evidence_under_a_link_is_that_of_draws(rng, noise):
     n, tails = 6, (-1.0, 0.3)

@@ -27,7 +27,6 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["choose_kernels"]
 
 _ROWS = 1000
-_ENTROPY = (0, 0, 0, 0)  # what a table is like must not depend on the seed
 
 
 def choose_kernels(
@@ -41,8 +40,8 @@ def choose_kernels(
 ) -> Prepared:
     """Keep the kernels, and values of C, that carry weight in a pilot of few replicates.
 
-    Bootstrap samples of up to 1,000 rows, the same for every seed, train every kernel with every C.
-    What counts is the log-loss of the rows left out, as in the ensemble's own weights
+    The first bootstrap samples of up to 1,000 rows train every kernel with every C. What counts
+    is the log-loss of the rows left out, as in the ensemble's own weights
     (`bootprob.ensemble.weighting.tempered_weights`), over all pairs of classes together.
 
     Parameters
@@ -72,12 +71,16 @@ def choose_kernels(
         return table
     used = np.flatnonzero((inside & (weight > 0)).any(axis=0))
     rows = used[spaced_over_classes((labels * inside)[:, used], _ROWS)]
-    classes = np.unique((labels * inside)[:, rows], axis=1, return_inverse=True)[1].ravel()
-    groups = None
-    if table.groups is not None:
-        groups = np.unique(table.groups[rows], return_inverse=True)[1]
-    replicates = range(min(effort.tried, len(table.counts)))
-    drawn, _ = bootstrap_counts(classes, weight[rows], replicates, _ENTROPY, groups=groups)
+    drawn = table.counts[: effort.tried, rows]
+    if table.drawn is not None:  # of few of many rows hardly any of these are in a sample
+        unlabelled = np.zeros(len(rows), dtype=np.intp)
+        replicates = range(len(drawn))
+        groups = (
+            None if table.groups is None else np.unique(table.groups[rows], return_inverse=True)[1]
+        )
+        drawn, _ = bootstrap_counts(
+            unlabelled, weight[rows], replicates, table.entropy, groups=groups
+        )
     total = np.zeros((kernel.n_values, len(table.C)))
     n_tried = len(labels) * kernel.n_values
     with progress_bar("Choosing kernels", n_tried, shown=spec.verbose > 0) as advance:
@@ -108,24 +111,12 @@ def choose_kernels(
     order = np.argsort(-of_kernel, kind="stable")[: effort.kernels]
     enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), effort.weight))
     kept = np.sort(order[:enough])
-    chosen = replace(
-        table,
-        kernel=kernel.take(torch.from_numpy(kept)),
-        curvature=_curvature(kernel, total.min(axis=1)) / len(labels),
-    )
+    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)))
     if table.drawn is None:
         return replace(chosen, C=_likely_values(table.C, weights[kept], effort.values))
     together = weights[kept].sum(axis=0, keepdims=True)
     [values] = _likely_values(table.C, together, effort.values + 2)  # of larger samples than here
     return _mapped(replace(chosen, C=values), of_kernel[kept], used)
-
-
-def _curvature(kernel: ViewKernels, losses: Floats) -> float:
-    """By how much the best curved kernel is better than the best linear one."""
-    linear = np.array(kernel.families) == "linear"
-    if linear.all() or not linear.any():
-        return 0.0
-    return float(losses[linear].min() - losses[~linear].min())
 
 
 def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:

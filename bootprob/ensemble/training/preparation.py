@@ -60,9 +60,6 @@ class Prepared:
         Of the unmapped rows.
     candidates : KernelFunction
         The same before a pilot chose among its parts: what intervals of probabilities may say.
-    curvature : float
-        By how much the out-of-bag log-loss of the best curved kernel that a pilot tried was below
-        that of the best linear one, summed over its rows; 0 where none was tried.
     C : ndarray
         Grid of C.
     counts : ndarray of int, shape (B, n)
@@ -95,7 +92,6 @@ class Prepared:
     feature_map: FeatureMap | ViewMap | None
     feature_map_error: dict[str, float] | None
     device: torch.device
-    curvature: float = 0.0
 
     def problem(
         self,

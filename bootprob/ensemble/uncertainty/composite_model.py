@@ -150,22 +150,11 @@ def _directions(columns: Tensor) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Model:
-    """What all stages share.
-
-    Attributes
-    ----------
-    landmarks : Landmarks
-    straight : Straight
-    curved : list of Curve
-        Candidates.
-    log_odds_of_curves : float
-        By which the prior odds of curves, beside none, are more than 1 to 2.
-    """
+    """What all stages share."""
 
     landmarks: Landmarks
     straight: Straight
     curved: list[Curve]
-    log_odds_of_curves: float = 0.0
 
     @cached_property
     def probes(self) -> Landmarks:
@@ -221,8 +210,6 @@ class Model:
         if self.curved:
             probability *= 1 - _STRAIGHT_SHARE if setting.kernel else _STRAIGHT_SHARE
         found = np.log(probability) + setting.rest.log_odds
-        if setting.kernel:
-            found += self.log_odds_of_curves
         if setting.kernel and setting.kernel[0].columns:
             found += np.log(1 - _ALL_COLUMNS)
         elif setting.kernel:
@@ -251,11 +238,8 @@ class Model:
     def log_odds_beside(self, kernel: Kernel, size: int) -> float:
         """Logarithm of the prior odds of one more curve, in given columns, beside these alone."""
         number = sum(bool(curve.columns) for curve in kernel)
-        found = self.log_odds(number, size)
-        if not kernel:
-            first = (1 - _STRAIGHT_SHARE) * (1 - _ALL_COLUMNS) / _STRAIGHT_SHARE
-            found += float(np.log(first)) + self.log_odds_of_curves
-        return found
+        first = 1.0 if kernel else (1 - _STRAIGHT_SHARE) * (1 - _ALL_COLUMNS) / _STRAIGHT_SHARE
+        return self.log_odds(number, size) + float(np.log(first))
 
     def log_share(self, scale: float) -> float:
         """Logarithm of the prior probability of the σ of a curve that is nearest."""

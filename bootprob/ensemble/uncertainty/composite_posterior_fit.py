@@ -30,8 +30,6 @@ __all__ = ["fit_composite_posterior"]
 _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.02
 _TEMPERED = 0.5  # of evidence
-_BY_LUCK = 2.0  # of log-loss, by which the best of many curved kernels leads where nothing bends
-_ENOUGH = 10.0  # beyond that, for curves to be looked for; labels say the rest
 
 
 @torch.inference_mode()  # quicker, where tensors are small
@@ -42,8 +40,6 @@ def fit_composite_posterior(
     kernels: ViewKernels,
     device: torch.device,
     groups: Groups | None = None,
-    *,
-    curvature: float = 0.0,
 ) -> tuple[CompositePosterior, Floats]:
     """Fit the posterior of the logits, and leave each training row out of it in turn.
 
@@ -79,10 +75,6 @@ def fit_composite_posterior(
     device : torch.device
     groups : ndarray of int, shape (n,), optional
         Of rows that are left out together.
-    curvature : float, default 0.0
-        By how much curved machines are better than linear ones out of bag, in log-loss summed over
-        the rows. What is beyond 2 is the logarithm of a pseudo-Bayes factor (S. Geisser, W. Eddy,
-        J. Am. Stat. Assoc. 74 (1979) 153–160), by which the prior odds of curves grow, up to e¹⁰.
 
     Returns
     -------
@@ -109,12 +101,7 @@ def fit_composite_posterior(
         return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
 
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
-    model = Model(
-        landmarks,
-        straight_columns(every.rows, views),
-        candidates(kernels, landmarks),
-        float(np.clip(curvature - _BY_LUCK, 0.0, _ENOUGH)),
-    )
+    model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
     stage = Stage(every.part(first) if stages else every, model)
     possible, near = outline(stage) if large else search(stage)
     if large and stages:
