@@ -83,10 +83,8 @@ def load_model(
     loaded = load(model, trusted)
     if isinstance(loaded, TableModel):
         return loaded
-    table = TableModel.of(loaded)
-    if table is None:
-        table = TableModel.of(loaded, column_names(file))
-        assert table is not None
+    table = TableModel.of(loaded, column_names(file))  # which one of a data frame does not need
+    assert table is not None
     return table
 
 
