@@ -166,7 +166,9 @@ class Model:
         """Curves that may look at few columns, where there are some."""
         if self.landmarks.rows.shape[1] == 1:
             return []
-        return [each for each in self.curved if each.view in OF_ALL_COLUMNS]
+        every = [each for each in self.curved if each.view in OF_ALL_COLUMNS]
+        smooth = (each.view for each in every if each.view != "levels")
+        return list(dict.fromkeys([*every, *(Curve("product", view, 0.0) for view in smooth)]))
 
     @cached_property
     def plain(self) -> list[Curve]:
@@ -176,8 +178,15 @@ class Model:
     @cached_property
     def of_all(self) -> list[Curve]:
         """The same of curves in all columns that may be whatever others leave."""
-        kept = (each for each in self.curved if each.family not in ("quadratic", "both"))
+        left_out = "quadratic", "both", "product"
+        kept = (each for each in self.curved if each.family not in left_out)
         return _middle(kept)
+
+    def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
+        """Curves in some columns; of a single one the product is nothing new."""
+        p = self.landmarks.rows.shape[1]
+        kept = (each for each in curves if len(columns) > 1 or each.family != "product")
+        return [each.among(columns, p) for each in kept]
 
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
