@@ -107,7 +107,7 @@ class Additions:
         return best._replace(log_odds=best.log_odds + prior)
 
     def likely(self) -> list[Added]:
-        """The best curves in the columns, pairs and triples with the largest statistics, ordered."""
+        """The best curves in the columns, pairs and triples with the largest statistics."""
         sets = [*singles_and_pairs(self.statistics)[:_MOST_SETS], *self.triples]
         found = [self.of_set(each) for each in sets]
         return sorted(found, key=lambda each: -each.log_odds)

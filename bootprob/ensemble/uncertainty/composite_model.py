@@ -37,6 +37,7 @@ CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 _STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
 LOGIT = (0.0, 0.0)
 _LOGIT_SHARE = 0.3  # of links
+_ONE_PART = 0.6  # of linear parts without a curve: the columns alone, or their scores alone
 _ALL_COLUMNS = 1 / 2  # of curves: the rest look at few columns
 _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
@@ -206,12 +207,7 @@ class Model:
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
-        every = self.linear(setting.curves)
-        alike = len(_LINEAR)  # pairs that are, where there are pairs
-        probability = 1.0 / len(every)
-        if len(every) > alike:
-            first, second = setting.linear
-            probability = 0.5 / (alike if first == second else len(every) - alike)
+        probability = self._probability_of_linear(setting)
         if setting.tails == LOGIT:
             probability *= _LOGIT_SHARE
         else:
@@ -231,6 +227,21 @@ class Model:
                 found += self.log_odds(number, len(curve.columns))
                 number += 1
         return float(found)
+
+    def _probability_of_linear(self, setting: Setting) -> float:
+        """One part alone, both of one scale, and the rest share what they have among themselves."""
+        every, (first, second) = self.linear(setting.curves), setting.linear
+        alike = len(_LINEAR)  # pairs that are, where there are pairs
+        if len(every) == alike:
+            return 1 / alike
+        others = len(every) - alike
+        if setting.curves:
+            return 0.5 / (alike if first == second else others)
+        if not (first and second):
+            return _ONE_PART / (2 * alike)
+        if first == second:
+            return (1 - _ONE_PART) / 2 / alike
+        return (1 - _ONE_PART) / 2 / (others - 2 * alike)
 
     def log_odds(self, number: int, size: int) -> float:
         """Logarithm of what one more curve, in given columns, has of the prior of so many before.

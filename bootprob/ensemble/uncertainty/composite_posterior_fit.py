@@ -52,8 +52,9 @@ def fit_composite_posterior(
     is for sums of curves in few columns each (`Model.log_odds`): one more with probability ½, and
     of sets of so many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619,
     section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides.
-    Half is for linear parts of one scale. The logit has 30 % of links. Settings with less than half
-    a percent of the evidence are left out, others count by its roots (`_weights`).
+    Without a curve three fifths are for one linear part alone, a fifth for both of one scale. The
+    logit has 30 % of links. Settings with less than half a percent of the evidence are left out,
+    others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
