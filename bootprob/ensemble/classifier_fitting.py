@@ -94,7 +94,8 @@ def learn_classifiers(
         ReadyMachines.of(each, rows.matrix, y, weight, groups, spec.n_bootstraps, seed)
         for each in machines
     ]
-    measured = [] if spec.time_budget is None else [each.seconds_a_sample() for each in waiting]
+    budget = spec.time_budget
+    measured = [] if budget is None else [each.seconds_a_sample(budget) for each in waiting]
     trained = train(spec, task, table, codes, checkpoint, started, more=sum(measured))
     beside = [each.trained(trained.counts) for each in waiting]
     table = replace(table, counts=trained.counts)

@@ -32,6 +32,7 @@ __all__ = ["ReadyMachines", "machines_of", "told_apart", "with_machines"]
 
 _ALONE: dict[str, Any] = {"calibration": None, "interval": "wald"}  # both are the whole's
 _MEASURED = 10  # samples that say what the others will take
+_LITTLE = 0.02  # of a budget
 
 
 def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[BootstrapSVC]]:
@@ -128,16 +129,26 @@ class ReadyMachines:
             fit = ready(spec, X, y, weight, groups)
         return cls(svc, fit, perf_counter() - started)
 
-    def seconds_a_sample(self) -> float:
-        """What a bootstrap sample takes, measured on the first ones in this process."""
-        first = self.fit.first(min(_MEASURED, len(self.fit.table.counts)))
+    def seconds_a_sample(self, budget: float) -> float:
+        """What a bootstrap sample takes, measured in this process.
+
+        On the first one, and where that takes little of the budget on more: machines of several
+        samples are trained faster.
+        """
+        self._seconds_of(1)  # once before, to load what is used
+        alone = self._seconds_of(1)
+        if alone > _LITTLE * budget:
+            return alone
+        several = min(_MEASURED, len(self.fit.table.counts))
+        return self._seconds_of(several) / several
+
+    def _seconds_of(self, n_bootstraps: int) -> float:
+        """Train machines of the first samples, and let them go."""
+        started, first = perf_counter(), self.fit.first(n_bootstraps)
         work, device = first.work, first.table.device
-        shards = work.shards(device)
-        deque(train_shards(work, shards[:1], device), maxlen=0)  # once, to load what is used
-        started = perf_counter()
-        for each in shards:
+        for each in work.shards(device):
             deque(train_shards(work, [each], device), maxlen=0)
-        return (perf_counter() - started) / len(first.table.counts)
+        return perf_counter() - started
 
     def trained(self, counts: NDArray[np.unsignedinteger[Any]]) -> BootstrapSVC:
         """Train them on the first samples, which `counts` (B, n) has to be."""

@@ -377,22 +377,22 @@ class SlowBayes(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_a_budget_bounds_the_machines_too(several, table, monkeypatch):
+@pytest.mark.parametrize(("several", "slow"), [(False, 0.5), (True, 0.5), (False, 20.0)])
+def test_a_budget_bounds_the_machines_too(several, slow, table, monkeypatch):
     X, y = table
     if several:
         y = np.where(X[:, 1] > 0.5, "other", y)
     pairs = 3 if several else 1
 
-    def slow(work, shards, *args):
+    def trained(work, shards, *args):
         for shard, found in zip(shards, train_shards(work, shards, *args), strict=True):
-            CLOCK.now += 0.5 * shard.size
+            CLOCK.now += slow * shard.size
             yield found
 
     for module in (classifier_fitting, machines_beside, training):
         monkeypatch.setattr(module, "perf_counter", CLOCK)
     for module in (machines_beside, schedule):
-        monkeypatch.setattr(module, "train_shards", slow)
+        monkeypatch.setattr(module, "train_shards", trained)
     svc = BootstrapSVC(kernel="rbf", C=[1.0])
     model = BootstrapClassifier(
         [svc, SlowBayes()],
@@ -402,8 +402,10 @@ def test_a_budget_bounds_the_machines_too(several, table, monkeypatch):
         random_state=0,
     )
     CLOCK.now = 0.0
-    model.fit(X, y)
-    of_sample = 1 + 0.5 * pairs
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9] bootstrap samples", UserWarning)
+        model.fit(X, y)
+    of_sample = 1 + slow * pairs
     assert 90 - of_sample < CLOCK.now <= 90 + of_sample
     [machines], counts = model.machines_, model.bootstrap_counts()
     np.testing.assert_array_equal(machines.bootstrap_counts(), counts)
