@@ -107,8 +107,9 @@ class LeftOutClasses:
         return found
 
     def rank(self, score: Floats, votes: Floats | None = None) -> Floats:
-        """The same: rows of several classes have no order."""
-        return self.probability(score, votes)
+        """Rows of several classes have no order; the scores of some pair."""
+        found: Floats = score[:, 0]
+        return found
 
 
 def _each(now: list[Floats], among: Bools) -> Iterator[Floats]:

@@ -156,6 +156,7 @@ def test_importance_out_of_bag_of_posteriors_and_of_one_fitted_before(rows: Rows
     frozen = FrozenEstimator(GaussianNB().fit(X[:60], y[:60]))
     models = {
         "auto": (clone(MODELS["auto"]), rows),
+        "votes": (clone(MODELS["linear"]).set_params(calibration="sigmoid-both"), rows),
         "frozen": (BootstrapClassifier(frozen, n_bootstraps=12, random_state=0), (X[60:], y[60:])),
     }
     for name, (model, of_fit) in models.items():
