@@ -58,7 +58,8 @@ def learn_classifiers(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the classifiers, weight the grid and calibrate it; of several classes, every pair.
 
-    Parameters and result are those of `bootprob.ensemble.fitting.learn`.
+    Parameters are those of `bootprob.ensemble.fitting.ready`, and the result is that of what it
+    returns, `ReadyFit.learn`.
     """
     classes, codes = encode_classes(y, weight, called)
     spoken = spec.calibration.calibration
