@@ -55,7 +55,7 @@ async def grpc_serving(
     max_body: int,
     max_calls: int,
     max_held: int,
-    grace: float,
+    deadline: float,
     shared: bool = False,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -72,8 +72,9 @@ async def grpc_serving(
         Bytes of a message, and calls at once; beyond, RESOURCE_EXHAUSTED.
     max_held : int
         Bytes of large messages that wait to be read, one at a time; beyond, UNAVAILABLE.
-    grace : float
-        Seconds that calls have to end when the context is left.
+    deadline : float
+        Seconds in which a call's message must be here, beyond, DEADLINE_EXCEEDED; and that calls
+        have to end when the context is left.
     shared : bool
         Whether other processes listen there too.
     certificate, key : Path, optional
@@ -83,8 +84,10 @@ async def grpc_serving(
     bodies = BodyMaker(max_body, max_held)
     server = grpc.aio.server(maximum_concurrent_rpcs=max_calls, options=[*limits.items()])
     handlers = {
-        name: grpc.unary_unary_rpc_method_handler(
-            partial(_answer, app, bodies, name, message(f"{name}Response")),
+        # As of a stream, though only its first message is taken: of one call gRPC would wait for
+        # that without end.
+        name: grpc.stream_unary_rpc_method_handler(
+            partial(_answer, app, bodies, deadline, name, message(f"{name}Response")),
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name in _ASKED
@@ -99,13 +102,27 @@ async def grpc_serving(
     try:
         yield port
     finally:
-        await server.stop(grace)
+        await server.stop(deadline)
         bodies.close()
 
 
 async def _answer(
-    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+    app: ASGIApp,
+    bodies: BodyMaker,
+    deadline: float,
+    name: str,
+    reply: Any,
+    messages: AsyncIterator[bytes],
+    context: Any,
 ) -> Any:
+    try:
+        async with asyncio.timeout(deadline):
+            sent = await anext(messages)
+    except TimeoutError:
+        late = f"The message was not complete within {deadline:g} s."
+        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, late)
+    except StopAsyncIteration:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call has no message.")
     try:
         return await _reply(app, bodies, name, reply, sent, context)
     except grpc.aio.AbortError:
@@ -150,6 +167,8 @@ async def _reply(
 
 
 def _address(name: str, version: str) -> str:
+    """Where a model is; a slash in a name, which no model has, leads nowhere."""
+    name, version = name.replace("/", "%2F"), version.replace("/", "%2F")
     return f"/v2/models/{name}" + (f"/versions/{version}" if version else "")
 
 

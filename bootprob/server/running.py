@@ -152,7 +152,7 @@ def run(
             "max_body": limits.max_body,
             "max_calls": room.connections,
             "max_held": limits.max_held,
-            "grace": limits.deadline,
+            "deadline": limits.deadline,
             "shared": workers > 1,
             "certificate": certificate,
             "key": key,

@@ -50,7 +50,7 @@ def answers(model, talk, **options):
 def talked(app, talk, max_body=2**22):
     async def both():
         limits = {"max_body": max_body, "max_calls": 50, "max_held": 2**25}
-        serving = grpc_serving(app, "127.0.0.1:0", grace=5, **limits)
+        serving = grpc_serving(app, "127.0.0.1:0", deadline=5, **limits)
         async with (
             serving as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
