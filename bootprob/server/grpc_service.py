@@ -23,6 +23,7 @@ from bootprob.server.binary import HEAD, HEADER, SIZE
 from bootprob.server.grpc_bodies import BodyMaker
 from bootprob.server.grpc_messages import SERVICE, message
 from bootprob.server.middleware import log_exception
+from bootprob.server.tokens import Tokens, token_of
 
 __all__ = ["grpc_serving"]
 
@@ -56,6 +57,7 @@ async def grpc_serving(
     max_calls: int,
     max_held: int,
     deadline: float,
+    tokens: Tokens | None = None,
     shared: bool = False,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -75,19 +77,27 @@ async def grpc_serving(
     deadline : float
         Seconds in which a call's message must be here, beyond, DEADLINE_EXCEEDED; and that calls
         have to end when the context is left.
+    tokens : Tokens, optional
+        Those of the application: without one of them no message is read.
     shared : bool
         Whether other processes listen there too.
     certificate, key : Path, optional
         As of `bootprob.server.running.run`.
     """
-    limits = {"grpc.max_receive_message_length": max_body, "grpc.so_reuseport": int(shared)}
+    limits = {
+        "grpc.max_receive_message_length": max_body,
+        "grpc.so_reuseport": int(shared),
+        # Of calls that nobody has looked at yet; gRPC drops those beyond, without a status.
+        "grpc.server.max_pending_requests": 4 * max_calls,
+        "grpc.server.max_pending_requests_hard_limit": 4 * max_calls,
+    }
     bodies = BodyMaker(max_body, max_held)
     server = grpc.aio.server(maximum_concurrent_rpcs=max_calls, options=[*limits.items()])
     handlers = {
         # As of a stream, though only its first message is taken: of one call gRPC would wait for
         # that without end.
         name: grpc.stream_unary_rpc_method_handler(
-            partial(_answer, app, bodies, deadline, name, message(f"{name}Response")),
+            partial(_answer, app, bodies, deadline, tokens, name, message(f"{name}Response")),
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name in _ASKED
@@ -110,11 +120,32 @@ async def _answer(
     app: ASGIApp,
     bodies: BodyMaker,
     deadline: float,
+    tokens: Tokens | None,
     name: str,
     reply: Any,
     messages: AsyncIterator[bytes],
     context: Any,
 ) -> Any:
+    sent, metadata = b"", dict(context.invocation_metadata())
+    if name.startswith("Model"):  # others have nothing to say
+        if tokens is None or tokens.allow(token_of(metadata.get("authorization", ""))):
+            sent = await _received(messages, deadline, context)
+        else:  # the application refuses it so
+            name, metadata = "ServerMetadata", metadata | {"authorization": ""}
+    try:
+        return await _reply(app, bodies, name, reply, sent, metadata, context)
+    except grpc.aio.AbortError:
+        raise
+    except grpc.aio.InternalError:  # the client has reset the call
+        raise asyncio.CancelledError from None
+    except Exception as error:  # whose message gRPC would tell the client, and the log
+        log_exception(error)
+        await context.abort(grpc.StatusCode.INTERNAL, "The server failed; its log says where.")
+
+
+async def _received(messages: AsyncIterator[bytes], deadline: float, context: Any) -> bytes:
+    """The message of a call."""
+    sent = b""
     try:
         async with asyncio.timeout(deadline):
             sent = await anext(messages)
@@ -123,17 +154,17 @@ async def _answer(
         await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, late)
     except StopAsyncIteration:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call has no message.")
-    try:
-        return await _reply(app, bodies, name, reply, sent, context)
-    except grpc.aio.AbortError:
-        raise
-    except Exception as error:  # whose message gRPC would tell the client, and the log
-        log_exception(error)
-        await context.abort(grpc.StatusCode.INTERNAL, "The server failed; its log says where.")
+    return sent
 
 
 async def _reply(
-    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+    app: ASGIApp,
+    bodies: BodyMaker,
+    name: str,
+    reply: Any,
+    sent: bytes,
+    metadata: dict[str, str],
+    context: Any,
 ) -> Any:
     wrong, is_infer = grpc.StatusCode.INVALID_ARGUMENT, name == "ModelInfer"
     try:
@@ -148,7 +179,6 @@ async def _reply(
         headers = {"content-type": "application/octet-stream", HEADER: "0"}  # see `HEAD`
     elif name.startswith("Model"):
         path = path.format(_address(request.name, request.version))
-    metadata = dict(context.invocation_metadata())
     headers |= {each: metadata[each] for each in _PASSED_ON if each in metadata}
     status, told, found = await _ask(app, path, body, headers, context.peer())
     sent_back = tuple((each, told[each]) for each in _SENT_BACK if each in told)

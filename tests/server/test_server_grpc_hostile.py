@@ -21,6 +21,7 @@ from bootprob.server import create_app
 grpc = pytest.importorskip("grpc")
 from bootprob.server.grpc_messages import SERVICE, message  # noqa: E402
 from bootprob.server.grpc_service import grpc_serving  # noqa: E402
+from bootprob.server.tokens import Tokens  # noqa: E402
 
 TOKEN = "a-token-that-is-long-enough"
 LET_IN = (("authorization", f"Bearer {TOKEN}"),)
@@ -121,6 +122,32 @@ def test_calls_whose_message_never_comes(served, array_model):
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert refused.value.details() == "The call has no message."
     check_well(served, array_model)
+
+
+def test_without_the_token_no_message_is_waited_for(array_model):
+    """Of strangers nothing is held, however long they take to send it."""
+    app = create_app(array_model, name="m", token=TOKEN)
+    limits = {"max_body": 2**22, "max_calls": 4, "max_held": 2**25, "deadline": 600}
+
+    async def talk():
+        async with (
+            grpc_serving(app, "127.0.0.1:0", tokens=Tokens(TOKEN), **limits) as port,
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
+            asked = [(), (("authorization", "Bearer of-something-else"),)]
+            found = []
+            for method in ("ModelInfer", "ModelMetadata", "ServerMetadata"):
+                for metadata in asked:
+                    waiting = channel.stream_unary(f"/{SERVICE}/{method}")(metadata=metadata)
+                    found.append((await waiting.code(), await waiting.details()))
+            live = channel.stream_unary(f"/{SERVICE}/ServerLive")()  # of everyone
+            return found, message("ServerLiveResponse").FromString(await live).live
+
+    found, live = asyncio.run(asyncio.wait_for(talk(), 60))
+    [(code, told)] = set(found)
+    assert code is grpc.StatusCode.UNAUTHENTICATED
+    assert "token" in told
+    assert live
 
 
 def test_calls_that_are_cancelled(served, array_model):
