@@ -22,7 +22,7 @@ test: lint  ## lint, types and all quick tests
 test-fresh: $(TESTABLE)  ## the quick tests on other random input, which a test must pass all but once in a million
 	OMP_NUM_THREADS=1 BOOTPROB_TEST_SEED=$${SEED:-$$(date +%s)} $(BIN)/pytest -n 2 --dist worksteal -q
 
-endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
+endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, rehearsals of gpu-check and of the container
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -q -m endurance
 
 lint: $(TESTABLE)  ## ruff, types, and which folder imports which
