@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import torch
@@ -122,9 +123,13 @@ class _Curved:
 
     def diagonal(self, curve: Curve) -> str | Floats:
         """Kernel between rows and themselves, shape (m, 1) or (1, 1)."""
-        if curve.family not in ("quadratic", "both"):
+        if curve.family not in ("quadratic", "both", "product"):
             return np.ones((1, 1))
-        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        graph = self._graph
+        if curve.family == "product":
+            values, _ = self.values(curve)
+            return graph.add("Mul", values, values)
+        own = self._seen.among(curve.view, curve.columns)
         squares = _add_sum(graph, graph.add("Mul", own, own))
         length = graph.add("Div", squares, self._landmarks.of(curve).size)
         quadratic = graph.add("Mul", length, length)
@@ -150,6 +155,8 @@ class _Curved:
             enough = known.rows[: p * (p + 1)] / known.size
             products = graph.product(own, enough.T.numpy(), p)
             return graph.add("Mul", products, products), len(enough)
+        if curve.family == "product":
+            return _add_product(graph, own, p, known.size_of_product), 1
         stride = self._landmarks.stride(curve)
         values = self._known.kernel(curve.family, curve.view, curve.gamma, curve.columns, stride)
         return values, len(known.rows[::stride])
@@ -210,6 +217,13 @@ def add_logit_of_mixture(graph: Graph, mean: str, deviation: str, weight: Floats
     (found,) = graph.sum_over([np.sqrt(2) * NODES, WEIGHTS], [zeros], at_node)
     probability = graph.add("Clip", found, np.float64(CLOSEST), np.float64(1 - CLOSEST))
     return graph.add("Log", graph.add("Div", probability, graph.add("Sub", 1.0, probability)))
+
+
+def _add_product(graph: Graph, values: str, width: int, size: float) -> str:
+    """Of the columns, shape (m, 1); double precision has no ReduceProd everywhere."""
+    columns = (graph.add("Gather", values, np.array([j]), axis=1) for j in range(width))
+    product = reduce(lambda first, second: graph.add("Mul", first, second), columns)
+    return graph.add("Div", product, size)
 
 
 def _add_sum(graph: Graph, values: str) -> str:

@@ -5,7 +5,11 @@ import pytest
 import torch
 from scipy.special import expit
 
-from bootprob.ensemble.uncertainty.column_sets import likely_sets, score_statistics
+from bootprob.ensemble.uncertainty.column_sets import (
+    likely_sets,
+    score_statistics,
+    telling_triples,
+)
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.intervals import of_mixture
@@ -33,7 +37,7 @@ def statistics(rows, label):
     factor = torch.linalg.cholesky(torch.diag(precision) + weighted @ columns)
     reach = torch.linalg.solve_triangular(factor, weighted, upper=False)
     residual = nu - tau * (columns @ found.mean)
-    return seen, score_statistics(seen, tau, residual, reach)
+    return seen, score_statistics(seen, tau, residual, reach), (tau, residual, reach)
 
 
 def test_a_statistic_is_what_a_term_adds_to_the_quadratic(rng):
@@ -43,7 +47,7 @@ def test_a_statistic_is_what_a_term_adds_to_the_quadratic(rng):
     rows[:, 2] = rng.exponential(size=n)
     label = rng.uniform(size=n) < expit(rows[:, 0])
     columns, found, precision = linear_posterior(rows, label)
-    seen, got = statistics(rows, label)
+    seen, got, _ = statistics(rows, label)
     tau, target = found.sites.precision, found.sites.shift / found.sites.precision
 
     def loss(design, prior):
@@ -70,12 +74,23 @@ def test_a_statistic_is_what_a_term_adds_to_the_quadratic(rng):
 def test_statistics_of_constant_repeated_and_many_columns(rng):
     rows = rng.normal(size=(40, 80))
     rows[:, 0], rows[:, 1] = 0, rows[:, 2]
-    _, got = statistics(rows, rng.uniform(size=40) < 0.5)
+    _, got, _ = statistics(rows, rng.uniform(size=40) < 0.5)
     assert torch.isfinite(got).all()
     assert (got >= 0).all()
     assert not got[0].any()
     assert torch.equal(got[1, 1], got[2, 2])
     assert 0 < (got.triu(1) > 0).sum() <= 64 * 63 / 2
+
+
+def test_three_columns_tell_where_no_column_and_no_pair_does():
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(400, 24))
+    noise, product = rng.uniform(size=400), 2 * rows[:, 3] * rows[:, 11] * rows[:, 20]
+    for label, wanted in ((noise < expit(product), [(3, 11, 20)]), (noise < 0.5, [])):
+        seen, known, factors = statistics(rows, label)
+        assert telling_triples(seen, *factors, known)[:1] == wanted
+    seen, known, factors = statistics(rows[:, [3, 11, 20]], noise < expit(product))
+    assert telling_triples(seen, *factors, known) == []  # that is all columns
 
 
 def test_the_search_finds_the_set_with_the_largest_evidence():
@@ -91,36 +106,43 @@ def test_the_search_finds_the_set_with_the_largest_evidence():
             asked.append(columns)
             return -5.0 * len(wanted ^ set(columns))
 
-        found = likely_sets(known, evidence)
+        found = likely_sets(known, [], evidence)
         assert found == [(1, 3, 4)]
         assert len(asked) == len(set(asked)) < 45
         assert all(columns == tuple(sorted(columns)) for columns in asked)
         assert all(0 < len(columns) < p for columns in asked)
 
 
+def test_the_search_begins_with_triples_too():
+    wanted = {1, 3, 4}
+    found = likely_sets(torch.zeros(6, 6), [(0, 2, 5), (1, 3, 4)], lambda c: -len(wanted ^ {*c}))
+    assert found[0] == (1, 3, 4)
+
+
 def test_sets_that_are_nearly_as_good_are_kept_and_two_columns_have_single_ones():
-    both = likely_sets(torch.ones(3, 3), lambda columns: -0.5 * len(columns))
+    both = likely_sets(torch.ones(3, 3), [], lambda columns: -0.5 * len(columns))
     assert len(both) == 2
     assert all(len(columns) == 1 for columns in both)
-    assert likely_sets(torch.eye(2), lambda columns: -columns[0]) == [(0,), (1,)]
-    assert likely_sets(torch.zeros(2, 2), lambda columns: 0.0) == []
+    assert likely_sets(torch.eye(2), [], lambda columns: -columns[0]) == [(0,), (1,)]
+    assert likely_sets(torch.zeros(2, 2), [], lambda columns: 0.0) == []
 
 
-def test_an_interaction_among_many_columns_is_found_and_narrow(one_link):
+@pytest.mark.parametrize("columns", [[4, 7], [4, 7, 9]], ids=str)
+def test_an_interaction_among_many_columns_is_found_and_narrow(columns, one_link):
     n, p, rng = 400, 12, np.random.default_rng(3)
     rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
 
     def logit(rows):
-        return 2 * rows[:, 4] * rows[:, 7] + rows[:, 0]
+        return 2 * rows[:, columns].prod(axis=1) + rows[:, 0]
 
     positive = rng.uniform(size=n) < expit(logit(rows))
     kernels = view_kernels(rows, np.ones(n))
     posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
     looked_at = posterior.columns_of_curve[:, 0]  # of the first curve
     few = looked_at.sum(axis=1) < 5
-    assert (looked_at[few][:, [4, 7]] == 1).all()
+    assert (looked_at[few][:, columns] == 1).all()
     assert posterior.weight[few].sum() > 0.9
     bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
     truth = expit(logit(new))
     assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.8
-    assert np.diff(bounds).mean() < 0.4
+    assert np.diff(bounds).mean() < 0.3

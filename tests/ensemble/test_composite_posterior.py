@@ -68,12 +68,14 @@ def gram(posterior, part, rows):
 def kernel_of(curve, seen):
     additive = np.exp(-curve.gamma * np.square(seen[:, None] - seen[None])).mean(axis=2)
     quadratic = np.square(seen @ seen.T) / np.square(np.square(seen).sum(axis=1)).mean()
+    product = seen.prod(axis=1)
     return {
         "rbf": lambda: np.exp(-curve.gamma * cdist(seen, seen, "sqeuclidean")),
         "laplacian": lambda: np.exp(-curve.gamma * cdist(seen, seen, "cityblock")),
         "additive": lambda: additive,
         "quadratic": lambda: quadratic,
         "both": lambda: (additive + quadratic) / 2,
+        "product": lambda: np.outer(product, product) / np.square(product).mean(),
     }[curve.family]()
 
 

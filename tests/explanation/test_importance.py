@@ -18,7 +18,7 @@ from bootprob.calibration.cross_fitting import CrossFitted
 from bootprob.ensemble.fitted import two_classes_of
 from bootprob.ensemble.left_out_rows import LeftOutRows, Said
 from bootprob.ensemble.state import state_of
-from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.ensemble.uncertainty.curves import FAMILIES, Curve, Landmarks
 from bootprob.explanation import permutation_importance
 from bootprob.explanation.permuted_rows import HeldOutRows, Permuted, permutations
 from bootprob.explanation.row_values import METRICS, Judged, Metric
@@ -177,9 +177,9 @@ def test_curves_of_all_families_beside_a_row(auto):
     landmarks = Landmarks(rows, state_of(model).kernel.of_columns)
     seen = landmarks.seen(rows)
     others = {view: columns.roll(1, 0) for view, columns in seen.items()}
-    for family in ("rbf", "laplacian", "additive", "quadratic", "both"):
+    for family in FAMILIES[1:]:
         for view, columns in (("columns", ()), ("scores", (0, 2))):
-            curve = Curve(family, view, 0.0 if family == "quadratic" else 0.7, columns)
+            curve = Curve(family, view, 0.7, columns)
             expected = landmarks.between(curve, seen).roll(1, 1).diagonal()
             torch.testing.assert_close(landmarks.beside(curve, seen, others), expected)
 

@@ -13,6 +13,7 @@ from bootprob.ensemble.uncertainty.column_sets import (
     ColumnSet,
     score_statistics,
     singles_and_pairs,
+    telling_triples,
 )
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest
@@ -67,6 +68,12 @@ class Additions:
         """Of terms in one or two columns, from `score_statistics`."""
         return score_statistics(self._seen, self._tau, self._residual, self._reach)
 
+    @cached_property
+    def triples(self) -> list[ColumnSet]:
+        """From `telling_triples`."""
+        known = self._seen, self._tau, self._residual, self._reach
+        return telling_triples(*known, self.statistics)
+
     def gains(self, curve: Curve) -> Floats:
         """Logarithm of the factor by which the evidence grows, for each σ of `CURVED`.
 
@@ -94,15 +101,15 @@ class Additions:
 
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""
-        p = self._model.landmarks.rows.shape[1]
-        every = (self.best(each.among(columns, p)) for each in self._model.plain)
+        every = map(self.best, self._model.among(columns, self._model.plain))
         best = max(every, key=lambda each: each.log_odds)
         prior = self._model.log_odds_beside(self._kernel, len(columns))
         return best._replace(log_odds=best.log_odds + prior)
 
     def likely(self) -> list[Added]:
-        """The best curves in the single columns and pairs with the largest statistics, ordered."""
-        found = [self.of_set(each) for each in singles_and_pairs(self.statistics)[:_MOST_SETS]]
+        """The best curves in the columns, pairs and triples with the largest statistics."""
+        sets = [*singles_and_pairs(self.statistics)[:_MOST_SETS], *self.triples]
+        found = [self.of_set(each) for each in sets]
         return sorted(found, key=lambda each: -each.log_odds)
 
     def near(self) -> Rest | None:

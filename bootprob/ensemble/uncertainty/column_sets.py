@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from math import comb
 
 import numpy as np
 import torch
@@ -11,12 +12,20 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Seen
 
-__all__ = ["ColumnSet", "likely_sets", "score_statistics", "singles_and_pairs"]
+__all__ = [
+    "ColumnSet",
+    "likely_sets",
+    "score_statistics",
+    "singles_and_pairs",
+    "telling_triples",
+]
 
 ColumnSet = tuple[int, ...]
 """Columns, ascending."""
 
-_MOST_PAIRED = 64  # columns whose products are looked at
+_MOST_PAIRED, _MOST_IN_THREES = 64, 24  # columns whose products are looked at
+_MOST_TRIPLES = 3  # that are kept
+_THREE = 3
 _LEFT = 1e-6  # share of its size that a term must have beyond the columns to be one
 _STARTS = 6  # single columns and pairs that a search may begin with
 _MORE = 4  # columns that may be the next
@@ -48,12 +57,9 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
     """
 
     def statistics(terms: Tensor) -> Tensor:
-        terms = terms - terms.mean(0)
-        size = weight @ terms.square()
-        left = size - (reach @ terms).square().sum(0)
-        return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
+        return _of_terms(terms, weight, residual, reach)
 
-    smooth = [seen[view] for view in OF_ALL_COLUMNS if view != "levels"]
+    smooth = _smooth(seen)
     powers = (statistics(own**power) for own in smooth for power in (2, 3))
     alone = _largest([statistics(seen["levels"]), *powers])
     every = torch.diag(alone)
@@ -63,6 +69,54 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
         of_pairs = _largest(statistics(own[:, first] * own[:, second]) for own in smooth)
         every[first, second] = every[second, first] = of_pairs
     return every
+
+
+def telling_triples(
+    seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor, statistics: Tensor
+) -> list[ColumnSet]:
+    """Three columns whose product says more than chance would make the largest of all say.
+
+    Of a product of three that stands alone, no column and no pair tells anything. Half a statistic
+    is about what the logarithm of the evidence gains, so it has to be worth more than what three
+    columns lose for being one set of so many (`Model.log_odds` of `composite_model`).
+
+    Parameters
+    ----------
+    seen, weight, residual, reach
+        As for `score_statistics`.
+    statistics : Tensor, shape (p, p)
+        From it. Of wide tables those 24 columns are looked at that have the largest.
+
+    Returns
+    -------
+    list of tuple of int
+        Up to three, the largest first; none holds all columns.
+    """
+    p = len(statistics)
+    if p <= _THREE:
+        return []
+    which = statistics.amax(0).argsort(descending=True)[:_MOST_IN_THREES].sort().values
+    sets = torch.combinations(which, _THREE)
+    first, second, third = sets.T
+    found = _largest(
+        _of_terms(own[:, first] * own[:, second] * own[:, third], weight, residual, reach)
+        for own in _smooth(seen)
+    )
+    least = 2 * np.log(_THREE * (_THREE + 1) * comb(p, _THREE))
+    order = found.argsort(descending=True, stable=True)[:_MOST_TRIPLES]
+    return [tuple(each) for each in sets[order[found[order] > least]].tolist()]
+
+
+def _of_terms(terms: Tensor, weight: Tensor, residual: Tensor, reach: Tensor) -> Tensor:
+    """Statistics of columns (n, k), shape (k,)."""
+    terms = terms - terms.mean(0)
+    size = weight @ terms.square()
+    left = size - (reach @ terms).square().sum(0)
+    return torch.where(left > _LEFT * size, (residual @ terms).square() / left, 0.0)
+
+
+def _smooth(seen: Seen) -> list[Tensor]:
+    return [seen[view] for view in OF_ALL_COLUMNS if view != "levels"]
 
 
 def _largest(of_views: Iterable[Tensor]) -> Tensor:
@@ -78,16 +132,20 @@ def singles_and_pairs(statistics: Tensor) -> list[ColumnSet]:
     return [each for each in sets if len(each) < len(known)]
 
 
-def likely_sets(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> list[ColumnSet]:
+def likely_sets(
+    statistics: Tensor, triples: Sequence[ColumnSet], evidence: Callable[[ColumnSet], float]
+) -> list[ColumnSet]:
     """Sets of columns that are the most likely to be those that bend the logit.
 
     A stepwise search of the set with the largest evidence, from the columns and pairs with the
-    largest statistics, and, where columns are few, from all of them.
+    largest statistics, from triples, and, where columns are few, from all of them.
 
     Parameters
     ----------
     statistics : Tensor, shape (p, p)
         From `score_statistics`.
+    triples : sequence of tuple of int
+        From `telling_triples`.
     evidence : callable
         Logarithm of the evidence, prior of the set included, of curves in a set of columns.
 
@@ -117,7 +175,7 @@ def likely_sets(statistics: Tensor, evidence: Callable[[ColumnSet], float]) -> l
         return [each for each in found if len(each) < p]
 
     promising = singles_and_pairs(statistics)
-    begun = [promising[:_STARTS]]
+    begun = [promising[:_STARTS], list(triples)]
     if 2 < p <= _MOST_BACKWARDS:
         begun.append(next_to(tuple(range(p))))
     for candidates in begun:

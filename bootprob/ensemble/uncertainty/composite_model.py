@@ -37,6 +37,7 @@ CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 _STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
 LOGIT = (0.0, 0.0)
 _LOGIT_SHARE = 0.3  # of links
+_ONE_PART = 0.6  # of linear parts without a curve: the columns alone, or their scores alone
 _ALL_COLUMNS = 1 / 2  # of curves: the rest look at few columns
 _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
@@ -166,7 +167,9 @@ class Model:
         """Curves that may look at few columns, where there are some."""
         if self.landmarks.rows.shape[1] == 1:
             return []
-        return [each for each in self.curved if each.view in OF_ALL_COLUMNS]
+        every = [each for each in self.curved if each.view in OF_ALL_COLUMNS]
+        smooth = (each.view for each in every if each.view != "levels")
+        return list(dict.fromkeys([*every, *(Curve("product", view, 0.0) for view in smooth)]))
 
     @cached_property
     def plain(self) -> list[Curve]:
@@ -176,8 +179,15 @@ class Model:
     @cached_property
     def of_all(self) -> list[Curve]:
         """The same of curves in all columns that may be whatever others leave."""
-        kept = (each for each in self.curved if each.family not in ("quadratic", "both"))
+        left_out = "quadratic", "both", "product"
+        kept = (each for each in self.curved if each.family not in left_out)
         return _middle(kept)
+
+    def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
+        """Curves in some columns; of a single one the product is nothing new."""
+        p = self.landmarks.rows.shape[1]
+        kept = (each for each in curves if len(columns) > 1 or each.family != "product")
+        return [each.among(columns, p) for each in kept]
 
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:
         """What is thought possible of both linear parts; a curve does for what one leaves out."""
@@ -197,12 +207,7 @@ class Model:
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
-        every = self.linear(setting.curves)
-        alike = len(_LINEAR)  # pairs that are, where there are pairs
-        probability = 1.0 / len(every)
-        if len(every) > alike:
-            first, second = setting.linear
-            probability = 0.5 / (alike if first == second else len(every) - alike)
+        probability = self._probability_of_linear(setting)
         if setting.tails == LOGIT:
             probability *= _LOGIT_SHARE
         else:
@@ -222,6 +227,21 @@ class Model:
                 found += self.log_odds(number, len(curve.columns))
                 number += 1
         return float(found)
+
+    def _probability_of_linear(self, setting: Setting) -> float:
+        """One part alone, both of one scale, and the rest share what they have among themselves."""
+        every, (first, second) = self.linear(setting.curves), setting.linear
+        alike = len(_LINEAR)  # pairs that are, where there are pairs
+        if len(every) == alike:
+            return 1 / alike
+        others = len(every) - alike
+        if setting.curves:
+            return 0.5 / (alike if first == second else others)
+        if not (first and second):
+            return _ONE_PART / (2 * alike)
+        if first == second:
+            return (1 - _ONE_PART) / 2 / alike
+        return (1 - _ONE_PART) / 2 / (others - 2 * alike)
 
     def log_odds(self, number: int, size: int) -> float:
         """Logarithm of what one more curve, in given columns, has of the prior of so many before.

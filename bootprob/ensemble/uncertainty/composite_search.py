@@ -108,9 +108,12 @@ def _of_few_columns(stage: Stage, straight: Found) -> list[Kernel]:
     """Curves in the columns that bend the logit, those with the largest evidence."""
     if not stage.model.of_columns:
         return []
-    additions, p = stage.additions(straight), stage.data.rows.shape[1]
-    sets = likely_sets(additions.statistics, lambda which: additions.of_set(which).log_odds)
-    found = [additions.best(e.among(which, p)) for which in sets for e in stage.model.of_columns]
+    additions, model = stage.additions(straight), stage.model
+    sets = likely_sets(
+        additions.statistics, additions.triples, lambda which: additions.of_set(which).log_odds
+    )
+    every = (each for which in sets for each in model.among(which, model.of_columns))
+    found = [additions.best(each) for each in every]
     found.sort(key=lambda each: -each.log_odds)
     kept = [each.curve for each in found if each.log_odds > found[0].log_odds - NEAR]
     return [(curve,) for curve in kept[:_MOST_NEAR]]

@@ -16,7 +16,7 @@ from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
 __all__ = ["FAMILIES", "OF_ALL_COLUMNS", "VIEWS", "Curve", "Landmarks", "Seen", "candidates"]
 
-FAMILIES = ("none", "rbf", "laplacian", "additive", "quadratic", "both")
+FAMILIES = ("none", "rbf", "laplacian", "additive", "quadratic", "both", "product")
 """Kernels, by their number."""
 OF_ALL_COLUMNS: tuple[View, ...] = ("columns", "scores", "levels")
 """Views with all columns, in their order, of which curves may look at few."""
@@ -25,6 +25,7 @@ _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _LANDMARKS_OF_COLUMN = 48  # for each of few columns that a curve looks at
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
+_MOST_MULTIPLIED = 3  # columns, where a product is one of all
 
 Seen = Mapping[View, Tensor]
 """Rows by the view of their columns."""
@@ -38,14 +39,15 @@ class Curve:
     ``exp(−γ (x_j − z_j)²)``: functions are sums of smooth functions of one column (T. Hastie,
     R. Tibshirani, "Generalized Additive Models", 1990). "quadratic" is ``⟨x, z⟩² / u²``, where u²
     is the mean of ``‖x‖⁴`` over the landmarks: squares and products of two columns. "both" is the
-    mean of these two.
+    mean of these two. "product" is ``Π x_j Π z_j / u²``, with the mean square of ``Π x_j``: an
+    interaction of the columns, and nothing else.
 
     Attributes
     ----------
     family, view : str
         In `FAMILIES` and `VIEWS`.
     gamma : float
-        0 for "quadratic", which has none.
+        0 for "quadratic" and "product", which have none.
     columns : tuple of int
         Those that it looks at, of a view in `OF_ALL_COLUMNS`; empty for all.
     """
@@ -96,6 +98,11 @@ class _Known:
         """Root of the mean of ``‖x‖⁴``."""
         return float(self.rows.square().sum(1).square().mean().sqrt()) or 1.0
 
+    @cached_property
+    def size_of_product(self) -> float:
+        """Root of the mean square of the product of the columns."""
+        return float(self.rows.prod(1).square().mean().sqrt()) or 1.0
+
 
 @dataclass(frozen=True)
 class Landmarks:
@@ -136,6 +143,8 @@ class Landmarks:
         if curve.family == "quadratic":
             enough = known.rows[: own.shape[1] * (own.shape[1] + 1)]  # twice the rank
             return (own @ (enough.mT / known.size)).square_()
+        if curve.family == "product":
+            return own.prod(1, keepdim=True).div_(known.size_of_product)
         return _kernel(curve, own).gram(own, self._near(curve))[0]
 
     def basis(self, curve: Curve) -> Tensor:
@@ -157,6 +166,8 @@ class Landmarks:
         if curve.family == "quadratic":
             values = self.values(curve, self.seen(self.rows, [curve.view]))
             return values[: values.shape[1]]
+        if curve.family == "product":
+            return self.rows.new_ones(1, 1)
         near = self._near(curve)
         return _kernel(curve, near).gram(near, near)[0]
 
@@ -165,6 +176,8 @@ class Landmarks:
         own = curve.of(rows[curve.view])
         if curve.family == "quadratic":
             return (own.square().sum(1) / self.of(curve).size).square()
+        if curve.family == "product":
+            return self.values(curve, rows).square_().flatten()
         if curve.family == "both":
             additive, quadratic = (self.diagonal(each, rows) for each in _single(curve))
             return (additive + quadratic) / 2
@@ -178,6 +191,9 @@ class Landmarks:
         own = curve.of(rows[curve.view])
         if curve.family == "quadratic":
             return (own @ own.mT / self.of(curve).size).square()
+        if curve.family == "product":
+            values = self.values(curve, rows)
+            return values @ values.mT
         if curve.family == "additive":
             kernel = Rbf(own.new_tensor([curve.gamma]))
             total = torch.zeros_like(own[:, :1] @ own[:, :1].mT)
@@ -194,6 +210,8 @@ class Landmarks:
         own, other = curve.of(rows[curve.view]), curve.of(others[curve.view])
         if curve.family == "quadratic":
             return ((own * other).sum(1) / self.of(curve).size).square()
+        if curve.family == "product":
+            return (self.values(curve, rows) * self.values(curve, others)).flatten()
         apart = own - other
         if curve.family == "additive":
             return (apart.square_() * -curve.gamma).exp_().mean(1)
@@ -226,7 +244,7 @@ def _single(curve: Curve) -> list[Curve]:
 
 
 def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
-    """The curved ones of a grid, and additive and quadratic ones on the same views."""
+    """The curved ones of a grid, and additive, quadratic and products on the same views."""
     found = [
         Curve(family, view, float(gamma))
         for family, view, gamma in zip(
@@ -242,4 +260,6 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
                 for gamma in _ADDITIVE_GAMMAS
             ]
         found.append(Curve("quadratic", view, 0.0))
+        if 1 < landmarks.rows.shape[1] <= _MOST_MULTIPLIED:
+            found.append(Curve("product", view, 0.0))
     return found

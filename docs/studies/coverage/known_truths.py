@@ -253,5 +253,7 @@ BANK = (
     KnownTruth("five rows a subject, measured with noise", 500, 5,
         lambda X: _of_measurements(X, 1), _noisy_subjects, family="clustered rows", link=PROBIT,
         linear=False, rows_of_subject=5, of_subjects=_of_subjects, within_reach=False),
+    _of("interactions", "three columns interact", 6,
+        lambda X: _stack(X[:, 3], X[:, :3].prod(axis=1)), [0.5, 1.5], 0.0),
 )  # fmt: skip
 """Truths of many shapes, for a kernel that nobody chose by them."""
