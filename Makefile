@@ -22,7 +22,7 @@ test: lint  ## lint, types and all quick tests
 test-fresh: $(TESTABLE)  ## the quick tests on other random input, which a test must pass all but once in a million
 	OMP_NUM_THREADS=1 BOOTPROB_TEST_SEED=$${SEED:-$$(date +%s)} $(BIN)/pytest -n 2 --dist worksteal -q
 
-endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, the rehearsal of gpu-check
+endurance: $(TESTABLE)  ## memory of large inputs, kills midway, slow clients, rehearsals of gpu-check and of the container
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -q -m endurance
 
 lint: $(TESTABLE)  ## ruff, types, and which folder imports which
@@ -157,13 +157,17 @@ $(COMPARABLE): $(INSTALLED) requirements/bench.txt
 	$(BIN)/python -m pip $(TREE) ".[bench]"
 	touch $@
 
-lock: $(INSTALLED)  ## hashes of the versions in constraints.txt, into requirements; those of torch are kept by hand
+lock: $(INSTALLED)  ## hashes of the versions in constraints.txt, into requirements; those of torch-cpu are kept by hand
 	$(BIN)/python -m pip install --quiet uv==0.13.9
-	for each in base test docs bench; do \
-		test $$each = base && extra= || extra="--extra $$each"; \
-		$(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-annotate \
-			--custom-compile-command "make lock" --constraint constraints.txt --no-emit-package torch $$extra \
-			--output-file requirements/$$each.txt pyproject.toml || exit 1; \
+	for each in torch base server+skops+tracing test docs bench; do \
+		case $$each in \
+			torch) given="--no-config -";; \
+			base) given="--no-emit-package torch pyproject.toml";; \
+			*) given="--no-emit-package torch --extra $$(echo $$each | sed 's/+/ --extra /g') pyproject.toml";; \
+		esac; \
+		echo torch | $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes --no-annotate \
+			--custom-compile-command "make lock" --constraint constraints.txt \
+			--output-file requirements/$${each%%+*}.txt $$given || exit 1; \
 	done
 
 sbom:  ## what an installation consists of, by CycloneDX: build/bootprob.cdx.json

@@ -11,7 +11,10 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {name: "" if name == "base" else name for name in ("base", "test", "docs", "bench")}
+EXTRAS = {
+    "base": (), "server": ("server", "skops", "tracing"), "test": ("test",), "docs": ("docs",),
+    "bench": ("bench",),
+}  # fmt: skip
 
 
 def locked(name: str) -> dict[str, Requirement]:
@@ -49,12 +52,12 @@ def version(requirement: Requirement) -> str:
 
 @pytest.fixture(scope="module", params=EXTRAS)
 def lock(request):
-    return request.param, {**locked(request.param), **locked("torch")}
+    return request.param, {**locked("torch"), **locked(request.param)}
 
 
 def test_all_that_is_asked_for_is_locked(lock):
     name, pins = lock
-    everything = asked("") + (asked(EXTRAS[name]) if EXTRAS[name] else [])
+    everything = [each for extra in ("", *EXTRAS[name]) for each in asked(extra)]
     assert len(everything) >= 16
     for requirement in everything:
         pin = pins[canonicalize_name(requirement.name)]
@@ -65,8 +68,8 @@ def test_what_that_needs_is_locked_too(lock):
     """As far as it is installed here: what a file lacked, make would install without a hash."""
     name, pins = lock
     looked_at = 0
-    for pin in pins.values():
-        if pin.name == "torch" or (pin.marker and not pin.marker.evaluate()):
+    for pin in locked(name).values():
+        if pin.marker and not pin.marker.evaluate():
             continue
         try:
             needed = requires(pin.name) or []
@@ -85,18 +88,29 @@ def test_versions_are_those_of_the_constraints():
     constraints = {
         canonicalize_name(name): number for name, number in (line.split("==") for line in lines)
     }
-    pins = {name: pin for each in [*EXTRAS, "torch"] for name, pin in locked(each).items()}
+    files = ["torch", *EXTRAS]
+    pins = {name: pin for each in files for name, pin in locked(each).items()}
     assert constraints.keys() <= pins.keys()
-    for each in [*EXTRAS, "torch"]:
+    for each in files:
         for name, pin in locked(each).items():
-            assert version(pin) == constraints.get(name, version(pins[name])), pin
+            if (each, name) != ("torch", "triton"):  # interpreted in the tests, by an older one
+                assert version(pin) == constraints.get(name, version(pins[name])), pin
 
 
 def test_torch_is_one_version_with_and_without_cuda():
-    (with_cuda,), (without,) = locked("torch").values(), locked("torch-cpu").values()
+    with_cuda, (without,) = locked("torch")["torch"], locked("torch-cpu").values()
     assert version(without) == f"{version(with_cuda)}+cpu"
     (told,) = PROJECT["tool"]["uv"]["dependency-metadata"]
     assert (told["name"], told["version"]) == ("torch", version(with_cuda))
     needed = [Requirement(line) for line in requires("torch")]
     plain = {each.name for each in needed if not each.marker}
     assert {Requirement(line).name for line in told["requires-dist"]} == plain
+
+
+def test_libraries_of_cuda_are_locked_with_torch():
+    """All that it needs without them too, and for Linux those of CUDA."""
+    pins = locked("torch")
+    lines = [Requirement(line) for line in requires("torch")]
+    assert {canonicalize_name(each.name) for each in lines if not each.marker} <= pins.keys()
+    for name in ("triton", "cuda-bindings", "nvidia-cublas", "nvidia-cudnn-cu13"):
+        assert "sys_platform" in str(pins[name].marker)

@@ -79,6 +79,15 @@ def explain(
             "not know what they are called; default class.",
         ),
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="The class whose log-odds are explained; default the positive one of two, each "
+            "of several.",
+        ),
+    ] = None,
     level: Level = 0.95,
     encoding: Encoding = None,
     csv_safe: CsvSafe = False,
@@ -90,8 +99,9 @@ def explain(
     most first: row (from 1), probability, column, value, contribution, lower, upper.
     Contributions are log-odds (Shapley values): what the column adds, beside
     rows of the background. An interval above 0 says that it speaks for the
-    positive class. With --importance a line for each column: column, importance,
-    lower, upper.
+    positive class; of several classes there are lines for each, in a column
+    class, and the log-odds are against all others. With --importance a line
+    for each column: column, importance, lower, upper.
 
     [bold]Examples[/bold]
 
@@ -103,6 +113,8 @@ def explain(
 
     if importance is None and metric is not None:
         raise typer.BadParameter("--metric is of --importance, which is not given.")
+    if importance is not None and label is not None:
+        raise typer.BadParameter("--class is of contributions; --importance is of all classes.")
     if importance is not None and background is not None:
         raise typer.BadParameter("--background is of contributions, and --importance has none.")
     table_suffix(output, written=True)
@@ -116,9 +128,10 @@ def explain(
     )
     assert frame is not None
     if importance is None:
-        lines = _contributions(fitted, frame, others, level)
+        lines = _contributions(fitted, frame, others, level, label)
         explained = counted(len(frame), "row is", "rows are")
-        said = f"{explained} explained in {output}, a line for each column."
+        each = "column" if "class" not in lines else "class and column"
+        said = f"{explained} explained in {output}, a line for each {each}."
     else:
         lines = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
         said = f"The importance of {counted(len(lines), 'column')} is in {output}."
@@ -127,22 +140,35 @@ def explain(
 
 
 def _contributions(
-    fitted: TableModel, frame: pd.DataFrame, others: pd.DataFrame | None, level: float
+    fitted: TableModel,
+    frame: pd.DataFrame,
+    others: pd.DataFrame | None,
+    level: float,
+    label: str | None,
 ) -> pd.DataFrame:
     """A line for each column of each row; shows the columns by what they contribute."""
     import pandas as pd
 
+    from bootprob.encoding.columns import level_text
     from bootprob.explanation import contributions
 
-    found = contributions(fitted, frame, others, level=level, progress=True)
-    lines = found.to_frame()
-    cells = frame[found.columns].astype(object).to_numpy()
-    at = lines["column"].map({name: k for k, name in enumerate(found.columns)})
-    values = cells[lines["row"], at]
-    lines.insert(3, "value", ["" if pd.isna(value) else str(value) for value in values])
-    lines["row"] += 1
-    _show(found)
-    return lines
+    labels = {level_text(each): each for each in fitted.target.labels}
+    if label is not None and label not in labels:
+        raise typer.BadParameter(f"--class is {label!r}; the model has {', '.join(labels)}.")
+    several, parts = len(labels) > 2, []
+    for name in [label] if label is not None else list(labels) if several else [[*labels][1]]:
+        found = contributions(fitted, frame, others, level=level, label=labels[name], progress=True)
+        lines = found.to_frame()
+        cells = frame[found.columns].astype(object).to_numpy()
+        at = lines["column"].map({name: k for k, name in enumerate(found.columns)})
+        values = cells[lines["row"], at]
+        lines.insert(3, "value", ["" if pd.isna(value) else str(value) for value in values])
+        lines["row"] += 1
+        if several:
+            lines.insert(1, "class", name)
+        parts.append(lines)
+        _show(found, f" of {name}" if several else "")
+    return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True)
 
 
 def _importance(
@@ -164,7 +190,7 @@ def _importance(
     return lines
 
 
-def _show(found: Contributions) -> None:
+def _show(found: Contributions, of: str) -> None:
     """Columns by the size of what they contribute."""
     import numpy as np
     from rich.console import Console
@@ -172,7 +198,7 @@ def _show(found: Contributions) -> None:
 
     size = np.abs(found.contribution).mean(axis=0)
     sure = (found.interval[..., 0] > 0) | (found.interval[..., 1] < 0)
-    table = Table(title="Contributions to the log-odds, over the rows", title_justify="left")
+    table = Table(title=f"Contributions to the log-odds{of}, over the rows", title_justify="left")
     table.add_column("")
     for heading in ("mean size", "rows whose interval leaves 0 out"):
         table.add_column(heading, justify="right")

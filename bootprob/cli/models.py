@@ -31,23 +31,12 @@ __all__ = [
     "check_strict",
     "fit_table",
     "load_for",
-    "load_table_model",
+    "load_model",
     "print_fit",
     "print_metrics",
 ]
 
 _SLIGHT = 0.005  # a weight that would be shown as 0 %
-
-
-def load_table_model(path: Path, trusted: Sequence[str] | None = None) -> TableModel:
-    """Load a model of a table; a DataError if it is one of plain numbers."""
-    from bootprob.tables.model import TableModel
-
-    model = _load(path, trusted)
-    table = model if isinstance(model, TableModel) else TableModel.of(model)
-    if table is None:
-        raise DataError(f"{path} was fitted on arrays, not on a table; use it from Python.")
-    return table
 
 
 def load_for(
@@ -57,7 +46,7 @@ def load_for(
     target: str | None = None,
 ) -> TableModel:
     """Load a model for a table; what comes after the first two is of `as_table`."""
-    return as_table(_load(path, trusted), columns, target)
+    return as_table(load_model(path, trusted), columns, target)
 
 
 def as_table(
@@ -94,7 +83,7 @@ def as_table(
     return table
 
 
-def _load(path: Path, trusted: Sequence[str] | None) -> Any:
+def load_model(path: Path, trusted: Sequence[str] | None) -> Any:
     """Load a model of any kind; of a file that is a table say that the model comes first."""
     from bootprob.persistence.save_load import load
 

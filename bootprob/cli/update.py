@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bootprob.cli.console import file_size, note
-from bootprob.cli.models import check_model_name, load_table_model
-from bootprob.cli.options import Encoding, Trust
+from bootprob.cli.models import as_table, check_model_name, load_model
+from bootprob.cli.options import Encoding, Trust, takes_target
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bootprob.tables.model import TableModel
 
 __all__ = ["update"]
@@ -21,6 +25,7 @@ __all__ = ["update"]
 _SHOWN = (0.1, 0.5, 0.9)  # probabilities, before and after
 
 
+@takes_target
 def update(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A file that bootprob fit wrote.")],
     table: Annotated[
@@ -49,6 +54,14 @@ def update(
             help="Share of the positive class from now on, where it is known; without TABLE.",
         ),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The classes in TABLE, of a model that was fitted in Python and so does not know "
+            "what they are called; default class.",
+        ),
+    ] = None,
     encoding: Encoding = None,
     trust: Trust = None,
 ) -> None:
@@ -71,22 +84,33 @@ def update(
     bootprob update loans.model june.csv --watch
     bootprob update loans.model june.csv -o loans-june.model
     bootprob update loans.model --base-rate 0.12 -o loans-abroad.model
+    bootprob update python.model june.csv --target risk -o june.model
     """
     if (table is None) == (base_rate is None):
         raise typer.BadParameter("Give either TABLE or --base-rate.")
     if watch and table is None:
         raise typer.BadParameter("--watch looks at rows: give TABLE.")
+    if target is not None and table is None:
+        raise typer.BadParameter("--target is a column of TABLE, which is not given.")
     written = model if output is None else output
     check_model_name(written)
     check_output(written, inputs=() if table is None else (table,))
 
-    from dataclasses import replace
+    from bootprob.ensemble.updates import with_updates_of
+    from bootprob.persistence.save_load import save
+    from bootprob.tables.files import read_table
+    from bootprob.tables.held_out import text_columns
+    from bootprob.tables.model import TableModel
 
-    fitted = load_table_model(model, trust)
+    known = load_model(model, trust)
     if table is None:
-        changed = fitted.svc.recalibrated(base_rate=base_rate)
+        svc = known.svc if isinstance(known, TableModel) else known
+        changed = svc.recalibrated(base_rate=base_rate)
     else:
-        rows = _rows(fitted, table, encoding)
+        read = partial(read_table, table, encoding=encoding)
+        fitted = as_table(known, lambda: read().columns, target)
+        advice = "" if fitted is known else " (--target says what it is called)"
+        rows = _rows(fitted, read(text_columns=text_columns(fitted)), advice)
         changed = fitted.svc.watched(*rows)
         _tell_evidence(changed.history_[-1])
         if not watch:
@@ -94,21 +118,21 @@ def update(
     if not watch:
         _tell_change(changed.history_[-1])
 
-    from bootprob.persistence.save_load import save
-
-    save(replace(fitted, svc=changed), written)
+    of_table = isinstance(known, TableModel)
+    save(replace(known, svc=changed) if of_table else with_updates_of(changed, known), written)
     typer.echo(f"The model is in {written} ({file_size(written)}).")
 
 
-def _rows(fitted: TableModel, table: Path, encoding: str | None) -> tuple[Any, Any]:
+def _rows(fitted: TableModel, frame: pd.DataFrame, advice: str) -> tuple[Any, Any]:
     """Encoded rows of a table and their labels, if it has them."""
-    from bootprob.tables.files import read_table
-    from bootprob.tables.held_out import known_codes, text_columns
+    from bootprob.tables.held_out import known_codes
 
-    frame = read_table(table, text_columns=text_columns(fitted), encoding=encoding)
     X = fitted.preprocessor.encode(frame, fitted.encoder).X
     if fitted.target.name not in frame.columns:
-        note(f"The table has no column {fitted.target.name!r}: rows are looked at without labels.")
+        note(
+            f"The table has no column {fitted.target.name!r}{advice}: rows are looked at without "
+            "labels."
+        )
         return X, None
     return X, fitted.svc.classes_[known_codes(fitted.target, frame)]
 

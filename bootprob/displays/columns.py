@@ -67,6 +67,7 @@ class ContributionsDisplay(Display):
         *,
         n_columns: int = 12,
         level: float = 0.95,
+        label: Any = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -74,7 +75,7 @@ class ContributionsDisplay(Display):
 
         Parameters
         ----------
-        estimator, X, background, level
+        estimator, X, background, level, label
             As for `bootprob.explanation.contributions`.
         n_columns : int, default 12
             How many, the most telling ones.
@@ -95,7 +96,8 @@ class ContributionsDisplay(Display):
         >>> display = ContributionsDisplay.from_estimator(model, X[:1], ax=Figure().subplots())
         >>> display.figure_.savefig("contributions.png")  # doctest: +SKIP
         """
-        found = contributions(estimator, X[:1], background, level=level)  # type: ignore[index]
+        first = X[:1]  # type: ignore[index]
+        found = contributions(estimator, first, background, level=level, label=label)
         return cls(found, n_columns=n_columns).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
@@ -173,6 +175,7 @@ class PartialDependenceDisplay(Display):
         background: ArrayLike | None = None,
         *,
         level: float = 0.95,
+        label: Any = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -180,7 +183,7 @@ class PartialDependenceDisplay(Display):
 
         Parameters
         ----------
-        estimator, column, background, level
+        estimator, column, background, level, label
             As for `bootprob.explanation.partial_dependence`.
         ax : Axes, optional
             Where to draw; default a new figure.
@@ -200,7 +203,7 @@ class PartialDependenceDisplay(Display):
         >>> display = PartialDependenceDisplay.from_estimator(model, 2, X[:20], ax=ax)
         >>> display.figure_.savefig("petal_length.png")  # doctest: +SKIP
         """
-        found = partial_dependence(estimator, column, background, level=level)
+        found = partial_dependence(estimator, column, background, level=level, label=label)
         return cls(found).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:

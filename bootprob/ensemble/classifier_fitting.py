@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bootprob.ensemble.control.class_rates import ClassFloor, class_rates_asked,
 from bootprob.ensemble.control.decisions import Control, needed_of_all, rates_asked
 from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.kernels import arrays_of
-from bootprob.ensemble.machines_beside import machines_beside, told_apart, with_machines
+from bootprob.ensemble.machines_beside import ReadyMachines, told_apart, with_machines
 from bootprob.ensemble.noticed import called_columns, remarks_before, remarks_of_clusters
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
 from bootprob.ensemble.pairs import couple_pairs, labels_of_pairs
@@ -57,7 +58,8 @@ def learn_classifiers(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train the classifiers, weight the grid and calibrate it; of several classes, every pair.
 
-    Parameters and result are those of `bootprob.ensemble.fitting.learn`.
+    Parameters are those of `bootprob.ensemble.fitting.ready`, and the result is that of what it
+    returns, `ReadyFit.learn`.
     """
     classes, codes = encode_classes(y, weight, called)
     spoken = spec.calibration.calibration
@@ -85,13 +87,18 @@ def learn_classifiers(
         checkpoint = Checkpoint(spec.checkpoint, {"rows": checksum_of_rows(rows.given)})
         random_state = checkpoint.random_state(random_state)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    started = perf_counter()
     table = _prepare(spec, seed, rows.matrix, codes, weight, groups, names, levels)
     others, machines = told_apart(spec.candidates, len(rows))
     task = Task(others, rows.given, y, classes, weight, table.entropy)
-    trained = train(spec, task, table, codes, checkpoint)
-    beside = [
-        machines_beside(each, rows.matrix, y, weight, groups, trained, seed) for each in machines
+    waiting = [
+        ReadyMachines.of(each, rows.matrix, y, weight, groups, spec.n_bootstraps, seed)
+        for each in machines
     ]
+    budget = spec.time_budget
+    measured = [] if budget is None else [each.seconds_a_sample(budget) for each in waiting]
+    trained = train(spec, task, table, codes, checkpoint, started, more=sum(measured))
+    beside = [each.trained(trained.counts) for each in waiting]
     table = replace(table, counts=trained.counts)
     seen = np.zeros_like(table.counts) if spec.is_frozen else table.counts
     prepared = {

@@ -21,7 +21,7 @@ from bootprob.calibration.names import CALIBRATIONS, HOMES
 from bootprob.encoding.frames import as_frame
 from bootprob.ensemble.bootstrap_ensemble import BootstrapEnsemble
 from bootprob.ensemble.documentation import attributes, filled, listed
-from bootprob.ensemble.fitting import learn
+from bootprob.ensemble.fitting import ready
 from bootprob.ensemble.kernels import shares_of_kernels
 from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.mean_hyperplane import mean_hyperplane
@@ -461,13 +461,10 @@ class BootstrapSVC(BootstrapEnsemble):
         time: ArrayLike | None,
         preprocessor: TablePreprocessor | None,
         called: Sequence[Any] | None = None,
-        *,
-        whole_samples: bool = False,
     ) -> Self:
         """The same, with a preprocessor that is to be fitted even to plain numbers.
 
-        Errors call the classes, sorted, as `called` says. With `whole_samples` a large table has as
-        many bootstrap samples as it is asked for, of all its rows.
+        Errors call the classes, sorted, as `called` says.
         """
         started = perf_counter()
         X, y, sample_weight = on_host(X), on_host(y), on_host(sample_weight)
@@ -479,12 +476,13 @@ class BootstrapSVC(BootstrapEnsemble):
         )
         # Nothing is assigned before everything is known: a refit that fails, or is interrupted,
         # leaves the model as it was.
-        spec = FitSpec.of(self.get_params(deep=False) | {"whole_samples": whole_samples})
+        spec = FitSpec.of(self.get_params(deep=False))
         names, columns, dates = told_of_columns(self, preprocessor)
         rows = checked_groups(groups, len(X))
         instants = None if time is None else checked_instants(on_host(time), len(X))
         ranks = None if instants is None else instants.ranks
-        learnt, of_pairs = learn(spec, X, y, weight, rows, names, columns, ranks, dates, called)
+        found = ready(spec, X, y, weight, rows, names, columns, ranks, dates, called)
+        learnt, of_pairs = found.learn()
         learnt["preprocessor_"], learnt["later_rows_"] = preprocessor, None
         if instants is not None:
             timed = TimedRows(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,14 @@ from bootprob.ensemble.noticed import (
     remarks_of_edges,
 )
 from bootprob.ensemble.out_of_bag_learning import learn_out_of_bag
-from bootprob.ensemble.pairs import labels_of_pairs, learn_pairs
+from bootprob.ensemble.pairs import labels_of_pairs, learn_pairs, work_of_pairs
 from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.training.checkpoints import Checkpoint, checksum
 from bootprob.ensemble.training.pilot import choose_kernels
 from bootprob.ensemble.training.preparation import Prepared, prepare
 from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
+from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.effort import EFFORTS
 from bootprob.preparation.labels import encode_classes, weigh_classes
 from bootprob.preparation.standardization import MANY_LEVELS
@@ -34,12 +35,125 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, checked_groups
 from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["learn"]
+__all__ = ["ReadyFit", "ready"]
 
 _TOL_OF_MIXTURES = 1e-4  # moves no probability by more than that
 
 
-def learn(
+@dataclass(frozen=True)
+class ReadyFit:
+    """All that is known before the machines are trained: kernels are chosen and samples drawn.
+
+    Attributes
+    ----------
+    spec : FitSpec
+    table : Prepared
+    classes : ndarray, shape (K,)
+    codes : ndarray of int, shape (n,)
+        Classes of the rows, numbered from 0.
+    weight, training_weight : ndarray, shape (n,)
+        Row weights for calibration, and for training.
+    control : Control
+        Of two classes.
+    floors : tuple of ClassFloor
+        Of several.
+    grid : ndarray
+        Of C, before a pilot chose among it.
+    remarks : list of str
+        What was noticed so far.
+    checkpoint : Checkpoint or None
+    """
+
+    spec: FitSpec
+    table: Prepared
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+    weight: Floats
+    training_weight: Floats
+    control: Control
+    floors: tuple[ClassFloor, ...]
+    grid: Floats
+    remarks: list[str]
+    checkpoint: Checkpoint | None
+
+    def first(self, n_bootstraps: int) -> ReadyFit:
+        """The same of the first bootstrap samples alone."""
+        table = self.table
+        counts, redrawn = bootstrap_counts(
+            self.codes, self.weight, range(n_bootstraps), table.entropy, table.drawn, table.groups
+        )
+        scale = table.replicate_scale
+        scale = scale if scale.ndim == 1 else scale[:n_bootstraps]
+        return replace(
+            self, table=replace(table, counts=counts, redrawn=redrawn, replicate_scale=scale)
+        )
+
+    @property
+    def work(self) -> Work:
+        """All machines; of several classes those of every pair."""
+        spec, table, schedule = self.spec, self.table, self.spec.schedule
+        draws = Draws(self.codes, self.weight, table.entropy, table.drawn, table.groups)
+        recipe = Recipe(schedule.tol, schedule.dtype, schedule.memory_limit)
+        if len(self.classes) > 2:
+            return work_of_pairs(
+                table, self.codes, self.weight, self.training_weight, recipe, draws
+            )
+        control = self.control
+        recipe = replace(
+            recipe,
+            floors=control.floors if control.method == "constrained" else (),
+            shares=control.shares,
+            exact=spec.control.control_method == "exact",
+            time_limit=spec.control.time_limit,
+        )
+        labels = np.where(self.codes == 1, 1, -1)
+        problem = table.problem(labels, table.counts, self.training_weight)
+        return Work(problem, table.counts, self.weight[None], recipe, draws)
+
+    def learn(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Train the machines, weight their models and calibrate them; of several classes each pair.
+
+        Returns
+        -------
+        learnt : dict
+            All attributes of the fit but the time it took and the estimators of pairs.
+        pairs : list of dict
+            The same of each pair of several classes.
+        """
+        spec, table, work = self.spec, self.table, self.work
+        codes, weight = self.codes, self.weight
+        if len(self.classes) > 2:
+            found, pairs = learn_pairs(
+                spec, table, work, codes, weight, self.checkpoint, self.floors
+            )
+            mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
+            noticed = [*remarks_of_clusters(found), *remarks_of_edges(found, mean, self.grid)]
+            return {"classes_": self.classes, "remarks_": self.remarks + noticed, **found}, pairs
+        description = f"{spec.preparation.kernel} SVMs"
+        [ensemble] = train_ensembles(
+            work, table.device, spec.schedule, self.checkpoint, description
+        )
+        found = learn_out_of_bag(
+            spec.calibration, table, ensemble, codes == 1, weight, self.control
+        )
+        attributes = table.attributes(work.problem)
+        noticed = [
+            *remarks_of_clusters(found),
+            *remarks_of_edges(attributes, found["weights_"], self.grid),
+        ]
+        return {
+            "classes_": self.classes,
+            "remarks_": self.remarks + noticed,
+            **attributes,
+            **found,
+            "control_gap_": ensemble.control_gap,
+            "shared_draws_": None,
+            "oob_class_scores_": None,
+            "class_offsets_": None,
+        }, []
+
+
+def ready(
     spec: FitSpec,
     X: Floats,
     y: NDArray[Any],
@@ -50,8 +164,8 @@ def learn(
     ranks: NDArray[np.int64] | None = None,
     dates: Collection[str] = (),
     called: Sequence[Any] | None = None,
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Train the ensemble, weight its models and calibrate it; of several classes, every pair's.
+) -> ReadyFit:
+    """Prepare the rows, draw the bootstrap samples and choose the kernels.
 
     Parameters
     ----------
@@ -78,10 +192,7 @@ def learn(
 
     Returns
     -------
-    learnt : dict
-        All attributes of the fit but the time it took and the estimators of pairs.
-    pairs : list of dict
-        The same of each pair of several classes.
+    ReadyFit
 
     Raises
     ------
@@ -89,9 +200,9 @@ def learn(
         As `BootstrapSVC.fit` says.
     """
     classes, codes = encode_classes(y, weight, called)
-    asked = Control()
-    floors: tuple[ClassFloor, ...] = ()
-    if len(classes) > 2:
+    several = len(classes) > 2
+    asked, floors = Control(), tuple[ClassFloor, ...]()
+    if several:
         floors = class_rates_asked(spec.control, spec.calibration.calibration, classes, called)
     else:
         asked = rates_asked(spec.control, spec.calibration.calibration)
@@ -115,64 +226,27 @@ def learn(
             preparation += f" {levels}"
         known = {"rows": checksum(X), "preparation": preparation}
         checkpoint = Checkpoint(spec.schedule.checkpoint, known)
-    if len(classes) > 2:
+    control = Control()
+    if several:
         class_shares(floors, codes, weight, groups)  # before anything is trained
-        table = prepare(
-            prepared, X, codes, weight,
-            groups=groups, names=names, levels=levels, checkpoint=checkpoint,
-        )  # fmt: skip
-        spec, grid = _with_tol(spec, table), table.C
         labels, inside = labels_of_pairs(codes)
-        table = choose_kernels(
-            table, effort, spec.schedule, labels, inside, weight, training_weight
-        )
-        found, pairs = learn_pairs(spec, table, codes, weight, training_weight, checkpoint, floors)
-        mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
-        remarks += [*remarks_of_clusters(found), *remarks_of_edges(found, mean, grid)]
-        return {"classes_": classes, "remarks_": remarks, **found}, pairs
-    positive = codes == 1
-    shares = needed_of_all(asked.floors, LeftOut(positive, weight, groups))
-    control = Control(asked.method, asked.floors, shares)
-    exact = spec.control.control_method == "exact"
-    if exact:
-        from bootprob.ensemble.training.proven import choose_solver  # needs the extra "mip"
+    else:
+        shares = needed_of_all(asked.floors, LeftOut(codes == 1, weight, groups))
+        control = Control(asked.method, asked.floors, shares)
+        if spec.control.control_method == "exact":
+            from bootprob.ensemble.training.proven import choose_solver  # needs the extra "mip"
 
-        choose_solver()
+            choose_solver()
+        labels, inside = np.where(codes == 1, 1, -1)[None], np.ones((1, len(X)), dtype=bool)
     table = prepare(
         prepared, X, codes, weight, groups=groups, names=names, levels=levels, checkpoint=checkpoint
     )
     spec, grid = _with_tol(spec, table), table.C
-    labels, every = np.where(positive, 1, -1), np.ones((1, len(X)), dtype=bool)
-    table = choose_kernels(
-        table, effort, spec.schedule, labels[None], every, weight, training_weight
-    )
-    problem = table.problem(labels, table.counts, training_weight)
-    recipe = Recipe(
-        spec.schedule.tol,
-        spec.schedule.dtype,
-        spec.schedule.memory_limit,
-        control.floors if control.method == "constrained" else (),
-        control.shares,
-        exact,
-        spec.control.time_limit,
-    )
-    draws = Draws(codes, weight, table.entropy, table.drawn, groups)
-    work = Work(problem, table.counts, weight[None], recipe, draws)
-    description = f"{prepared.kernel} SVMs"
-    [ensemble] = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
-    found = learn_out_of_bag(spec.calibration, table, ensemble, positive, weight, control)
-    attributes = table.attributes(problem)
-    remarks += [*remarks_of_clusters(found), *remarks_of_edges(attributes, found["weights_"], grid)]
-    return {
-        "classes_": classes,
-        "remarks_": remarks,
-        **attributes,
-        **found,
-        "control_gap_": ensemble.control_gap,
-        "shared_draws_": None,
-        "oob_class_scores_": None,
-        "class_offsets_": None,
-    }, []
+    table = choose_kernels(table, effort, spec.schedule, labels, inside, weight, training_weight)
+    return ReadyFit(
+        spec, table, classes, codes, weight, training_weight,
+        control, floors, grid, remarks, checkpoint,
+    )  # fmt: skip
 
 
 def _with_tol(spec: FitSpec, table: Prepared) -> FitSpec:

@@ -13,11 +13,12 @@ from bootprob.calibration import vote_logits
 from bootprob.calibration.cross_fitting import CrossFitted
 from bootprob.ensemble.out_of_bag_proba import cross_fitted_calibrators
 from bootprob.ensemble.scoring.rows import Rows
+from bootprob.ensemble.state import State
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.runtime.arrays import Bools, Floats, Indices
 from bootprob.runtime.row_blocks import row_blocks
 
-__all__ = ["LeftOutRows", "Said"]
+__all__ = ["LeftOutRows", "Said", "not_drawn"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,11 @@ class Said:
 
     Attributes
     ----------
-    score : ndarray, shape (1 + k, m)
+    score : ndarray, shape (1 + k, m), or (1 + k, m, P) of P pairs of classes
         As `oob_decision_function_` is of the training rows; of the rows as they are first.
-    votes : ndarray, shape (1 + k, m), or None
+    votes : ndarray, of the shape of `score`, or None
         Vote shares, where the calibrator needs them.
-    doubt : ndarray, shape (k, m)
+    doubt : ndarray, shape (k, m), or (k, m, P)
         Standard deviation, over what the labels leave open, of how far the score is from that of
         the row as it is: of the machines over the replicates, and of the posterior's share in the
         score; added up, as both learn from the same labels.
@@ -60,28 +61,43 @@ class LeftOutRows:
     Parameters
     ----------
     ensemble : TwoClasses
-    which : ndarray of int, shape (m,)
+    which : ndarray of int, shape (m,), or None
         Their numbers among the training rows; `TwoClassState.calibration_rows` knows which can be.
+        None where the ensemble is of a pair of classes, and these rows of others: no posterior or
+        calibrator has seen them.
     rows : ndarray, shape (m, p), or (m, p + q)
         They themselves, as rows of the matrix, and after it what `taken` makes more of them of.
     taken : callable, optional
         Makes of such rows what the ensemble is given; default themselves.
+    outside : ndarray of bool, shape (m, B), optional
+        Which replicates have not drawn each row; of rows of other classes.
     """
 
     def __init__(
         self,
         ensemble: TwoClasses,
-        which: Indices,
+        which: Indices | None,
         rows: Floats,
         taken: Callable[[Floats], Rows] = lambda rows: rows,
+        outside: Bools | None = None,
     ) -> None:
         self._ensemble, self._which, self._rows, self._taken = ensemble, which, rows, taken
-        state = ensemble.state
+        state, scores = ensemble.state, ensemble.scores
         self._n_features = len(state.center_)
-        self._outside = state.bootstrap_counts()[:, which].T == 0  # (m, B)
-        if (state.oob_counts_ == state.n_replicates).all():  # fitted before
-            self._outside[:] = True
-        self._of_posterior = ensemble.scores.out_of_bag_of_posterior[which]
+        if which is None:
+            assert outside is not None
+            self._outside, self._left_out = outside, scores.kernel_logits(taken(rows))
+            self._of_posterior = scores.of_posterior(taken(rows), self._left_out)
+            return
+        self._outside = not_drawn(state, which)
+        logits = state.oob_kernel_logits_
+        self._left_out = None if logits is None else logits[which]
+        self._of_posterior = scores.out_of_bag_of_posterior[which]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether these are rows that the ensemble was fitted to."""
+        return self._which is not None
 
     @property
     def numbers_per_row(self) -> int:
@@ -91,6 +107,11 @@ class LeftOutRows:
     def as_they_are(self, block: slice = slice(None)) -> Floats:
         """Their scores, as `oob_decision_function_` has them."""
         return self._mean(self._machines(self._rows[block]), block) + self._of_posterior[block]
+
+    def compared(self) -> Iterator[tuple[Floats, Floats]]:
+        """Scores of the fit, and these."""
+        assert self._which is not None
+        yield self._ensemble.state.oob_decision_function_[self._which], self.as_they_are()
 
     def said(self, block: slice, changed: Iterable[Floats]) -> Iterator[Said]:
         """What is said of consecutive ones that are changed, in several ways.
@@ -111,9 +132,8 @@ class LeftOutRows:
             score = np.stack([self._mean(each, block) for each in of_machines])
             doubt = np.stack([_deviation(each - own, outside) for each in of_machines])
             if state.posterior_slope_ is not None:
-                assert state.oob_kernel_logits_ is not None
-                left_out = state.oob_kernel_logits_[self._which[block]]
-                p = self._n_features
+                assert self._left_out is not None
+                p, left_out = self._n_features, self._left_out[block]
                 added, unsure = scores.posterior_without(rows[:, :p], way[..., :p], left_out)
                 score += added
                 doubt += unsure
@@ -125,6 +145,8 @@ class LeftOutRows:
     def probability(self, score: Floats, votes: Floats | None = None) -> Floats:
         """Probabilities (m,) of scores of all, by calibrators that were not fitted to the row."""
         state = self._ensemble.state
+        if self._which is None:
+            return self._ensemble.calibrated.predict(score, votes)
         logits = None
         if votes is not None:
             logits = vote_logits(votes, float(state.oob_counts_.mean()))
@@ -165,7 +187,16 @@ class LeftOutRows:
     def _places(self) -> Indices:
         """Which of the rows that the calibrators were fitted to they are."""
         known = self._ensemble.state.calibration_rows()[0]
+        assert self._which is not None
         return np.searchsorted(np.flatnonzero(known), self._which)
+
+
+def not_drawn(state: State, which: Indices) -> Bools:
+    """Which replicates have not drawn each of some training rows, shape (m, B)."""
+    outside: Bools = state.bootstrap_counts()[:, which].T == 0
+    if (state.oob_counts_ == state.n_replicates).all():  # fitted before
+        outside[:] = True
+    return outside
 
 
 def _deviation(values: Floats, counted: Bools) -> Floats:

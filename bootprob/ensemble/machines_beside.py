@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,18 +16,23 @@ from sklearn.base import clone
 from bootprob.ensemble.bases.class_scores import of_pair
 from bootprob.ensemble.bases.training import Trained
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.ensemble.fitting import ReadyFit, ready
 from bootprob.ensemble.machines import Machines, for_pair
-from bootprob.ensemble.specs import PredictionSpec
+from bootprob.ensemble.scoring.rows import warn_of_unsolved
+from bootprob.ensemble.specs import FitSpec, PredictionSpec
 from bootprob.ensemble.state import TwoClassState
+from bootprob.ensemble.training.train import train_shards
 from bootprob.exceptions import CopiedRowsWarning, DataError, DoubtfulTableWarning
 from bootprob.preparation.feature_map import check_exact_rows
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 from bootprob_gpu import resolve_device
 
-__all__ = ["machines_beside", "machines_of", "told_apart", "with_machines"]
+__all__ = ["ReadyMachines", "machines_of", "told_apart", "with_machines"]
 
 _ALONE: dict[str, Any] = {"calibration": None, "interval": "wald"}  # both are the whole's
+_MEASURED = 10  # samples that say what the others will take
+_LITTLE = 0.02  # of a budget
 
 
 def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[BootstrapSVC]]:
@@ -68,38 +76,92 @@ def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[Boots
     return others, machines
 
 
-def machines_beside(
-    svc: BootstrapSVC,
-    X: Floats,
-    y: NDArray[Any],
-    weight: Floats,
-    groups: Groups | None,
-    trained: Trained,
-    seed: int,
-) -> BootstrapSVC:
-    """Train a `BootstrapSVC` on the bootstrap samples that classifiers were fitted to.
+@dataclass(frozen=True)
+class ReadyMachines:
+    """Machines that are to be trained on the samples that classifiers are fitted to.
 
-    Parameters
+    Attributes
     ----------
     svc : BootstrapSVC
         Unfitted.
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    weight : ndarray, shape (n,)
-    groups : ndarray of int, shape (n,), or None
-    trained : Trained
-        The classifiers.
-    seed : int
-        Of the samples.
+    fit : ReadyFit
+        Its rows and kernels, with as many bootstrap samples as there may be.
+    seconds : float
+        What that took.
     """
-    svc = clone(svc).set_params(n_bootstraps=len(trained.counts), random_state=seed, **_ALONE)
-    with warnings.catch_warnings():
-        for told in (CopiedRowsWarning, DoubtfulTableWarning):
-            warnings.simplefilter("ignore", told)
-        svc._fit(X, y, weight, groups, None, None, whole_samples=True)
-    if not np.array_equal(svc.bootstrap_counts(), trained.counts):
-        raise AssertionError("a BootstrapSVC has drawn other samples than it was given")
-    return svc
+
+    svc: BootstrapSVC
+    fit: ReadyFit
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        svc: BootstrapSVC,
+        X: Floats,
+        y: NDArray[Any],
+        weight: Floats,
+        groups: Groups | None,
+        n_bootstraps: int,
+        seed: int,
+    ) -> Self:
+        """Choose the kernels.
+
+        Parameters
+        ----------
+        svc : BootstrapSVC
+            Unfitted.
+        X : ndarray, shape (n, p)
+        y : ndarray, shape (n,)
+        weight : ndarray, shape (n,)
+        groups : ndarray of int, shape (n,), or None
+        n_bootstraps : int
+            The most samples that there may be.
+        seed : int
+            Of the samples.
+        """
+        started = perf_counter()
+        svc = clone(svc).set_params(n_bootstraps=n_bootstraps, random_state=seed, **_ALONE)
+        spec = FitSpec.of(svc.get_params(deep=False) | {"whole_samples": True})
+        with warnings.catch_warnings():
+            for told in (CopiedRowsWarning, DoubtfulTableWarning):
+                warnings.simplefilter("ignore", told)
+            fit = ready(spec, X, y, weight, groups)
+        return cls(svc, fit, perf_counter() - started)
+
+    def seconds_a_sample(self, budget: float) -> float:
+        """What a bootstrap sample takes, measured in this process.
+
+        On the first one, and where that takes little of the budget on more: machines of several
+        samples are trained faster.
+        """
+        self._seconds_of(1)  # once before, to load what is used
+        alone = self._seconds_of(1)
+        if alone > _LITTLE * budget:
+            return alone
+        several = min(_MEASURED, len(self.fit.table.counts))
+        return self._seconds_of(several) / several
+
+    def _seconds_of(self, n_bootstraps: int) -> float:
+        """Train machines of the first samples, and let them go."""
+        started, first = perf_counter(), self.fit.first(n_bootstraps)
+        work, device = first.work, first.table.device
+        for each in work.shards(device):
+            deque(train_shards(work, [each], device), maxlen=0)
+        return perf_counter() - started
+
+    def trained(self, counts: NDArray[np.unsignedinteger[Any]]) -> BootstrapSVC:
+        """Train them on the first samples, which `counts` (B, n) has to be."""
+        started, fit = perf_counter(), self.fit.first(len(counts))
+        if not np.array_equal(fit.table.counts, counts):
+            raise AssertionError("a BootstrapSVC has drawn other samples than it was given")
+        svc = self.svc.set_params(n_bootstraps=len(counts))
+        learnt, of_pairs = fit.learn()
+        svc.n_features_in_ = len(learnt["center_"])
+        learnt["preprocessor_"] = learnt["later_rows_"] = None
+        svc._take(learnt, of_pairs, self.seconds + perf_counter() - started)
+        warn_of_unsolved(svc._certificates(), stacklevel=6)
+        return svc
 
 
 def machines_of(svc: BootstrapSVC, pair: tuple[int, int], X: Floats) -> Floats:

@@ -30,7 +30,14 @@ from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
 
-__all__ = ["couple_pairs", "labels_of_pairs", "learn_pairs", "least_scores", "shared_draws"]
+__all__ = [
+    "couple_pairs",
+    "labels_of_pairs",
+    "learn_pairs",
+    "least_scores",
+    "shared_draws",
+    "work_of_pairs",
+]
 
 
 # Attributes of a row each; X_fit_ goes with bootstrap_dual_coef_.
@@ -47,27 +54,25 @@ _OF_ROWS = [
 def learn_pairs(
     spec: FitSpec,
     table: Prepared,
+    work: Work,
     codes: NDArray[np.intp],
     weight: Floats,
-    training_weight: Floats,
     checkpoint: Checkpoint | None,
     floors: Sequence[ClassFloor] = (),
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Train, calibrate and couple the ensembles of all pairs of classes.
-
-    All replicates of all pairs stand in one batch of the engine. Replicate b of every pair is the
-    same bootstrap sample of the whole table, less the rows of other classes; these are scored all
-    the same, so every row has out-of-bag scores by every pair.
 
     Parameters
     ----------
     spec : FitSpec
     table : Prepared
         All rows and the bootstrap samples.
+    work : Work
+        The machines, `work_of_pairs`.
     codes : ndarray of int, shape (n,)
         Classes, numbered from 0.
-    weight, training_weight : ndarray, shape (n,)
-        Row weights for calibration, and for training.
+    weight : ndarray, shape (n,)
+        Row weights for calibration.
     checkpoint : Checkpoint or None
         Where finished shards are kept.
     floors : sequence of ClassFloor, optional
@@ -83,18 +88,10 @@ def learn_pairs(
     """
     if floors and spec.calibration.calibration == "auto":  # steps share probabilities
         spec = replace(spec, calibration=replace(spec.calibration, calibration="sigmoid"))
-    pairs = class_pairs(int(codes.max()) + 1)
-    labels, inside = labels_of_pairs(codes)
-    B = len(table.counts)
-    counts = np.concatenate([table.counts * rows for rows in inside])
-    problem = table.problem(np.repeat(labels, B, axis=0), counts, training_weight)
-    recipe = Recipe(spec.schedule.tol, spec.schedule.dtype, spec.schedule.memory_limit)
-    draws = Draws(codes, weight, table.entropy, table.drawn, table.groups)
-    work = Work(problem, table.counts, weight * inside, recipe, draws, inside)
-    description = f"{spec.preparation.kernel} SVMs of {len(pairs)} pairs"
+    description = f"{spec.preparation.kernel} SVMs of {len(work.weight)} pairs"
     trained = train_ensembles(work, table.device, spec.schedule, checkpoint, description)
     with closing(trained):
-        prepared = table.attributes(problem)
+        prepared = table.attributes(work.problem)
         learnt, of_pairs = couple_pairs(
             spec.calibration, table, trained, prepared, codes, weight, floors
         )
@@ -102,6 +99,25 @@ def learn_pairs(
         each["control_gap_"] = None
     dual = of_pairs[0]["bootstrap_dual_coef_"] is not None
     return learnt | {"X_fit_": table.rows if dual else None}, of_pairs
+
+
+def work_of_pairs(
+    table: Prepared,
+    codes: NDArray[np.intp],
+    weight: Floats,
+    training_weight: Floats,
+    recipe: Recipe,
+    draws: Draws,
+) -> Work:
+    """All replicates of all pairs of classes, in one batch of the engine.
+
+    Replicate b of every pair is the same bootstrap sample of the whole table, less the rows of
+    other classes; these are scored all the same, so every row has out-of-bag scores by every pair.
+    """
+    labels, inside = labels_of_pairs(codes)
+    counts = np.concatenate([table.counts * rows for rows in inside])
+    problem = table.problem(np.repeat(labels, len(table.counts), axis=0), counts, training_weight)
+    return Work(problem, table.counts, weight * inside, recipe, draws, inside)
 
 
 def couple_pairs(

@@ -47,6 +47,7 @@ from bootprob.runtime.row_blocks import row_blocks
 __all__ = [
     "PairEnsemble",
     "SeveralClasses",
+    "correlations",
     "couple_known",
     "coupled_interval",
     "lack_of_fit_of_pairs",
@@ -133,24 +134,24 @@ def coupled_interval(
     for rows in row_blocks(len(p), 4 * second.shape[1] ** 2):
         derivative = coupling_derivative(second[rows], p[rows], method)
         slope = derivative / (p[rows] * (1 - p[rows]))[..., None]
-        correlations = _correlations(replicates[rows])
+        together = correlations(replicates[rows])
         middle, rising = logit(p[rows]), slope > 0
         for side, sign, along, against in ((0, -1, down, up), (1, 1, up, down)):
             moved = slope * np.where(rising, along[rows, None], against[rows, None])
-            squared = np.einsum("mkp,mkp->mk", moved @ correlations, moved)
+            squared = np.einsum("mkp,mkp->mk", moved @ together, moved)
             found[rows, :, side] = expit(middle + sign * np.sqrt(np.maximum(squared, 0.0)))
     return found
 
 
-def _correlations(replicates: Floats) -> Floats:
-    """Of the pairs over the replicates, shape (m, P, P); 0 with a pair that never moves."""
+def correlations(replicates: Floats) -> Floats:
+    """Of P pairs over the replicates (m, B, P), shape (m, P, P); 0 with a pair that never moves."""
     deviation = replicates - replicates.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.square(deviation).sum(axis=1, keepdims=True))
     unit = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0)
-    correlations = unit.transpose(0, 2, 1) @ unit
-    diagonal = np.arange(correlations.shape[1])
-    correlations[:, diagonal, diagonal] = 1.0
-    return correlations
+    found: Floats = unit.transpose(0, 2, 1) @ unit
+    diagonal = np.arange(found.shape[1])
+    found[:, diagonal, diagonal] = 1.0
+    return found
 
 
 def lack_of_fit_of_pairs(found: Sequence[dict[str, float] | None]) -> dict[str, float] | None:

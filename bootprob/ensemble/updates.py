@@ -25,7 +25,7 @@ from bootprob.monitoring.monitor import Monitor
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.device_rows import on_host
 
-__all__ = ["recalibrated", "watched"]
+__all__ = ["recalibrated", "watched", "with_updates_of"]
 
 _SPREADS = 1e-8, 1e4  # of variances of a logit
 _STEP = 1e-3  # of a derivative by differences
@@ -185,6 +185,14 @@ def recalibrated(
         "refit": _reason_to_refit(learnt, after, rows, column_names(model)),
     }
     return _with(model, learnt, entry, _alike(rows))
+
+
+def with_updates_of(other: Any, model: Any) -> Any:
+    """A copy of a model that has seen and learnt what another copy of the same fit has."""
+    found = copy(model)
+    for name in ("monitor_", "recalibration_", "history_"):
+        setattr(found, name, getattr(other, name))
+    return found
 
 
 def _by_calibration(rows: _NewRows, rate: float, covariance: Floats) -> float:

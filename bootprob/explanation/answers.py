@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from bootprob.calibration.calibrated import logits_of
 from bootprob.encoding.frames import as_frame
-from bootprob.ensemble.fitted import of_matrix, two_classes_of
+from bootprob.ensemble.fitted import ensemble_of, of_matrix
 from bootprob.ensemble.scoring.frame_encoder import encoder_of, rows_of_matrix
 from bootprob.ensemble.scoring.rows import Rows, checked_rows
 from bootprob.ensemble.scoring.table_rows import TableRows, new_rows
+from bootprob.ensemble.several_classes import SeveralClasses
+from bootprob.ensemble.state import State, state_of
 from bootprob.exceptions import DataError
+from bootprob.explanation.class_log_odds import of_class_posterior, of_class_replicates
 from bootprob.explanation.given_values import GivenValues
 from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import percentile
@@ -37,7 +40,7 @@ _LEAST = 10  # rows that a background may be made of without being given
 
 @dataclass(frozen=True)
 class Explained:
-    """A model of two classes, and its columns as its user knows them.
+    """A model, a class of it, and its columns as its user knows them.
 
     Attributes
     ----------
@@ -51,6 +54,8 @@ class Explained:
         What classifiers are given beside the matrix: numbers of its values come after the features.
     table : TableModel or None
         What makes rows of tables for such classifiers.
+    number : int, default 1
+        Place of the class among ``classes_``.
     """
 
     svc: Any
@@ -58,6 +63,7 @@ class Explained:
     preprocessor: Any = None
     given: GivenValues | None = None
     table: TableModel | None = None
+    number: int = 1
 
     @classmethod
     def of(cls, model: BootstrapSVC | BootstrapClassifier | TableModel) -> Explained:
@@ -66,17 +72,17 @@ class Explained:
         Raises
         ------
         DataError
-            It is of several classes, has no calibration, or a kernel without columns.
+            It has no calibration, or a kernel without columns.
         """
         svc = model.svc if isinstance(model, TableModel) else model
         known = model.preprocessor if isinstance(model, TableModel) else None
-        ensemble = two_classes_of(svc, "explanations")
-        if ensemble.spec.calibration is None:
+        state = state_of(svc)
+        if svc.calibration is None:
             raise DataError(
                 "What is explained are calibrated probabilities, and this model has "
                 "calibration=None; fit it with calibration='sigmoid'."
             )
-        if not ensemble.state.kernel.has_features:
+        if not state.kernel.has_features:
             raise DataError("A precomputed kernel knows no columns that could be explained.")
         preprocessor = known or svc.preprocessor_
         if preprocessor is None:
@@ -86,17 +92,46 @@ class Explained:
             return cls(svc, {str(name): np.array([j]) for j, name in enumerate(names)})
         places = preprocessor.encoder_.places
         columns = {name: np.arange(place.start, place.stop) for name, place in places.items()}
-        if ensemble.state.estimators_ is None:
+        if state.estimators_ is None:
             return cls(of_matrix(svc), columns, preprocessor)
         table = model if isinstance(model, TableModel) else None
-        for at, name in enumerate(preprocessor.feature_names_in_, len(ensemble.state.center_)):
+        for at, name in enumerate(preprocessor.feature_names_in_, len(state.center_)):
             columns[name] = np.append(columns.get(name, np.array([], dtype=np.intp)), at)
         return cls(svc, columns, preprocessor, GivenValues(svc.frame_columns_), table)
 
+    @classmethod
+    def of_class(
+        cls, model: BootstrapSVC | BootstrapClassifier | TableModel, label: Any
+    ) -> tuple[Explained, Any]:
+        """Look at a class of a model, by default ``classes_[1]`` of two; and its label.
+
+        Raises
+        ------
+        DataError
+            As of `of`; the model has no such class; or it has several, and none is named.
+        """
+        found = cls.of(model)
+        labels = list(model.target.labels if isinstance(model, TableModel) else model.classes_)
+        if label is None and len(labels) == 2:
+            return found, labels[1]
+        at = [k for k, each in enumerate(labels) if label is not None and each == label]
+        if not at:
+            shown = ", ".join(map(str, labels[:20]))
+            what = "no label is given" if label is None else f"label is {label!r}"
+            raise DataError(
+                f"Explained are the log-odds of a class, and {what}; the model has {shown}."
+            )
+        return replace(found, number=at[0]), labels[at[0]]
+
     @property
-    def ensemble(self) -> TwoClasses:
+    def state(self) -> State:
+        """What was fitted; of several classes what their pairs share."""
+        return state_of(self.svc)
+
+    @property
+    def ensemble(self) -> TwoClasses | SeveralClasses[TwoClasses]:
         """What answers."""
-        return two_classes_of(self.svc, "explanations")
+        return ensemble_of(self.svc)
 
     def apart(self) -> Explained:
         """The same, which learns of rows that this one does not keep."""
@@ -126,8 +161,8 @@ class Explained:
         if X is not None:
             rows = self.matrix(X)
         else:
-            state, whole = self.ensemble.state, self.kept_rows()
-            known = state.kernel_posterior_.get("landmarks")
+            state, whole = self.state, self.kept_rows()
+            known = self._landmarks()
             if whole is not None and len(whole) >= _LEAST:
                 rows = whole[state.sample_weight_ > 0]
             elif known is not None and len(known) >= _LEAST:
@@ -148,9 +183,11 @@ class Explained:
         Log-odds that are straight in the columns, as of linear machines with a sigmoid, have the
         same contributions beside the mean of the training rows as beside all of them, exactly.
         """
-        state = self.ensemble.state
-        straight = state.kernel.is_linear and state.calibration_ == "sigmoid"
-        if X is None and straight and state.estimators_ is None:
+        ensemble, state = self.ensemble, self.state
+        straight = state.kernel.is_linear and state.estimators_ is None
+        if isinstance(ensemble, SeveralClasses) or ensemble.state.calibration_ != "sigmoid":
+            straight = False
+        if X is None and straight:
             return state.center_[None].astype(np.float64)
         return self.background(X, most, seed)
 
@@ -159,7 +196,7 @@ class Explained:
 
         Not on a feature map, whose columns are others.
         """
-        state = self.ensemble.state
+        state = self.state
         if state.X_fit_ is None or state.feature_map_ is not None:
             return None
         found: Floats = state.X_fit_ * state.scale_ + state.center_
@@ -186,8 +223,17 @@ class Explained:
         return None if self.preprocessor is None else self.preprocessor.encoder_.dates.get(column)
 
     def probability(self, rows: Floats) -> Floats:
-        """As `predict_proba` gives it, shape (m,)."""
-        return self.ensemble.predict_proba(self.taken(rows))[:, 1]
+        """Of the class, as `predict_proba` gives it, shape (m,)."""
+        return self.probabilities(rows)[:, self.number]
+
+    def probabilities(self, rows: Floats) -> Floats:
+        """Of all classes, shape (m, K)."""
+        return self.ensemble.predict_proba(self.taken(rows))
+
+    def decided(self, row: Floats) -> int:
+        """Place of the class that a single row is given."""
+        [label] = self.ensemble.predict(self.taken(row))
+        return int(np.flatnonzero(self.svc.classes_ == label)[0])
 
     def log_odds(self, rows: Floats) -> Floats:
         """Of the probability, shape (m,)."""
@@ -200,29 +246,44 @@ class Explained:
         replicates.
         """
         ensemble = self.ensemble
+        if isinstance(ensemble, SeveralClasses):
+            found = of_class_posterior(ensemble, self.number, self.taken(rows), mixing, level)
+            return self.of_replicates(rows, mixing, level) if found is None else found
         moments = ensemble.scores.combined_logits(self.taken(rows), mixing)
-        if moments is not None:
-            bounds = of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
-            if (found := ensemble.recalibration) is None:
-                return bounds
-            moved = found.coefficients[0] * mixing.sum(axis=1)
-            return found.coefficients[1] * bounds + moved[:, None]
-        return self.of_replicates(rows, mixing, level)
+        if moments is None:
+            return self.of_replicates(rows, mixing, level)
+        bounds = of_mixture(moments, ensemble.state.kernel_posterior_["weight"], level)
+        if (since := ensemble.recalibration) is not None:
+            moved = since.coefficients[0] * mixing.sum(axis=1)
+            bounds = since.coefficients[1] * bounds + moved[:, None]
+        return bounds if self.number else -bounds[:, ::-1]
 
     def of_replicates(self, rows: Floats, mixing: Floats, level: float) -> Floats:
         """The same as percentiles of the replicates, whatever the model."""
-        return percentile(mixing @ self.ensemble.replicate_logits(self.taken(rows)), level)
+        ensemble = self.ensemble
+        if isinstance(ensemble, SeveralClasses):
+            return of_class_replicates(ensemble, self.number, self.taken(rows), mixing, level)
+        bounds = percentile(mixing @ ensemble.replicate_logits(self.taken(rows)), level)
+        return bounds if self.number else -bounds[:, ::-1]
 
     def taken(self, rows: Floats) -> Rows:
         """Rows of the matrix as machines, or classifiers, are given them."""
         if self.given is not None:
             p = len(self.svc.center_)
             return TableRows(self.given.rows(rows[:, p:]), rows[:, :p])
-        if self.ensemble.state.estimators_ is not None:
+        if self.state.estimators_ is not None:
             return rows_of_matrix(self.svc, rows)
         names = getattr(self.svc, "feature_names_in_", None)
         named = rows if names is None else pd.DataFrame(rows, columns=names)
         return checked_rows(self.svc, named)
+
+    def _landmarks(self) -> Floats | None:
+        """Training rows that posteriors keep, standardised; of several classes of all pairs."""
+        found = self.ensemble
+        pairs = found.ensembles if isinstance(found, SeveralClasses) else [found]
+        kept = [each.state.kernel_posterior_.get("landmarks") for each in pairs]
+        known = [each for each in kept if each is not None]
+        return np.unique(np.concatenate(known), axis=0) if len(known) > 1 else kept[0]
 
     def _as_given(self, matrix: Floats) -> Floats:
         """Training rows that the posterior keeps as numbers, as classifiers are given them.

@@ -30,7 +30,7 @@ _MOST_ROWS, _MOST_VALUES = 3_000, 500  # that are looked at together
 
 @dataclass(frozen=True)
 class PartialDependence:
-    """Log-odds of ``classes_[1]``, averaged over background rows, by the value of a column.
+    """Log-odds of a class, averaged over background rows, by the value of a column.
 
     Attributes
     ----------
@@ -42,6 +42,8 @@ class PartialDependence:
         Mean over the background rows.
     interval : ndarray, shape (k, 2)
         Of the true mean log-odds, each by itself.
+    label : label
+        The class.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class PartialDependence:
     values: NDArray[Any]
     log_odds: Floats
     interval: Floats
+    label: Any = None
 
     @property
     def probability(self) -> Floats:
@@ -84,6 +87,7 @@ def partial_dependence(
     values: ArrayLike | None = None,
     n_values: int = 20,
     level: float = 0.95,
+    label: Any = None,
     seed: int = 0,
 ) -> PartialDependence:
     """Follow one column while the others stay as they are in background rows.
@@ -95,7 +99,7 @@ def partial_dependence(
     Parameters
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
-        Fitted to two classes, calibrated.
+        Fitted, calibrated.
     column : str or int
         Its name, or its number.
     background : array_like or data frame, optional
@@ -107,7 +111,7 @@ def partial_dependence(
         distances between the least and the largest of the background.
     n_values : int, default 20
         How many of these.
-    level, seed
+    level, label, seed
         As for `bootprob.explanation.contributions`.
 
     Returns
@@ -133,7 +137,7 @@ def partial_dependence(
     'PartialDependence'
     """
     level = check_level(level)
-    explained = Explained.of(model)
+    explained, named = Explained.of_class(model, label)
     every = list(explained.columns)
     name = str(column)
     if name not in every and isinstance(column, Integral) and column in range(len(every)):
@@ -179,7 +183,7 @@ def partial_dependence(
     log_odds = mixing @ explained.log_odds(moved)
     bounds = explained.intervals(moved, mixing, level)
     lower, upper = np.minimum(bounds[:, 0], log_odds), np.maximum(bounds[:, 1], log_odds)
-    return PartialDependence(name, shown, log_odds, np.stack([lower, upper], axis=1))
+    return PartialDependence(name, shown, log_odds, np.stack([lower, upper], axis=1), named)
 
 
 def _dates(

@@ -144,7 +144,7 @@ def permutation_importance(
     Parameters
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
-        Fitted to two classes, calibrated.
+        Fitted, calibrated.
     X : array_like or data frame, shape (n, columns), optional
         The rows of `fit`, in their order, or held-out ones. Default the training rows that the
         model keeps: machines of curved kernels do, linear ones and feature maps keep none.
@@ -153,7 +153,7 @@ def permutation_importance(
     held_out : bool, default False
         Whether the rows took no part in training; the whole model is asked.
     metric : {"log_loss", "brier_score", "auc"}, default "log_loss"
-        What becomes worse.
+        What becomes worse; of several classes the log-loss.
     columns : sequence of str, or mapping of str to sequence of str, optional
         Which ones, or groups of columns by a name, permuted together; default each by itself.
     n_repeats : int, default 5
@@ -177,9 +177,9 @@ def permutation_importance(
     Raises
     ------
     DataError
-        The model is of several classes, has no calibration or a precomputed kernel; it keeps no
-        training rows and none are given; rows or classes are not those of `fit`; there is no such
-        column or metric; fewer than 10 rows, or only one class, are left.
+        The model has no calibration or a precomputed kernel, or several classes and another metric;
+        it keeps no training rows and none are given; rows or classes are not those of `fit`; there
+        is no such column or metric; fewer than 10 rows, or only one class, are left.
 
     Examples
     --------
@@ -200,6 +200,11 @@ def permutation_importance(
         if value is not None and value < least:
             raise DataError(f"{name} is {value}; give {least} or more.")
     explained = Explained.of(model)
+    if metric != "log_loss" and len(explained.svc.classes_) > 2:
+        raise DataError(
+            f"metric is {metric!r}, and of several classes importance is by the log-loss; leave it "
+            "out, or fit one class against the rest."
+        )
     chosen = _chosen(explained, columns)
     generator = np.random.default_rng(seed)
     if held_out:

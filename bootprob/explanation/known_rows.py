@@ -9,7 +9,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from bootprob.encoding.frames import as_frame
+from bootprob.ensemble.left_out_classes import LeftOutClasses, usable_rows
 from bootprob.ensemble.left_out_rows import LeftOutRows
+from bootprob.ensemble.several_classes import SeveralClasses
 from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.permuted_rows import HeldOutRows, Permuted, permutations
@@ -44,7 +46,7 @@ def training_rows(
     DataError
         There are none, or others are given: what the replicates say of them shows it.
     """
-    state = explained.ensemble.state
+    ensemble, state = explained.ensemble, explained.state
     rows = explained.kept_rows() if X is None else explained.matrix(X)
     if rows is None:
         raise DataError(
@@ -58,16 +60,20 @@ def training_rows(
             f"{len(state.y_):,}; give these, in their order, or say that the rows took no part in "
             "training (held_out=True, or --importance held-out)."
         )
-    positive = state.y_ == 1
-    if y is not None and not np.array_equal(_labels(model, y), positive):
+    if y is not None and not np.array_equal(_codes(model, y), state.y_):
         raise DataError("y holds other classes than fit was given; leave it out.")
-    usable = state.calibration_rows()[0]
-    if state.oob_kernel_logits_ is not None:
-        usable = usable & np.isfinite(state.oob_kernel_logits_).all(axis=(1, 2))
-    which = _drawn(np.flatnonzero(usable), positive, max_rows, generator)
-    asked = LeftOutRows(explained.ensemble, which, rows[which], explained.taken)
-    known, again = state.oob_decision_function_[which], asked.as_they_are()
-    if (np.abs(again - known) > _SAME * (1 + np.abs(known))).any():
+    asked: LeftOutRows | LeftOutClasses
+    if isinstance(ensemble, SeveralClasses):
+        usable = usable_rows(ensemble, state)
+        which = _drawn(np.flatnonzero(usable), state.y_, max_rows, generator)
+        asked = LeftOutClasses(ensemble, state, which, rows[which], explained.taken)
+    else:
+        usable, logits = ensemble.state.calibration_rows()[0], ensemble.state.oob_kernel_logits_
+        if logits is not None:
+            usable = usable & np.isfinite(logits).all(axis=(1, 2))
+        which = _drawn(np.flatnonzero(usable), state.y_, max_rows, generator)
+        asked = LeftOutRows(ensemble, which, rows[which], explained.taken)
+    if any((np.abs(x - y) > _SAME * (1 + np.abs(x))).any() for x, y in asked.compared()):
         raise DataError(
             "These are not the rows of fit, or in another order: the replicates that left each "
             "out say otherwise. Give these, or say that the rows took no part in training "
@@ -75,7 +81,8 @@ def training_rows(
         )
     weight, groups = state.sample_weight_[which], state.groups_
     of_rows = None if groups is None else groups[which]
-    return _permuted(asked, rows[which], positive[which], weight, of_rows, n_repeats, generator)
+    positive = _judged_as(explained, state.y_[which])
+    return _permuted(asked, rows[which], positive, weight, of_rows, n_repeats, generator)
 
 
 def held_out_rows(
@@ -100,61 +107,70 @@ def held_out_rows(
         raise DataError("held_out=True is of rows that are given; give X.")
     rows = explained.matrix(X)
     if y is not None:
-        positive = _labels(model, y)
+        labels = _codes(model, y)
     elif isinstance(model, TableModel):
         frame = as_frame(X)
         assert frame is not None
-        positive = known_codes(model.target, frame) == 1
+        labels = known_codes(model.target, frame)
     else:
         raise DataError("The classes of held-out rows are not known; give y.")
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, float)
-    if positive.shape != (len(rows),) or weight.shape != (len(rows),):
+    if labels.shape != (len(rows),) or weight.shape != (len(rows),):
         raise DataError(
-            f"X has {counted(len(rows), 'row')}, y the shape {positive.shape} and sample_weight "
+            f"X has {counted(len(rows), 'row')}, y the shape {labels.shape} and sample_weight "
             f"{weight.shape}; give one class and one weight a row."
         )
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError("sample_weight must hold finite numbers, 0 or more.")
-    codes = checked_groups(groups, len(rows))
-    which = _drawn(np.flatnonzero(weight > 0), positive, max_rows, generator)
-    asked = HeldOutRows(explained, rows[which])
-    of_rows = None if codes is None else codes[which]
-    return _permuted(
-        asked, rows[which], positive[which], weight[which], of_rows, n_repeats, generator
-    )
+    numbers = checked_groups(groups, len(rows))
+    which = _drawn(np.flatnonzero(weight > 0), labels, max_rows, generator)
+    several = isinstance(explained.ensemble, SeveralClasses)
+    asked = HeldOutRows(explained, rows[which], labels[which] if several else None)
+    of_rows = None if numbers is None else numbers[which]
+    positive = _judged_as(explained, labels[which])
+    return _permuted(asked, rows[which], positive, weight[which], of_rows, n_repeats, generator)
 
 
-def _labels(model: BootstrapSVC | TableModel, y: ArrayLike) -> Bools:
-    """Which rows are of the positive class, of classes as they were given to `fit`."""
+def _codes(model: BootstrapSVC | TableModel, y: ArrayLike) -> Indices:
+    """Place of each row's class among the model's, of classes as they were given to `fit`."""
     if isinstance(model, TableModel):
         name = model.target.name
-        return known_codes(model.target, pd.DataFrame({name: np.asarray(y)})) == 1
-    labels, (negative, positive) = np.asarray(y), model.classes_
-    found: Bools = np.asarray(labels == positive)
-    if found.ndim == 0 or not (found | (labels == negative)).all():
+        return known_codes(model.target, pd.DataFrame({name: np.asarray(y)}))
+    labels = np.asarray(y)
+    known = labels[..., None] == model.classes_
+    if labels.ndim == 0 or not known.any(axis=-1).all():
+        shown = [str(each) for each in model.classes_[:15]]
         raise DataError(
-            f"y holds other classes than those of the model, {negative} and {positive}."
+            f"y holds other classes than those of the model, {', '.join(shown[:-1])} and "
+            f"{shown[-1]}."
         )
-    return found
+    return known.argmax(axis=-1)
+
+
+def _judged_as(explained: Explained, codes: Indices) -> Bools:
+    """Whether rows are positive; of several classes all are, as their own class is looked at."""
+    several = isinstance(explained.ensemble, SeveralClasses)
+    return np.ones(len(codes), dtype=bool) if several else codes == 1
 
 
 def _drawn(
-    usable: Indices, positive: Bools, max_rows: int | None, generator: np.random.Generator
+    usable: Indices, codes: Indices, max_rows: int | None, generator: np.random.Generator
 ) -> Indices:
     """Those of the usable rows that are looked at."""
     if max_rows is not None and len(usable) > max_rows:
         usable = np.sort(generator.choice(usable, max_rows, replace=False))
-    n_positive = int(positive[usable].sum())
-    if len(usable) < LEAST_ROWS or n_positive in (0, len(usable)):
+    sizes = np.bincount(codes[usable], minlength=2)
+    if len(usable) < LEAST_ROWS or np.count_nonzero(sizes) < 2:
+        shown = f"{sizes[1]} of them positive" if len(sizes) == 2 else f"by class {sizes.tolist()}"
         raise DataError(
-            f"{counted(len(usable), 'row')} can be asked, {n_positive} of them positive; "
-            f"{LEAST_ROWS} or more of both classes are needed."
+            f"{counted(len(usable), 'row')} can be asked, {shown}; {LEAST_ROWS} or more of both "
+            "classes are needed."
         )
     return usable
 
 
 def _permuted(
-    asked: LeftOutRows | HeldOutRows,
+    asked: LeftOutRows | LeftOutClasses | HeldOutRows,
     rows: Floats,
     positive: Bools,
     weight: Floats,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t
 
+from bootprob.ensemble.left_out_classes import LeftOutClasses
 from bootprob.ensemble.left_out_rows import LeftOutRows, Said
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_values import Judged, Metric
@@ -22,10 +23,14 @@ _AT_ONCE = 2**20  # numbers of permuted rows
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Rows (m, p) that took no part in training: the whole model is asked, by its probability."""
+    """Rows (m, p) that took no part in training: the whole model is asked, by its probability.
+
+    Of two classes that of the second; of several of each row's own, by its number in `codes` (m,).
+    """
 
     explained: Explained
     rows: Floats
+    codes: Indices | None = None
 
     @property
     def numbers_per_row(self) -> int:
@@ -34,10 +39,18 @@ class HeldOutRows:
 
     def said(self, block: slice, changed: Iterator[Floats]) -> Iterator[Said]:
         """Probabilities in place of scores; of the model as it is nothing is left open."""
-        first = self.explained.probability(self.rows[block])
+        first = self._asked(self.rows[block], block)
         for way in changed:
-            found = self.explained.probability(way.reshape(-1, way.shape[2])).reshape(len(way), -1)
+            found = self._asked(way.reshape(-1, way.shape[2]), block).reshape(len(way), -1)
             yield Said(np.stack([first, *found]), None, np.zeros(found.shape))
+
+    def _asked(self, rows: Floats, block: slice) -> Floats:
+        """Probabilities of the rows of a block, as often as there are such."""
+        found = self.explained.probabilities(rows)
+        if self.codes is None:
+            return found[:, 1]
+        codes = self.codes[block]
+        return found[np.arange(len(rows)), np.tile(codes, len(rows) // len(codes))]
 
     def probability(self, score: Floats, votes: Floats | None = None) -> Floats:
         """They themselves."""
@@ -63,18 +76,19 @@ class Permuted:
 
     Attributes
     ----------
-    asked : LeftOutRows or HeldOutRows
+    asked : LeftOutRows, LeftOutClasses or HeldOutRows
     rows : ndarray, shape (m, p)
         Values come from them as well.
     positive, weight : ndarray, shape (m,)
-        Weights are of mean 1.
+        Of several classes all are positive, as what is judged is the probability of the own class;
+        weights are of mean 1.
     groups : ndarray of int, shape (m,), or None
         From 0 on, each with rows.
     donors : ndarray of int, shape (k, m)
         `permutations` of them.
     """
 
-    asked: LeftOutRows | HeldOutRows
+    asked: LeftOutRows | LeftOutClasses | HeldOutRows
     rows: Floats
     positive: Bools
     weight: Floats
@@ -108,7 +122,7 @@ class Permuted:
         the importance of a column that says nothing is as ``z² − 1``, where its effect in the model
         is z standard errors. The first part knows of z, and nothing where it is 0. So to it
         comes, of each row, by how much what the labels leave open of the difference could move
-        its value.
+        its value; of several classes by that of each pair of them, added up.
 
         Parameters
         ----------
@@ -145,7 +159,14 @@ class Permuted:
     def _doubt(self, said: Said, among: Judged, metric: Metric) -> Floats:
         """How far each row's value moves by what is not known of the difference, shape (m,)."""
         doubt = np.sqrt(np.square(said.doubt).mean(axis=0))
-        if not doubt.any():
-            return doubt
-        up, down = (metric.values(self._judged(0, said, sign * doubt), among) for sign in (1, -1))
-        return np.abs(up - down) / 2
+        pairs = [doubt]
+        if doubt.ndim > 1:
+            pairs = [doubt * unit for unit in np.eye(doubt.shape[1])]
+        found = np.zeros(len(doubt))
+        for own in pairs:
+            if own.any():
+                up, down = (
+                    metric.values(self._judged(0, said, sign * own), among) for sign in (1, -1)
+                )
+                found += np.abs(up - down) / 2
+        return found

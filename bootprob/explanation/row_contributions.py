@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ _BACKGROUND = 16  # rows
 
 @dataclass(frozen=True)
 class Contributions:
-    """Contributions of q columns to the log-odds of ``classes_[1]`` of m rows.
+    """Contributions of q columns to the log-odds of a class of m rows.
 
     Attributes
     ----------
@@ -49,6 +49,8 @@ class Contributions:
     error : ndarray, shape (m, q)
         Standard error of `contribution` that comes from drawing orders; 0 where all coalitions
         were looked at. The interval allows for it.
+    label : label
+        The class.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Contributions:
     base: float
     probability: Floats
     error: Floats
+    label: Any = None
 
     def to_frame(self) -> pd.DataFrame:
         """A line for each row and column, those that contribute most first.
@@ -114,6 +117,7 @@ def contributions(
     *,
     level: float = 0.95,
     n_orders: int | None = None,
+    label: Any = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Contributions:
@@ -130,10 +134,13 @@ def contributions(
     are those of the posterior beside them; of columns that these alone look at, and of one that was
     fitted before, percentiles.
 
+    Of several classes the log-odds of one are against all others, and intervals are those of the
+    pairs of classes, to first order (`bootprob.explanation.class_log_odds`).
+
     Parameters
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
-        Fitted to two classes, calibrated.
+        Fitted, calibrated.
     X : array_like or data frame, shape (m, columns)
         As for `predict_proba`.
     background : array_like or data frame, optional
@@ -145,6 +152,9 @@ def contributions(
         Random orders, half of them those reversed; default what looks at 1,000 rows or more for
         each row explained. As many as make all background rows count alike; with fewer pairs than
         background rows fewer of these are used, as with more than 249 columns.
+    label : label, optional
+        The class whose log-odds are divided; of two by default ``classes_[1]``, of several it has
+        to be said.
     seed : int, default 0
         Of the draws.
     progress : bool, default False
@@ -157,9 +167,9 @@ def contributions(
     Raises
     ------
     DataError
-        The model is of several classes, has no calibration or a precomputed kernel; has no
-        rows to compare with, and none are given; has more than 999 columns; or `n_orders` is
-        below 4.
+        The model has no calibration or a precomputed kernel; several classes, and no `label`, or
+        not this one; no rows to compare with, and none are given; more than 999 columns; or
+        `n_orders` is below 4.
 
     Examples
     --------
@@ -176,9 +186,10 @@ def contributions(
     level = check_level(level)
     if n_orders is not None and n_orders < 4:
         raise DataError(f"n_orders is {n_orders}; give 4 or more, or None.")
-    explained = Explained.of(model)
+    explained, named = Explained.of_class(model, label)
     rows, others = explained.matrix(X), explained.compared_with(background, _BACKGROUND, seed)
-    return divided(explained, rows, others, level, n_orders=n_orders, seed=seed, progress=progress)
+    found = divided(explained, rows, others, level, n_orders=n_orders, seed=seed, progress=progress)
+    return replace(found, label=named)
 
 
 def divided(

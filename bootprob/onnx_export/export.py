@@ -39,7 +39,6 @@ __all__ = ["Dtype", "export_onnx", "onnx_model"]
 
 Dtype = Literal["float64", "float32"]
 
-_MOST_BYTES = 2**31 - 2**24  # of an ONNX file
 _KERNELS = ("auto", "linear", "rbf")
 _OUTPUTS = ("probability", "label", "probability_lower", "probability_upper")
 
@@ -57,7 +56,8 @@ def export_onnx(
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted. Of classifiers linear ones of scikit-learn, alone or in a Pipeline after scalers or
-        PCA, that were given plain numbers. An ensemble becomes a graph with the input ``X`` (m, p);
+        PCA, and its trees, forests and HistGradientBoostingClassifier, that were given plain
+        numbers; trees need skl2onnx. An ensemble becomes a graph with the input ``X`` (m, p);
         a `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
         for each column in use, called as the column: numbers, NaN where one is missing, or text as
         `bootprob.encoding.columns.level_text` spells it, empty where it is missing. Where nothing
@@ -144,7 +144,7 @@ def onnx_model(
     try:
         from onnx import TensorProto
 
-        from bootprob.onnx_export.graph import Graph
+        from bootprob.onnx_export.graph import MOST_BYTES, Graph
     except ImportError as error:
         raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
     graph = Graph(prefix=prefix)
@@ -161,7 +161,7 @@ def onnx_model(
             "'rbf'."
         )
     probability, index, bounds = _add_answers(graph, ensemble_of(svc), X, interval)
-    if graph.n_bytes > _MOST_BYTES:
+    if graph.n_bytes > MOST_BYTES:
         raise DataError(
             f"The graph has {graph.n_bytes / 1e9:.1f} GB, and an ONNX file may have 2; fit with "
             "fewer bootstrap samples, a feature map or standardize='global'."

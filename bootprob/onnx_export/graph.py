@@ -10,14 +10,18 @@ import onnx
 from numpy.typing import ArrayLike
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["OPSET", "PREFIX", "Graph"]
+__all__ = ["MOST_BYTES", "OPSET", "PREFIX", "Graph"]
 
 OPSET = 18
 """Version of the operators; those of ``ai.onnx.ml`` are of version 3."""
 
+MOST_BYTES = 2**31 - 2**24
+"""Of an ONNX file."""
+
 PREFIX = "bootprob:"
 """Begins the names of all values inside a graph, so that inputs may be called as columns are."""
 
+_OF_MODELS = ("LabelEncoder", "TreeEnsembleRegressor")
 _IR_VERSION = 8  # the file format that belongs to the operators
 
 
@@ -30,6 +34,13 @@ class Graph:
         The graph that this one is the body of a loop in; its values may be used.
     prefix : str, default ""
         Begins all names, so that graphs may become parts of one.
+
+    Attributes
+    ----------
+    n_bytes : int
+        Of all constants and trees.
+    shared : dict of str to str
+        Values that several parts of the graph take, by what they are.
     """
 
     def __init__(self, outer: Graph | None = None, *, prefix: str = "") -> None:
@@ -38,7 +49,8 @@ class Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._n_names = 0
-        self.n_bytes = 0  # of all constants
+        self.n_bytes = 0
+        self.shared: dict[str, str] = {}
 
     def constant(self, values: ArrayLike) -> str:
         """Add an array: numbers as they are, text as ONNX has it."""
@@ -56,6 +68,15 @@ class Graph:
         output = self._name()
         self._node(operator, inputs, [output], **attributes)
         return output
+
+    def add_trees(self, rows: str, n_bytes: int, made: dict[str, Any]) -> str:
+        """Add an ensemble of regression trees, by attributes of ``TreeEnsembleRegressor``."""
+        self._root.n_bytes += n_bytes
+        tensors = {
+            name: numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+            for name, value in made.items()
+        }
+        return self.add("TreeEnsembleRegressor", rows, **tensors)
 
     def product(self, left: str, right: str | ArrayLike, width: int) -> str:
         """Add a product of matrices (m, width) and (width, n).
@@ -183,7 +204,7 @@ class Graph:
         self, operator: str, inputs: Sequence[Any], outputs: list[str], **attributes: Any
     ) -> None:
         names = [each if isinstance(each, str) else self.constant(each) for each in inputs]
-        domain = "ai.onnx.ml" if operator == "LabelEncoder" else ""
+        domain = "ai.onnx.ml" if operator in _OF_MODELS else ""
         self._nodes.append(helper.make_node(operator, names, outputs, domain=domain, **attributes))
 
     def _name(self) -> str:

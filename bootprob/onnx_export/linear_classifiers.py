@@ -17,7 +17,13 @@ from bootprob.ensemble.state import TwoClassState
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["planes_of_classifiers"]
+__all__ = [
+    "is_straight",
+    "plane_of_candidate",
+    "planes_of_classifiers",
+    "refuse_unknown",
+    "without_freezing",
+]
 
 _STRAIGHT = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PCA)
 _SAME = 1e-8  # of scores, relative
@@ -41,11 +47,20 @@ def planes_of_classifiers(state: TwoClassState) -> tuple[Floats, Floats]:
     Raises
     ------
     DataError
-        A classifier, or a step before it, is not known to be straight; machines are among them; or
-        they were given a data frame with categories, or gaps.
+        A classifier, or a step before it, is not known to be straight.
     """
-    classifiers, units = state.estimators_, state.candidate_units_
-    assert classifiers is not None
+    assert state.estimators_ is not None
+    planes = [plane_of_candidate(state, r) for r in range(len(state.estimators_[0]))]
+    shape = state.n_replicates, len(planes), len(state.center_) + 1
+    found = np.broadcast_to(np.stack(planes, axis=1), shape)
+    coef, intercept = found[..., :-1], found[..., -1]
+    if (units := state.candidate_units_) is None:
+        return coef, intercept
+    return coef * units[:, :1], intercept * units[:, 0] + units[:, 1]
+
+
+def refuse_unknown(state: TwoClassState) -> None:
+    """Raise a DataError for classifiers with machines beside them, or of more than numbers."""
     if state.machines_:
         raise DataError(
             "A BootstrapSVC among classifiers is not exported with them; fit it by itself, and "
@@ -54,22 +69,20 @@ def planes_of_classifiers(state: TwoClassState) -> tuple[Floats, Floats]:
     if state.preprocessor_ is not None:
         raise DataError(
             "These classifiers were given a data frame with categories, or gaps, and a graph has "
-            "linear ones of plain numbers; serve the model, or score files with it."
+            "those of plain numbers; serve the model, or score files with it."
         )
-    for each in classifiers[0]:
-        _check_straight(each)
+
+
+def plane_of_candidate(state: TwoClassState, candidate: int) -> Floats:
+    """Coefficients and intercept of each replicate, (B, p + 1); errors as above."""
+    assert state.estimators_ is not None
+    fitted = [replicate[candidate] for replicate in state.estimators_]
+    if not is_straight(fitted[0]):
+        raise DataError(_refusal(fitted[0]))
     rows = state.center_ + np.vstack([np.zeros(len(state.scale_)), np.diag(state.scale_)])
     between = rows.mean(axis=0) + 7.0 * (rows[:1] - rows)  # where the planes are looked at again
     given = _as_given(state, np.vstack([rows, between]))
-    planes = [
-        np.stack([_plane(state, each, rows, between, given) for each in replicate])
-        for replicate in classifiers
-    ]
-    found = np.broadcast_to(np.stack(planes), (state.n_replicates, *planes[0].shape))
-    coef, intercept = found[..., :-1], found[..., -1]
-    if units is None:
-        return coef, intercept
-    return coef * units[:, :1], intercept * units[:, 0] + units[:, 1]
+    return np.stack([_plane(state, each, rows, between, given) for each in fitted])
 
 
 def _plane(
@@ -86,11 +99,16 @@ def _plane(
     return plane
 
 
-def _check_straight(classifier: Any) -> None:
-    """Refuse all but linear classifiers, after steps that are straight in the columns."""
-    found = classifier
-    while isinstance(found, FrozenEstimator):
-        found = found.estimator
+def without_freezing(classifier: Any) -> Any:
+    """What stands in a FrozenEstimator; others are themselves."""
+    while isinstance(classifier, FrozenEstimator):
+        classifier = classifier.estimator
+    return classifier
+
+
+def is_straight(classifier: Any) -> bool:
+    """Whether it calls itself linear, after steps that are straight in the columns."""
+    found = without_freezing(classifier)
     steps = [found]
     if isinstance(found, Pipeline):
         steps = [step for _, step in found.steps if step not in (None, "passthrough")]
@@ -98,8 +116,7 @@ def _check_straight(classifier: Any) -> None:
     straight = all(
         isinstance(step, _STRAIGHT) and not getattr(step, "clip", False) for step in before
     )
-    if not straight or not isinstance(last, LinearClassifierMixin):
-        raise DataError(_refusal(classifier))
+    return straight and isinstance(last, LinearClassifierMixin)
 
 
 def _as_given(state: TwoClassState, rows: Floats) -> Any:
@@ -113,6 +130,7 @@ def _refusal(classifier: Any) -> str:
     return (
         f"{type(classifier).__name__} is not exported as ONNX: a graph has linear classifiers of "
         "scikit-learn (LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, "
-        "LinearDiscriminantAnalysis), alone or in a Pipeline after scalers or PCA. Serve the "
-        "model, or score files with it."
+        "LinearDiscriminantAnalysis), alone or in a Pipeline after scalers or PCA, and its trees, "
+        "alone, in forests and in HistGradientBoostingClassifier. Serve the model, or score files "
+        "with it."
     )

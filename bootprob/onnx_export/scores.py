@@ -21,7 +21,13 @@ from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.onnx_export.composite_posterior import add_logit_of_mixture, add_posterior_moments
 from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import KnownRows, add_exponential, add_squared_distances
-from bootprob.onnx_export.linear_classifiers import planes_of_classifiers
+from bootprob.onnx_export.linear_classifiers import (
+    is_straight,
+    plane_of_candidate,
+    planes_of_classifiers,
+    refuse_unknown,
+)
+from bootprob.onnx_export.tree_classifiers import add_tree_scores, are_trees
 from bootprob.onnx_export.views import SeenRows
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ViewKernels, ViewSum
@@ -74,11 +80,7 @@ def add_scores_and_votes(graph: Graph, state: TwoClassState, X: str, *, votes: b
         scaled = rows if of_classifiers else graph.add("Div", rows, state.bootstrap_scale_)
         seen = SeenRows(graph, scaled, kernel.of_columns)
     if of_classifiers:
-        used, (coef, intercept) = _used(state), planes_of_classifiers(state)
-        machines = _Machines.of(
-            state, used, coef[:, used], votes=votes, intercept=intercept[:, used]
-        )
-        found = machines.side_by_side().add(graph, X)
+        found = _of_classifiers(graph, state, X, votes=votes)
     elif seen is not None and state.feature_map_ is None:
         found = _view_sums(graph, state, seen, votes=votes)
     elif state.gamma_ is not None and state.feature_map_ is None:
@@ -99,6 +101,41 @@ def add_scores_and_votes(graph: Graph, state: TwoClassState, X: str, *, votes: b
         score = graph.add("Add", score, graph.add("Mul", logit, state.posterior_slope_))
     share = graph.add("Clip", found[1], np.float64(0.0), np.float64(1.0)) if votes else None
     return Scored(score, share, rows, seen, moments)
+
+
+def _of_classifiers(graph: Graph, state: TwoClassState, X: str, *, votes: bool) -> list[str]:
+    """Score, and votes where they are wanted; where all are linear, of one vector."""
+    refuse_unknown(state)
+    assert state.estimators_ is not None
+    used, first = _used(state), state.estimators_[0]
+    if all(map(is_straight, first)) or not all(are_trees(c) or is_straight(c) for c in first):
+        coef, intercept = planes_of_classifiers(state)
+        machines = _Machines.of(
+            state, used, coef[:, used], votes=votes, intercept=intercept[:, used]
+        )
+        return machines.side_by_side().add(graph, X)
+    B, parts = len(state.estimators_), []
+    of_score = 1 / state.score_scale_ / state.n_replicates
+    if B == 1:  # fitted before
+        of_score = of_score.sum(keepdims=True)
+    for r in used.tolist():
+        if are_trees(first[r]):
+            scores = add_tree_scores(graph, state, X, r)
+        else:
+            planes = plane_of_candidate(state, r)
+            straight = graph.product(X, planes[:, :-1].T, len(state.center_))
+            scores = graph.add("Add", straight, planes[None, :, -1])
+        if state.candidate_units_ is not None:
+            slope, intercept = state.candidate_units_[r]
+            scores = graph.add("Add", graph.add("Mul", scores, slope), intercept)
+        weight = state.weights_[r]
+        own = [graph.product(scores, weight * of_score[:, None], B)]
+        if votes:
+            above = graph.add("Greater", scores, np.float64(state.vote_thresholds_[r]))
+            above = graph.add("Cast", above, to=TensorProto.DOUBLE)
+            own.append(graph.product(above, np.full((B, 1), weight / B), B))
+        parts.append(own)
+    return [graph.add("Sum", *each) for each in zip(*parts, strict=True)]
 
 
 def _used(state: TwoClassState) -> NDArray[np.intp]:

@@ -145,6 +145,7 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         batcher.close()
+        await batcher.ended()
 
     app = FastAPI(
         title=f"bootprob: {name}",

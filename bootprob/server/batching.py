@@ -131,6 +131,11 @@ class MicroBatcher:
         """Take no more rows; what is queued is still scored."""
         self.closed = True
 
+    async def ended(self) -> None:
+        """Wait until nothing is scored any more, calls among it whose requests are all too late."""
+        if self._worker is not None:
+            await asyncio.wait({self._worker})
+
     async def _work(self) -> None:
         """Score until nothing waits."""
         if self.queued_rows < self._limits.max_rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
@@ -28,18 +29,23 @@ _REQUESTS = 4  # whose records may wait
 
 @dataclass(frozen=True)
 class _Ready:
-    """What explains, and the rows that it compares with."""
+    """What explains, the rows that it compares with, and what the classes are called."""
 
     explained: Explained
     background: Floats
+    labels: Sequence[Any]
 
     def of(self, row: ServedRows, level: float) -> Contributions:
-        """Of one row."""
+        """Of one row; of several classes why it has its label."""
         explained = self.explained
         if isinstance(row, TableRows):
             explained = explained.apart()
             row = explained.matrix(row)
-        return divided(explained, row, self.background, level)
+        if len(self.labels) == 2:
+            return divided(explained, row, self.background, level)
+        number = explained.decided(row)
+        found = divided(replace(explained, number=number), row, self.background, level)
+        return replace(found, label=self.labels[number])
 
 
 class Explainer:
@@ -67,7 +73,8 @@ class Explainer:
             explained = Explained.of(served.model)
             # Its own answers: what one thread has made ready is not shared with another.
             explained = replace(explained, svc=copy(explained.svc))
-            self._ready = _Ready(explained, explained.compared_with(None, _BACKGROUND, 0))
+            background = explained.compared_with(None, _BACKGROUND, 0)
+            self._ready = _Ready(explained, background, served.classes)
             divided(explained, self._ready.background[:1], self._ready.background, 0.95, n_orders=4)
         except DataError as error:
             self.refusal = f"This model's probabilities cannot be explained: {error}"
@@ -126,7 +133,8 @@ def as_json(found: Contributions) -> dict[str, Any]:
     order = np.argsort(-np.abs(found.contribution[0]), kind="stable")
     lower, upper = found.interval[0].T.tolist()
     value = found.contribution[0].tolist()
-    return {
+    of_class = {} if found.label is None else {"label": found.label}
+    return of_class | {
         "base": found.base,
         "contributions": [
             {"column": found.columns[k], "contribution": value[k], "interval": [lower[k], upper[k]]}

@@ -23,6 +23,7 @@ from bootprob.server.binary import HEAD, HEADER, SIZE
 from bootprob.server.grpc_bodies import BodyMaker
 from bootprob.server.grpc_messages import SERVICE, message
 from bootprob.server.middleware import log_exception
+from bootprob.server.tokens import Tokens, token_of
 
 __all__ = ["grpc_serving"]
 
@@ -55,7 +56,8 @@ async def grpc_serving(
     max_body: int,
     max_calls: int,
     max_held: int,
-    grace: float,
+    deadline: float,
+    tokens: Tokens | None = None,
     shared: bool = False,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -72,19 +74,30 @@ async def grpc_serving(
         Bytes of a message, and calls at once; beyond, RESOURCE_EXHAUSTED.
     max_held : int
         Bytes of large messages that wait to be read, one at a time; beyond, UNAVAILABLE.
-    grace : float
-        Seconds that calls have to end when the context is left.
+    deadline : float
+        Seconds in which a call's message must be here, beyond, DEADLINE_EXCEEDED; and that calls
+        have to end when the context is left.
+    tokens : Tokens, optional
+        Those of the application: without one of them no message is read.
     shared : bool
         Whether other processes listen there too.
     certificate, key : Path, optional
         As of `bootprob.server.running.run`.
     """
-    limits = {"grpc.max_receive_message_length": max_body, "grpc.so_reuseport": int(shared)}
+    limits = {
+        "grpc.max_receive_message_length": max_body,
+        "grpc.so_reuseport": int(shared),
+        # Of calls that nobody has looked at yet; gRPC drops those beyond, without a status.
+        "grpc.server.max_pending_requests": 4 * max_calls,
+        "grpc.server.max_pending_requests_hard_limit": 4 * max_calls,
+    }
     bodies = BodyMaker(max_body, max_held)
     server = grpc.aio.server(maximum_concurrent_rpcs=max_calls, options=[*limits.items()])
     handlers = {
-        name: grpc.unary_unary_rpc_method_handler(
-            partial(_answer, app, bodies, name, message(f"{name}Response")),
+        # As of a stream, though only its first message is taken: of one call gRPC would wait for
+        # that without end.
+        name: grpc.stream_unary_rpc_method_handler(
+            partial(_answer, app, bodies, deadline, tokens, name, message(f"{name}Response")),
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name in _ASKED
@@ -99,24 +112,59 @@ async def grpc_serving(
     try:
         yield port
     finally:
-        await server.stop(grace)
+        await server.stop(deadline)
         bodies.close()
 
 
 async def _answer(
-    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+    app: ASGIApp,
+    bodies: BodyMaker,
+    deadline: float,
+    tokens: Tokens | None,
+    name: str,
+    reply: Any,
+    messages: AsyncIterator[bytes],
+    context: Any,
 ) -> Any:
+    sent, metadata = b"", dict(context.invocation_metadata())
+    if name.startswith("Model"):  # others have nothing to say
+        if tokens is None or tokens.allow(token_of(metadata.get("authorization", ""))):
+            sent = await _received(messages, deadline, context)
+        else:  # the application refuses it so
+            name, metadata = "ServerMetadata", metadata | {"authorization": ""}
     try:
-        return await _reply(app, bodies, name, reply, sent, context)
+        return await _reply(app, bodies, name, reply, sent, metadata, context)
     except grpc.aio.AbortError:
         raise
+    except grpc.aio.InternalError:  # the client has reset the call
+        raise asyncio.CancelledError from None
     except Exception as error:  # whose message gRPC would tell the client, and the log
         log_exception(error)
         await context.abort(grpc.StatusCode.INTERNAL, "The server failed; its log says where.")
 
 
+async def _received(messages: AsyncIterator[bytes], deadline: float, context: Any) -> bytes:
+    """The message of a call."""
+    sent = b""
+    try:
+        async with asyncio.timeout(deadline):
+            sent = await anext(messages)
+    except TimeoutError:
+        late = f"The message was not complete within {deadline:g} s."
+        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, late)
+    except StopAsyncIteration:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call has no message.")
+    return sent
+
+
 async def _reply(
-    app: ASGIApp, bodies: BodyMaker, name: str, reply: Any, sent: bytes, context: Any
+    app: ASGIApp,
+    bodies: BodyMaker,
+    name: str,
+    reply: Any,
+    sent: bytes,
+    metadata: dict[str, str],
+    context: Any,
 ) -> Any:
     wrong, is_infer = grpc.StatusCode.INVALID_ARGUMENT, name == "ModelInfer"
     try:
@@ -131,7 +179,6 @@ async def _reply(
         headers = {"content-type": "application/octet-stream", HEADER: "0"}  # see `HEAD`
     elif name.startswith("Model"):
         path = path.format(_address(request.name, request.version))
-    metadata = dict(context.invocation_metadata())
     headers |= {each: metadata[each] for each in _PASSED_ON if each in metadata}
     status, told, found = await _ask(app, path, body, headers, context.peer())
     sent_back = tuple((each, told[each]) for each in _SENT_BACK if each in told)
@@ -150,6 +197,8 @@ async def _reply(
 
 
 def _address(name: str, version: str) -> str:
+    """Where a model is; a slash in a name, which no model has, leads nowhere."""
+    name, version = name.replace("/", "%2F"), version.replace("/", "%2F")
     return f"/v2/models/{name}" + (f"/versions/{version}" if version else "")
 
 

@@ -152,7 +152,7 @@ def run(
             "max_body": limits.max_body,
             "max_calls": room.connections,
             "max_held": limits.max_held,
-            "grace": limits.deadline,
+            "deadline": limits.deadline,
             "shared": workers > 1,
             "certificate": certificate,
             "key": key,
@@ -275,7 +275,7 @@ def _make_server(
                 if grpc is not None:
                     from bootprob.server.grpc_service import grpc_serving
 
-                    await open_.enter_async_context(grpc_serving(server, **grpc))
+                    await open_.enter_async_context(grpc_serving(server, tokens=tokens, **grpc))
                 yield
 
     server.lifespan = drained

@@ -203,8 +203,12 @@ class Contribution(BaseModel):
 
 
 class Explanation(BaseModel):
-    """Why a probability is what it is: base and contributions sum to its log-odds."""
+    """Why a probability is what it is: base and contributions sum to its log-odds.
 
+    Of several classes that of the `label`, against all others.
+    """
+
+    label: bool | int | float | str | None = None
     base: float
     contributions: list[Contribution]
 

@@ -1,9 +1,15 @@
 """The load test notices what it is there to notice."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from gpu.benchmarks.checked_replies import Tally, version_of
+from gpu.benchmarks.common.documents import render
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -51,3 +57,16 @@ def test_versions_are_those_of_the_server(tmp_path):
     path = tmp_path / "model"
     path.write_bytes(b"abc")
     assert version_of(path) == "ba7816bf8f01"  # FIPS 180-2, example B.1
+
+
+def test_the_page_says_what_failed_requests_got():
+    result = json.loads((DOCS / "results" / "server.json").read_text(encoding="utf-8"))
+
+    def page():
+        numbers = {"clients": 32, "deadline": 60, "queue_rows": 4096}
+        return render("gpu/benchmarks/server_load.md.jinja", result=result, **numbers)
+
+    assert page() == (DOCS / "server_load.md").read_text(encoding="utf-8")
+    last = result["workers"]["phases"][-1]
+    last["replies"] = {"200": last["requests sent"] - 79, "429": 2, "503": 77}
+    assert "| 79 (429: 2, 503: 77) |" in page().splitlines()[-1]

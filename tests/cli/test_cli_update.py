@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
+from bootprob import BootstrapClassifier, BootstrapSVC, load, save
 from bootprob.cli.__main__ import app
-from bootprob.persistence.save_load import load
 
 
 def _run(*arguments):
@@ -76,11 +77,50 @@ def test_base_rates_and_rows_without_labels(folder, tmp_path):
         assert load(tmp_path / "model").svc.recalibration_ is not None
 
 
+@pytest.mark.parametrize("of", ["names", "array", "classifier", "frame"])
+def test_models_that_were_fitted_in_python_are_updated_as_there(of, folder, tmp_path):
+    """What is written is what they were, and answers as `recalibrated` of the same rows does."""
+    before, june = _loans(150), pd.read_csv(folder / "june.csv")
+    columns = ["income", "debt", "home"] if of == "frame" else ["income", "debt"]
+    X, new = before[columns], june[columns]
+    if of in ("array", "classifier"):
+        X, new = X.to_numpy(), new.to_numpy()
+    model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0)
+    if of == "classifier":
+        model = BootstrapClassifier(LogisticRegression(), n_bootstraps=20, random_state=0)
+    save(model.fit(X, before["risk"]), tmp_path / "python.model")
+    rows = tmp_path / "june.csv"
+    june[[*columns, "risk"]].to_csv(rows, index=False)
+    found = _run("update", tmp_path / "python.model", rows, "--target", "risk")
+    assert found.exit_code == 0, found.output
+    moved, expected = load(tmp_path / "python.model"), model.watched(new, june["risk"])
+    assert type(moved) is type(model)
+    assert [entry["e_values"] for entry in moved.history_[:1]] == [
+        entry["e_values"] for entry in expected.history_
+    ]
+    expected = expected.recalibrated(new, june["risk"])
+    np.testing.assert_allclose(moved.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(moved.proba_interval(X), expected.proba_interval(X), rtol=1e-9)
+    june[columns].to_csv(rows, index=False)
+    watched = _run("update", tmp_path / "python.model", rows, "--watch")
+    assert "no column 'class' (--target says what it is called)" in " ".join(watched.output.split())
+    rated = _run("update", tmp_path / "python.model", "--base-rate", 0.2)
+    assert rated.exit_code == 0, rated.output
+    assert [entry["what"] for entry in load(tmp_path / "python.model").history_] == [
+        "watched",
+        "recalibrated by labels",
+        "watched",
+        "recalibrated by a base rate",
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ([], "Give either TABLE or --base-rate"),
         (["--watch", "--base-rate", 0.3], "--watch looks at rows"),
+        (["--target", "risk", "--base-rate", 0.3], "--target is a column of TABLE"),
+        (["june.csv", "--target", "debt"], "leave --target out"),
         (["--base-rate", 1.5], "give a share between 0 and 1"),
         (["june.csv", "--base-rate", 0.3], "Give either TABLE or --base-rate"),
         (["other.csv"], "'income'"),

@@ -111,6 +111,8 @@ def test_contributions_largest_on_top(model, table, ax):
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == [f"x{k}" for k in np.argsort(-np.abs(value))[:2][::-1]]
     assert found.ax_.get_title(loc="left").startswith("probability ")
+    other = ContributionsDisplay.from_estimator(model, X[:3], X[:8], label=model.classes_[0], ax=ax)
+    np.testing.assert_allclose(other.found.contribution[0], -value)
 
 
 def test_importance_largest_on_top(model, table, ax):
@@ -131,6 +133,8 @@ def test_partial_dependence_of_numbers_and_levels(ax):
     of_number = PartialDependenceDisplay.from_estimator(loans, "amount", ax=ax)
     line = ax.get_lines()[0]
     np.testing.assert_array_equal(line.get_ydata(), of_number.found.probability)
+    good = PartialDependenceDisplay.from_estimator(loans, "amount", label="good", ax=ax)
+    np.testing.assert_allclose(good.found.log_odds, -of_number.found.log_odds)
     of_levels = PartialDependenceDisplay.from_estimator(loans, "purpose")
     labels = [label.get_text() for label in of_levels.ax_.get_xticklabels()]
     assert labels == loans.preprocessor.levels_["purpose"]

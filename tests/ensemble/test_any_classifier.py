@@ -26,10 +26,14 @@ from bootprob import (
     UnattainableRateError,
 )
 from bootprob.calibration import Sigmoid
+from bootprob.ensemble import classifier_fitting, machines_beside
+from bootprob.ensemble.bases import training
 from bootprob.ensemble.bases.class_scores import class_scores, of_pair
 from bootprob.ensemble.bases.monte_carlo import monte_carlo_error
 from bootprob.ensemble.fitted import two_classes_of
 from bootprob.ensemble.scoring.rows import checked_rows
+from bootprob.ensemble.training import schedule
+from bootprob.ensemble.training.train import train_shards
 from bootprob.intervals import jackknife_variance
 from configurations import parametrize_with_configurations
 
@@ -350,6 +354,74 @@ def test_machines_of_many_rows_are_of_the_classifiers_samples():
     assert machines.feature_map_ is not None  # not kernels of so many rows
     np.testing.assert_array_equal(machines.bootstrap_counts(), model.bootstrap_counts())
     assert (model.predict(X) == y).mean() > 0.8
+
+
+class Clock:
+    """Seconds that pass as a test says."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+CLOCK = Clock()
+
+
+class SlowBayes(GaussianNB):
+    """A second for each fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        CLOCK.now += 1
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("several", "slow"), [(False, 0.5), (True, 0.5), (False, 20.0)])
+def test_a_budget_bounds_the_machines_too(several, slow, table, monkeypatch):
+    X, y = table
+    if several:
+        y = np.where(X[:, 1] > 0.5, "other", y)
+    pairs = 3 if several else 1
+
+    def trained(work, shards, *args):
+        for shard, found in zip(shards, train_shards(work, shards, *args), strict=True):
+            CLOCK.now += slow * shard.size
+            yield found
+
+    for module in (classifier_fitting, machines_beside, training):
+        monkeypatch.setattr(module, "perf_counter", CLOCK)
+    for module in (machines_beside, schedule):
+        monkeypatch.setattr(module, "train_shards", trained)
+    svc = BootstrapSVC(kernel="rbf", C=[1.0])
+    model = BootstrapClassifier(
+        [svc, SlowBayes()],
+        **QUICK | {"n_bootstraps": 200},
+        tolerance=0,
+        time_budget=90.0,
+        random_state=0,
+    )
+    CLOCK.now = 0.0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "[0-9] bootstrap samples", UserWarning)
+        model.fit(X, y)
+    of_sample = 1 + slow * pairs
+    assert 90 - of_sample < CLOCK.now <= 90 + of_sample
+    [machines], counts = model.machines_, model.bootstrap_counts()
+    np.testing.assert_array_equal(machines.bootstrap_counts(), counts)
+    assert model.n_replicates_ == len(counts) == machines.n_bootstraps
+    with pytest.warns(UserWarning, match="2 bootstrap samples of BootstrapSVC and SlowBayes took"):
+        model.set_params(time_budget=1e-9).fit(X, y)
+    assert model.n_replicates_ == model.machines_[0].n_replicates_ == 2
+
+
+def test_a_forest_beside_machines_is_fitted_to_their_samples(table):
+    X, y = table
+    forest = RandomForestClassifier(n_estimators=3)
+    svc = BootstrapSVC(kernel="rbf", C=[1.0])
+    model = BootstrapClassifier([svc, forest], **QUICK, random_state=0).fit(X, y)
+    assert [type(each) for [each] in model.estimators_] == 6 * [RandomForestClassifier]
+    np.testing.assert_array_equal(model.machines_[0].bootstrap_counts(), model.bootstrap_counts())
 
 
 def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(table):

@@ -250,7 +250,7 @@ def test_what_is_not_exported(
     with pytest.raises(DataError, match="kernel='laplacian' is not exported"):
         export_onnx(laplacian, path)
     with monkeypatch.context() as small:
-        small.setattr("bootprob.onnx_export.export._MOST_BYTES", 50)
+        small.setattr("bootprob.onnx_export.graph.MOST_BYTES", 50)
         with pytest.raises(DataError, match="an ONNX file may have 2"):
             export_onnx(model, path)
     model.classes_ = np.array(["a", 1], dtype=object)

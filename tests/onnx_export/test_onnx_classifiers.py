@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -24,11 +29,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from bootprob import BootstrapClassifier, BootstrapSVC
 from bootprob.exceptions import DataError
-from bootprob.onnx_export import export_onnx
+from bootprob.onnx_export import export_onnx, tree_classifiers
 
+onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 pytestmark = pytest.mark.filterwarnings(
@@ -82,6 +89,80 @@ def test_several_classes(kind: str, tmp_path: Path) -> None:
     assert found["label"].tolist() == model.predict(new).tolist()
 
 
+TREES = {
+    "tree": DecisionTreeClassifier(max_depth=4),
+    "random": ExtraTreeClassifier(),
+    "forest": RandomForestClassifier(7, bootstrap=False, max_depth=5),
+    "own trees": RandomForestClassifier(30),
+    "extra trees": ExtraTreesClassifier(6),
+    "boosting": HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=5),
+    "grid": (HistGradientBoostingClassifier(min_samples_leaf=5), {"max_iter": [3, 9]}),
+    "beside": [LogisticRegression(max_iter=1000), DecisionTreeClassifier(max_depth=3)],
+}
+
+
+def model_of_trees(kind: str, **params: Any) -> BootstrapClassifier:
+    found = TREES[kind]
+    estimator, grid = found if isinstance(found, tuple) else (found, None)
+    return BootstrapClassifier(estimator, grid, n_bootstraps=10, random_state=0, **params)
+
+
+def on_edges(X: np.ndarray) -> np.ndarray:
+    """Other rows, and those of training, whose midpoints are the thresholds of trees."""
+    middles = np.sort(X, axis=0)
+    return np.concatenate([X + 0.5, X, (middles[1:] + middles[:-1]) / 2])
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_trees(kind: str, tmp_path: Path) -> None:
+    X, said = rows()
+    new, model = on_edges(X), model_of_trees(kind).fit(X, said > 0)
+    export_onnx(model, tmp_path / "m.onnx", interval=0.9)
+    found = answers(tmp_path / "m.onnx", new)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(new), atol=1e-6)
+    bounds = np.stack([found["probability_lower"], found["probability_upper"]], axis=-1)
+    np.testing.assert_allclose(bounds, model.proba_interval(new, 0.9), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_trees_of_several_classes_and_their_votes(kind: str, tmp_path: Path) -> None:
+    X, said = rows()
+    new = on_edges(X)
+    three = np.array(["low", "middle", "high"])[np.digitize(said, [-1, 1])]
+    model = model_of_trees(kind).fit(X, three)
+    export_onnx(model, tmp_path / "m.onnx")
+    found = answers(tmp_path / "m.onnx", new)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(new), atol=1e-6)
+    graph = onnx.load(tmp_path / "m.onnx").graph
+    used = [node.op_type for node in graph.node].count("TreeEnsembleRegressor")
+    assert used == (2 if kind == "grid" else 1)  # not one for each pair
+    votes = model_of_trees(kind, calibration=None, interval="wald").fit(X, said > 0)
+    export_onnx(votes, tmp_path / "v.onnx")
+    found = answers(tmp_path / "v.onnx", new)
+    apart = np.abs(found["probability"] - votes.predict_proba(new)).max(axis=1)
+    assert np.quantile(apart, 0.98) < 1e-9  # scores that are 0 vote as they are rounded
+
+
+def test_nodes_of_trees_take_less_than_60_bytes(tmp_path: Path, monkeypatch: Any) -> None:
+    X, said = rows(400)
+    sizes, n_nodes = [], []
+    for depth in (2, 9):
+        model = BootstrapClassifier(
+            RandomForestClassifier(40, max_depth=depth), calibration=None, interval="wald"
+        ).fit(X, said > 0)
+        export_onnx(model, tmp_path / "m.onnx")
+        sizes.append((tmp_path / "m.onnx").stat().st_size)
+        n_nodes.append(sum(tree.tree_.node_count for [tree] in model.estimators_))
+    assert sizes[1] - sizes[0] < 60 * (n_nodes[1] - n_nodes[0])
+    monkeypatch.setattr(tree_classifiers, "MOST_BYTES", 60 * n_nodes[1] - 1)
+    with pytest.raises(DataError, match=f"The trees have {n_nodes[1]:,} nodes"):
+        export_onnx(model, tmp_path / "n.onnx")
+    monkeypatch.setitem(sys.modules, "skl2onnx.common", None)
+    with pytest.raises(DataError, match="pip install skl2onnx"):
+        export_onnx(model, tmp_path / "n.onnx")
+    assert not (tmp_path / "n.onnx").exists()
+
+
 def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
     X, said = rows()
     frame = pd.DataFrame(X, columns=["age", "size", "kids"])
@@ -89,6 +170,10 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
         "votes": (LogisticRegression(max_iter=1000), {"calibration": None, "interval": "wald"}),
         "isotonic": (LogisticRegression(max_iter=1000), {"calibration": "isotonic"}),
         "frozen": (FrozenEstimator(STRAIGHT["ridge"].fit(frame[:50], said[:50] > 0)), {}),
+        "frozen trees": (
+            FrozenEstimator(RandomForestClassifier(5).fit(frame[:50], said[:50] > 0)),
+            {},
+        ),
     }
     for name, (estimator, params) in made.items():
         model = BootstrapClassifier(estimator, n_bootstraps=8, random_state=0, **params)
@@ -104,7 +189,8 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
     ("estimator", "said"),
     [
         (GaussianNB(), "GaussianNB is not exported as ONNX: a graph has linear classifiers"),
-        (RandomForestClassifier(4, max_depth=2), "is not exported as ONNX"),
+        (make_pipeline(StandardScaler(), DecisionTreeClassifier()), "Pipeline is not exported"),
+        (HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]), "splits categories"),
         (make_pipeline(MinMaxScaler(clip=True), LogisticRegression()), "Pipeline is not exported"),
         (make_pipeline(PolynomialFeatures(), RidgeClassifier()), "Pipeline is not exported"),
         (

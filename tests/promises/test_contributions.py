@@ -10,7 +10,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import logit, softmax
 
 from bootprob import BootstrapSVC
 from bootprob.explanation import contributions
@@ -48,12 +48,41 @@ def test_contributions_of_known_truths(name, record):
         covered.append(inside.mean())
         widths.append(np.diff(found.interval).mean())
         sizes.append(np.abs(true).mean())
+    _check(record, TRUTHS.index(name), truth.name, covered, widths, sizes)
+
+
+# Of each class its logits; the last column bears on nothing.
+LOGITS = np.array([[0.0, 1.2, 0.4], [0.0, -0.8, 1.0], [0.0, 0.0, -0.6], [0.0, 0.0, 0.0]])
+
+
+def test_contributions_of_three_classes(record):
+    """Of each class against all others."""
+    covered, widths, sizes = [], [], []
+    every = Coalitions.of(len(LOGITS), BACKGROUND, 0, np.random.default_rng(0), exact=True)
+    for trial in range(TRIALS):
+        rng = np.random.default_rng(1000 + trial)
+        X, rows = rng.normal(size=(500, len(LOGITS))), rng.normal(size=(ROWS, len(LOGITS)))
+        y = (X @ LOGITS + rng.gumbel(size=(500, 3))).argmax(axis=1)
+        model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)
+        between = np.stack([every.between(row, X[:BACKGROUND]) for row in rows])
+        of_classes = every.mixing @ logit(softmax(between @ LOGITS, axis=-1))  # (rows, q, 3)
+        for label, true in enumerate(np.moveaxis(of_classes, -1, 0)):
+            found = contributions(model, rows, X[:BACKGROUND], level=LEVEL, label=label, seed=trial)
+            inside = (found.interval[..., 0] <= true) & (true <= found.interval[..., 1])
+            covered.append(inside.mean())
+            widths.append(np.diff(found.interval).mean())
+            sizes.append(np.abs(true).mean())
+    of_sets = np.reshape(covered, (TRIALS, 3)).mean(axis=1)  # classes of one set go together
+    _check(record, len(TRUTHS), "three classes, straight logits", of_sets, widths, sizes)
+
+
+def _check(record, number, truth, covered, widths, sizes):
     coverage, error = np.mean(covered), np.std(covered, ddof=1) / np.sqrt(len(covered))
     record(
-        f"contributions_{TRUTHS.index(name)}",
+        f"contributions_{number}",
         {
-            "truth": truth.name,
-            "n": truth.n,
+            "truth": truth,
+            "n": 500,
             "training sets": len(covered),
             "rows of each": ROWS,
             "bootstraps": BOOTSTRAPS,

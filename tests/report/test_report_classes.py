@@ -6,12 +6,15 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import confusion_matrix, log_loss, roc_auc_score
 from typer.testing import CliRunner
 
+from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.exceptions import DataError
+from bootprob.explanation import partial_dependence, permutation_importance
 from bootprob.persistence.save_load import save
 from bootprob.report import model_card, write_report
 from bootprob.tables.held_out import HeldOut
@@ -81,6 +84,41 @@ def test_rows_set_aside_are_measured(written, model):
     assert entry["widths"]["classes"][2]["own"]["ninetieth"] == pytest.approx(own)
 
 
+def test_effects_are_those_of_each_class(written, model):
+    """Linear machines keep no rows: of the held-out ones."""
+    source, content = written
+    effects, aside = content["models"][0]["effects"], HeldOut.of_table(model, table(5, 60))
+    svc = model.svc_with_class_names()
+    first = effects["importance"]["columns"][0]
+    assert first["column"] == "x0"  # the height
+    assert first["lower"] > 0
+    assert effects["importance"]["held_out"]
+    held_out = permutation_importance(svc, aside.X, aside.y, held_out=True, n_repeats=3)
+    assert first["importance"] == pytest.approx(held_out.importances_mean[0])
+    for label, (curve, *_) in zip(NAMES, effects["classes"], strict=True):
+        expected = partial_dependence(svc, 0, aside.X, values=curve["values"], label=label)
+        np.testing.assert_allclose(curve["log_odds"], expected.log_odds)
+        np.testing.assert_allclose(curve["interval"], expected.interval)
+    ash, _, cedar = (curves[0]["log_odds"] for curves in effects["classes"])
+    assert ash[0] > ash[-1]
+    assert cedar[0] < cedar[-1]
+    assert "What do the probabilities depend on?" in source
+
+
+def test_effects_of_training_rows_are_out_of_bag(model, tmp_path):
+    svc = BootstrapSVC(kernel="rbf", C=1.0, n_bootstraps=8, random_state=0)
+    frame = table(0)
+    svc.fit(frame.drop(columns="tree"), frame["tree"])
+    write_report({"rbf": svc}, tmp_path / "r.html", title="Trees")
+    [entry] = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"]
+    assert not entry["effects"]["importance"]["held_out"]
+    assert entry["effects"]["importance"]["columns"][0]["column"] == "height"
+    votes = clone(svc).set_params(calibration=None, interval="wald")
+    votes.fit(frame.drop(columns="tree"), frame["tree"])
+    write_report({"votes": votes}, tmp_path / "v.html", title="Trees")
+    assert 'id="effects"' not in (tmp_path / "v.html").read_text(encoding="utf-8")
+
+
 def test_stability_is_that_of_each_class_against_the_rest(written, model):
     source, numbers = written
     found, new = numbers["models"][0]["stability"], table(5, 60)
@@ -110,7 +148,7 @@ def test_pairs_are_described(written, model):
 
 def test_the_page_shows_what_the_json_holds_and_no_features(written):
     source, numbers = written
-    check_tables_of_figures(source, n_figures=1)
+    check_tables_of_figures(source, n_figures=5)
     assert "ash <b>" not in source
     assert "ash &lt;b&gt;" in source
     known = set()
@@ -128,8 +166,9 @@ def test_the_page_shows_what_the_json_holds_and_no_features(written):
     assert set(shown) <= known
     ids = re.findall(r'\bid="([^"]*)"', source)
     assert len(ids) == len(set(ids))
+    others = re.sub(r'(?s)<section id="effects".*?</section>', "", source)  # values of no row
     for value in table(0)[["height", "girth", "age"]].to_numpy().ravel():
-        assert f"{value:.1f}" not in source
+        assert f"{value:.1f}" not in others
 
 
 def test_a_model_of_before_has_no_sets(model, tmp_path):

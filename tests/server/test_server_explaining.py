@@ -10,7 +10,9 @@ from fastapi.testclient import TestClient
 from scipy.special import logit
 from server_clients import records_of
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
+from bootprob import BootstrapSVC
 from bootprob.exceptions import DataError
 from bootprob.explanation import contributions
 from bootprob.server import Limits, create_app
@@ -73,13 +75,27 @@ def test_what_is_refused(client, array_model, iris_model):
         record = dict.fromkeys(iris_model.feature_names_in_, 1.0)
         refused = {
             "does not keep its training rows": (of_steps, dict.fromkeys(["x0", "x1", "x2"], 1)),
-            "3 classes": (of_iris, record),
+            "not keep its training rows": (of_iris, record),
         }
         for reason, (of_model, row) in refused.items():
             reply = of_model.post("/predict", json={"records": [row], "explain": True})
             assert reply.status_code == 422
             assert reason in reply.json()["error"]
             assert not of_model.get("/v2/models/model").json()["parameters"]["explains"]
+
+
+def test_of_several_classes_the_label_is_explained():
+    X, y = load_iris(return_X_y=True)
+    model = BootstrapSVC(kernel="rbf", C=1.0, n_bootstraps=6, random_state=0).fit(X, y)
+    with TestClient(create_app(model)) as client:
+        for row in X[[0, 60, 120]]:
+            record = dict(zip(["x0", "x1", "x2", "x3"], row, strict=True))
+            reply = client.post("/predict", json={"records": [record], "explain": True})
+            [said] = reply.json()["predictions"]
+            why = said["explanation"]
+            assert why["label"] == said["label"]
+            total = why["base"] + sum(each["contribution"] for each in why["contributions"])
+            assert total == pytest.approx(logit(said["probability"][str(said["label"])]))
 
 
 def test_a_deadline_and_others_who_wait(table_model, monkeypatch):

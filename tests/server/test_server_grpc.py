@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 from functools import partial
 
 import numpy as np
@@ -50,7 +51,7 @@ def answers(model, talk, **options):
 def talked(app, talk, max_body=2**22):
     async def both():
         limits = {"max_body": max_body, "max_calls": 50, "max_held": 2**25}
-        serving = grpc_serving(app, "127.0.0.1:0", grace=5, **limits)
+        serving = grpc_serving(app, "127.0.0.1:0", deadline=5, **limits)
         async with (
             serving as port,
             grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
@@ -403,6 +404,9 @@ def test_every_worker_answers(array_model, tmp_path, rng, port, workers):
     save(array_model, path)
     options = ("--grpc-port", str(port), "--workers", str(workers))
     with running(path, *options, BOOTPROB_TOKEN=TOKEN) as server:
+        until = time.monotonic() + 120
+        while server.said().count("startup complete") < workers and time.monotonic() < until:
+            time.sleep(0.1)  # it was ready with the first
         found, answered_by, n_calls = set(), set(), 0
         # By a connection of its own each, to whichever worker takes it: of two, one takes 64 in a
         # row with a chance of 2⁻⁶³.

@@ -113,19 +113,22 @@ def train(
     table: Prepared,
     codes: NDArray[np.intp],
     checkpoint: Checkpoint | None,
+    started: float,
+    more: float = 0.0,
 ) -> Trained:
     """Fit the candidates of a task to bootstrap samples, or take what is of such already.
 
-    A checkpoint keeps replicates; what is fitted once is not kept.
+    A checkpoint keeps replicates; what is fitted once is not kept. The budget of time began when
+    `perf_counter` was at `started`, and for each sample `more` seconds are to be left.
     """
     if spec.is_frozen:
         return _frozen(spec, task, table.counts)
-    if table.groups is None and len(task.candidates) == 1 and is_forest(task.candidates[0]):
+    if table.groups is None and len(spec.candidates) == 1 and is_forest(task.candidates[0]):
         return _forest(spec, task)
     source: _Source = partial(task.train, table.counts)
     if checkpoint is not None:
         source = KeptReplicates(checkpoint, task, codes, table.counts).train
-    return _resampled(spec, task, source, table.counts, codes)
+    return _resampled(spec, task, source, table.counts, codes, started, more)
 
 
 def _resampled(
@@ -134,9 +137,11 @@ def _resampled(
     source: _Source,
     counts: NDArray[np.unsignedinteger[Any]],
     codes: NDArray[np.intp],
+    started: float,
+    more: float,
 ) -> Trained:
     """Classifiers of the first bootstrap samples, as many as are needed."""
-    K, started = len(task.classes), perf_counter()
+    K, begun = len(task.classes), perf_counter()
     most, classifiers = len(counts), list[list[Any]]()
     # Of samples that are not needed no memory is touched.
     held = np.zeros((most, len(task.candidates), counts.shape[1], 1 if K == 2 else K))
@@ -150,8 +155,9 @@ def _resampled(
                     scores[replicate.left_out, :, len(classifiers)] = replicate.scores
                     classifiers.append(replicate.classifiers)
                     advance(1)
-                    elapsed = perf_counter() - started
-                    spent = spec.time_budget is not None and elapsed > spec.time_budget
+                    now = perf_counter()
+                    seconds = now - started + more * len(classifiers)
+                    spent = spec.time_budget is not None and seconds > spec.time_budget
                     if spent and len(classifiers) > 1:
                         break
             done = len(classifiers)
@@ -160,10 +166,11 @@ def _resampled(
                 needed = done * (error / spec.tolerance) ** 2 if spec.tolerance else np.inf
                 enough = int(min(most, max(np.ceil(needed), done + 1)))
     if spent and done < min(_FEW, most):
+        whole = seconds + (most - done) * ((now - begun) / done + more)
         warnings.warn(
-            f"{done} bootstrap samples of {spec.name} took {elapsed:.3g} s, and time_budget is "
+            f"{done} bootstrap samples of {spec.name} took {seconds:.3g} s, and time_budget is "
             f"{spec.time_budget:.3g}: so few say little of what is not known. Some {most} would "
-            f"take {elapsed / done * most:.3g} s.",
+            f"take {whole:.3g} s.",
             stacklevel=7,
         )
     return Trained(classifiers, scores[:, :, :done], counts[:done])

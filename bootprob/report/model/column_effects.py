@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bootprob.ensemble.state import TwoClassState, two_class_state
-from bootprob.explanation import partial_dependence, permutation_importance
+from bootprob.ensemble.state import TwoClassState, state_of, two_class_state
+from bootprob.explanation import (
+    PermutationImportance,
+    partial_dependence,
+    permutation_importance,
+)
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.row_contributions import divided
 from bootprob.report.model.row_samples import row_histograms
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.tables.held_out import HeldOut
 
-__all__ = ["column_effects"]
+__all__ = ["class_effects", "column_effects"]
 
 # What it may take: scored rows times the training rows that kernels compare each with.
 _WORK = 12_000_000
@@ -48,15 +52,61 @@ def column_effects(
     some are drawn; where even few rows of so many columns are too much, there is nothing.
     Parameters are those of `bootprob.report.model.sections.section.Measured`.
     """
-    state = two_class_state(model, "reports")
-    if model.calibration is None or not state.kernel.has_features:
+    looked = _looked_at(model, explained, training, held_out)
+    if looked is None:
+        return None
+    found, rows, given, affordable = looked
+    background = given["X"]
+    importance = _importance(explained, given, affordable, level)
+    drawn = _with_curves(found, importance)
+    return {
+        "importance": _as_numbers(found, importance),
+        "dependence": [
+            _curve(explained, found, rows, background, column, level) for column in drawn
+        ],
+        "contributions": [] if "held_out" in given else _contributions(model, found, rows, level),
+    }
+
+
+def class_effects(
+    model: BootstrapSVC,
+    explained: BootstrapSVC | TableModel,
+    training: Any,
+    held_out: HeldOut | None,
+    level: float,
+    n_classes: int,
+) -> dict[str, Any] | None:
+    """The same of several classes: importance, and of the first ones the curves of each."""
+    looked = _looked_at(model, explained, training, held_out)
+    if looked is None:
+        return None
+    found, rows, given, affordable = looked
+    importance = _importance(explained, given, affordable, level)
+    drawn = _with_curves(found, importance)
+    labels = list(explained.target.labels if isinstance(explained, TableModel) else model.classes_)
+    return {
+        "importance": _as_numbers(found, importance),
+        "classes": [
+            [_curve(explained, found, rows, given["X"], each, level, label) for each in drawn]
+            for label in labels[:n_classes]
+        ],
+    }
+
+
+def _looked_at(
+    model: BootstrapSVC,
+    explained: BootstrapSVC | TableModel,
+    training: Any,
+    held_out: HeldOut | None,
+) -> tuple[Explained, Floats, dict[str, Any], int] | None:
+    """What explains, rows, what `permutation_importance` is given, and how many rows may be."""
+    if model.calibration is None or not state_of(model).kernel.has_features:
         return None
     found = Explained.of(explained)
-    compared = _compared(state)
+    pairs = model.pair_ensembles_ or [model]
+    compared = sum(_compared(two_class_state(each, "pairs")) for each in pairs)
     affordable = _WORK // (compared * len(found.columns))
-    repeats = _REPEATS if affordable >= _REPEATS * _LEAST_ROWS else 1
     rows = found.kept_rows() if training is None else found.matrix(training)
-    background: Any = training
     given: dict[str, Any] = {"X": training}
     if rows is None and held_out is not None:
         background, y = held_out.X, held_out.y
@@ -66,48 +116,63 @@ def column_effects(
         rows = found.matrix(background)
     if rows is None or affordable < _LEAST_ROWS:
         return None
-    importance = permutation_importance(
-        explained,
-        **given,
-        n_repeats=repeats,
-        max_rows=min(_MOST_ROWS, affordable // repeats),
-        level=level,
-    )
+    return found, rows, given, affordable
+
+
+def _importance(
+    explained: BootstrapSVC | TableModel, given: dict[str, Any], affordable: int, level: float
+) -> PermutationImportance:
+    repeats = _REPEATS if affordable >= _REPEATS * _LEAST_ROWS else 1
+    most = min(_MOST_ROWS, affordable // repeats)
+    return permutation_importance(explained, **given, n_repeats=repeats, max_rows=most, level=level)
+
+
+def _with_curves(found: Explained, importance: PermutationImportance) -> list[str]:
+    """The columns whose curves are drawn, the most important first."""
     listed = importance.to_frame()
-    has_curve = np.array([len(found.features(name)) > 0 for name in listed["column"]])
+    has_curve = [len(found.features(name)) > 0 for name in listed["column"]]
     drawn = listed[has_curve]
     matter = drawn["column"][drawn["lower"] > 0]
-    curves = [
-        partial_dependence(
-            explained, column, background, values=_values(found, rows, column), level=level
-        )
-        for column in (matter if len(matter) else drawn["column"][:1])[:_CURVES]
-    ]
+    return (matter if len(matter) else drawn["column"][:1])[:_CURVES].tolist()
+
+
+def _as_numbers(found: Explained, importance: PermutationImportance) -> dict[str, Any]:
+    listed = importance.to_frame()
+    alone = np.array([len(found.features(name)) == 0 for name in listed["column"]])
     return {
-        "importance": {
-            "metric": importance.metric,
-            "baseline": importance.baseline,
-            "level": importance.level,
-            "n_rows": importance.n_rows,
-            "n_repeats": repeats,
-            "held_out": importance.held_out,
-            "columns": listed[:_LISTED].to_dict("records"),
-            "n_not_listed": max(0, len(listed) - _LISTED),
-            "without_curve": listed["column"][~has_curve & (listed["lower"] > 0)].tolist(),
-        },
-        "dependence": [
-            {
-                "column": curve.column,
-                "of_levels": found.levels(curve.column) is not None,
-                "values": curve.values,
-                "log_odds": curve.log_odds,
-                "interval": curve.interval,
-                "probability": curve.probability,
-                "probability_interval": curve.probability_interval,
-            }
-            for curve in curves
-        ],
-        "contributions": [] if "held_out" in given else _contributions(model, found, rows, level),
+        "metric": importance.metric,
+        "baseline": importance.baseline,
+        "level": importance.level,
+        "n_rows": importance.n_rows,
+        "n_repeats": importance.importances.shape[1],
+        "held_out": importance.held_out,
+        "columns": listed[:_LISTED].to_dict("records"),
+        "n_not_listed": max(0, len(listed) - _LISTED),
+        "without_curve": listed["column"][alone & (listed["lower"] > 0)].tolist(),
+    }
+
+
+def _curve(
+    explained: BootstrapSVC | TableModel,
+    found: Explained,
+    rows: Floats,
+    background: Any,
+    column: str,
+    level: float,
+    label: Any = None,
+) -> dict[str, Any]:
+    values = _values(found, rows, column)
+    curve = partial_dependence(
+        explained, column, background, values=values, level=level, label=label
+    )
+    return {
+        "column": curve.column,
+        "of_levels": found.levels(curve.column) is not None,
+        "values": curve.values,
+        "log_odds": curve.log_odds,
+        "interval": curve.interval,
+        "probability": curve.probability,
+        "probability_interval": curve.probability_interval,
     }
 
 

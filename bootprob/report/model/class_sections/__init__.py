@@ -3,6 +3,7 @@
 from bootprob.report.model.class_sections import (
     calibration,
     control,
+    effects,
     pairs,
     quality,
     stability,
@@ -20,6 +21,7 @@ SECTIONS_OF_CLASSES = (
     control.SECTION,
     calibration.SECTION,
     stability.SECTION,
+    effects.SECTION,
     sets.SECTION,
     widths.SECTION,
     pairs.SECTION,

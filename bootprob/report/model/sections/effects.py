@@ -21,7 +21,7 @@ from bootprob.report.model.sections.section import Drawn, Measured, Section
 from bootprob.report.svg import Picture, draw_picture
 from bootprob.report.wording import decimal, fine_probability, number, probability, short
 
-__all__ = ["SECTION"]
+__all__ = ["SECTION", "curves", "importance"]
 
 _DRAWN = 12  # columns of the figure of importance
 _LOWEST = 1.9  # inches of a picture
@@ -39,13 +39,13 @@ def _pictures(of: Drawn) -> dict[str, Picture | None]:
     if effects is None:
         return {}
     return {
-        "importance": _importance(effects["importance"], of.name("w")),
-        "dependence": _dependence(effects["dependence"], of.name("d"), of.classes),
+        "importance": importance(effects["importance"], of.name("w")),
+        "dependence": curves(effects["dependence"], of.name("d"), of.classes[1]),
         "contributions": _contributions(effects["contributions"], of.name("e"), of.classes),
     }
 
 
-def _importance(found: dict[str, Any], name: str) -> Picture:
+def importance(found: dict[str, Any], name: str) -> Picture:
     """The most important columns with their intervals."""
     rows = found["columns"]
     shown = PermutationImportance(
@@ -81,31 +81,31 @@ def _importance(found: dict[str, Any], name: str) -> Picture:
     return draw_picture(draw, height, name, alt, (table,))
 
 
-def _dependence(curves: list[dict[str, Any]], name: str, classes: tuple[str, str]) -> Picture:
-    """The mean probability by the value of each of a few columns."""
+def curves(found: list[dict[str, Any]], name: str, label: str) -> Picture:
+    """The mean probability of a class by the value of each of a few columns."""
 
     def draw(figure: Figure) -> None:
-        axes = figure.subplots(len(curves), 1, squeeze=False)[:, 0]
-        for ax, curve in zip(axes, curves, strict=True):
+        axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
+        for ax, curve in zip(axes, found, strict=True):
             values = np.array(curve["values"])
             if curve["of_levels"]:
                 values = np.array([short(each, 12) for each in curve["values"]], dtype=object)
             ends = np.array(curve["log_odds"]), np.array(curve["interval"])
-            found = PartialDependence(short(curve["column"]), values, *ends)
-            PartialDependenceDisplay(found).plot(ax)
+            shown = PartialDependence(short(curve["column"]), values, *ends)
+            PartialDependenceDisplay(shown).plot(ax)
             ax.set_ylabel("")
             if not curve["of_levels"] and len(values) <= _TICKS:
                 ax.set_xticks(values)
-        figure.supylabel(f"probability of {short(classes[1], 24)}", fontsize=9)
+        figure.supylabel(f"probability of {short(label, 24)}", fontsize=9)
 
     listed = "; ".join(
         f"{curve['column']}: {probability(curve['probability'][0])} at {values[0]} to "
         f"{probability(curve['probability'][-1])} at {values[-1]}"
-        for curve, values in zip(curves, map(_written, curves), strict=True)
+        for curve, values in zip(found, map(_written, found), strict=True)
     )
-    tables = tuple(_table(curve) for curve in curves)
+    tables = tuple(_table(curve) for curve in found)
     alt = f"Mean probability by the value of a column. {listed}."
-    return draw_picture(draw, 0.5 + 1.45 * len(curves), name, alt, tables)
+    return draw_picture(draw, 0.5 + 1.45 * len(found), name, alt, tables)
 
 
 def _written(curve: dict[str, Any]) -> list[str]:
