@@ -20,7 +20,15 @@ from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
 
 _WARNINGS = (FewRowsWarning, LackOfFitWarning)
 TRIALS, BOOTSTRAPS, LEVEL, TENTHS = 60, 20, 0.95, 10
-NUMBERED = [(k, n) for n in (2000, 500, 200) for k, each in enumerate(BANK) if n in each.sizes]
+NOT_KEPT = pytest.mark.xfail(
+    reason="A logit that bends a little in many directions looks straight in 500 rows.", strict=True
+)
+NUMBERED = [
+    pytest.param(k, n, marks=NOT_KEPT if each.family == "weak bends" else ())
+    for n in (2000, 500, 200)
+    for k, each in enumerate(BANK)
+    if n in each.sizes
+]
 
 
 @pytest.mark.parametrize(("number", "n"), NUMBERED, ids=lambda each: str(each))

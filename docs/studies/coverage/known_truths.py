@@ -133,7 +133,7 @@ def _of(
     name: str,
     n_features: int,
     columns: Callable[[Floats], Floats],
-    slopes: list[float],
+    slopes: list[float] | Floats,
     intercept: float,
     **others: Any,
 ) -> KnownTruth:
@@ -187,6 +187,9 @@ COVERED = (
 """For the coverage of all intervals with the kernel that fits, at several numbers of rows."""
 
 _SIX = [1.0, -0.8, 0.6, 0.0, 0.0, 0.0]
+_NETWORK = np.random.default_rng(1)
+_INTO_UNITS = _NETWORK.normal(size=(6, 8)) * 1.5 / np.sqrt(6)
+_SHIFTS, _OUT_OF_UNITS = _NETWORK.normal(size=8), 1.2 * _NETWORK.normal(size=8)
 _MANY_LEVELS = np.random.default_rng(20).normal(size=30)
 
 BANK = (
@@ -255,5 +258,7 @@ BANK = (
         linear=False, rows_of_subject=5, of_subjects=_of_subjects, within_reach=False),
     _of("interactions", "three columns interact", 6,
         lambda X: _stack(X[:, 3], X[:, :3].prod(axis=1)), [0.5, 1.5], 0.0),
+    _of("weak bends", "a network of eight units", 6,
+        lambda X: np.tanh(X @ _INTO_UNITS + _SHIFTS), _OUT_OF_UNITS, 0.0, sizes=(500,)),
 )  # fmt: skip
 """Truths of many shapes, for a kernel that nobody chose by them."""
