@@ -28,8 +28,8 @@ __all__ = [
     "write_model_file",
 ]
 
-PROTOCOL = 1
-"""Number of the file layout that is written, and the last one that is read."""
+PROTOCOL = 2
+"""Number of the file layout that is written. Those before are read, too."""
 
 HEADER_BYTES = 2**24
 """Bytes of the header, which has the JSON in it; 16 MiB."""
@@ -202,11 +202,11 @@ def _header(data: bytes) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def _check_protocol(path: str | os.PathLike[str], header: dict[str, Any]) -> None:
-    if type(header["protocol"]) is not int or header["protocol"] != PROTOCOL:
+    if type(header["protocol"]) is not int or not 1 <= header["protocol"] <= PROTOCOL:
         raise ModelFileError(
             f"{path} was written by bootprob {_shown(header['bootprob'])} with protocol "
-            f"{_shown(header['protocol'])}; this is {__version__}, which reads protocol "
-            f"{PROTOCOL}. Use that version or fit the model again."
+            f"{_shown(header['protocol'])}; this is {__version__}, which reads protocols "
+            f"up to {PROTOCOL}. Use that version or fit the model again."
         )
 
 

@@ -3,12 +3,12 @@
 The file is a safetensors file: the arrays as they lie in memory and, in its header under the name
 ``bootprob``, everything else as JSON. Loading reads numbers and text and executes nothing, so a
 model from a stranger can be opened safely; what is promised of that is in docs/model_files.md.
-Protocol 1:
+Protocol 2, which differs from 1 in that posteriors may have products of columns:
 
 ===========  =====================================================================================
 entry        what it holds
 ===========  =====================================================================================
-``protocol`` 1
+``protocol`` 2
 ``bootprob`` version of bootprob that wrote the file
 ``content``  ``kind`` (``"BootstrapSVC"``, ``"BootstrapClassifier"`` or ``"TableModel"``),
              ``params``, ``values`` (fitted attributes that are no arrays, among them the versions

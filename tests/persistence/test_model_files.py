@@ -21,6 +21,7 @@ from safetensors.numpy import save as to_bytes
 
 from bootprob import BootstrapSVC
 from bootprob.encoding.columns import Kind
+from bootprob.ensemble.uncertainty.curves import FAMILIES
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.persistence import file as model_file_module
 from bootprob.persistence import tables as stored_tables
@@ -418,6 +419,19 @@ def test_curves_that_a_posterior_cannot_have(rng, tmp_path: Path) -> None:
     for changed, message in ((flat, refused), (holed, "curves without a kernel")):
         (tmp_path / "m.model").write_bytes(signed(content, changed))
         _refused(tmp_path / "m.model", message)
+
+
+def test_products_of_so_many_columns_that_far_rows_would_overflow(rng, tmp_path: Path) -> None:
+    X = rng.normal(size=(100, 9))
+    model = BootstrapSVC(**QUICK).fit(X, X[:, 0] * X[:, 1] > 0)
+    save(model, tmp_path / "m.model")
+    content, arrays = parts_of((tmp_path / "m.model").read_bytes())
+    family = arrays["kernel_posterior_.family"]
+    assert family.any()
+    arrays["kernel_posterior_.family"] = np.where(family > 0, FAMILIES.index("product"), 0)
+    arrays["kernel_posterior_.columns_of_curve"][family > 0] = 1
+    (tmp_path / "m.model").write_bytes(signed(content, arrays))
+    _refused(tmp_path / "m.model", "products of too many columns")
 
 
 @pytest.mark.parametrize("name", ["coef_", "intercept_", "score_offset_"])

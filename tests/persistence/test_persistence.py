@@ -514,7 +514,7 @@ def test_a_device_that_this_machine_lacks(saved: bytes, tmp_path: Path) -> None:
     assert len(loaded.predict(credit_table(5))) == 5
 
 
-@pytest.mark.parametrize("protocol", [0, 2, "1", None])
+@pytest.mark.parametrize("protocol", [0, 3, "2", None])
 def test_another_protocol(saved: bytes, tmp_path: Path, protocol: str) -> None:
     _rewrite(saved, tmp_path / "m.model", protocol=protocol)
     _refused(tmp_path / "m.model", f"was written by bootprob .* with protocol {protocol}; this is")

@@ -13,7 +13,13 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_posterior import Straight
-from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve, Landmarks, Seen
+from bootprob.ensemble.uncertainty.curves import (
+    MOST_MULTIPLIED,
+    OF_ALL_COLUMNS,
+    Curve,
+    Landmarks,
+    Seen,
+)
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ColumnViews
 
@@ -184,9 +190,10 @@ class Model:
         return _middle(kept)
 
     def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
-        """Curves in some columns; of a single one the product is nothing new."""
+        """Curves in some columns; a product is of several, and not of many."""
         p = self.landmarks.rows.shape[1]
-        kept = (each for each in curves if len(columns) > 1 or each.family != "product")
+        multiplied = 1 < len(columns) <= MOST_MULTIPLIED
+        kept = (each for each in curves if multiplied or each.family != "product")
         return [each.among(columns, p) for each in kept]
 
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:

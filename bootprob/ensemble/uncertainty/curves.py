@@ -14,7 +14,16 @@ from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
-__all__ = ["FAMILIES", "OF_ALL_COLUMNS", "VIEWS", "Curve", "Landmarks", "Seen", "candidates"]
+__all__ = [
+    "FAMILIES",
+    "MOST_MULTIPLIED",
+    "OF_ALL_COLUMNS",
+    "VIEWS",
+    "Curve",
+    "Landmarks",
+    "Seen",
+    "candidates",
+]
 
 FAMILIES = ("none", "rbf", "laplacian", "additive", "quadratic", "both", "product")
 """Kernels, by their number."""
@@ -25,7 +34,9 @@ _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _LANDMARKS_OF_COLUMN = 48  # for each of few columns that a curve looks at
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
-_MOST_MULTIPLIED = 3  # columns, where a product is one of all
+MOST_MULTIPLIED = 8
+"""Columns of a product, which far from all rows would overflow."""
+_MULTIPLIED_OF_ALL = 3  # the most, where a product is one of all columns
 
 Seen = Mapping[View, Tensor]
 """Rows by the view of their columns."""
@@ -260,6 +271,6 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
                 for gamma in _ADDITIVE_GAMMAS
             ]
         found.append(Curve("quadratic", view, 0.0))
-        if 1 < landmarks.rows.shape[1] <= _MOST_MULTIPLIED:
+        if 1 < landmarks.rows.shape[1] <= _MULTIPLIED_OF_ALL:
             found.append(Curve("product", view, 0.0))
     return found
