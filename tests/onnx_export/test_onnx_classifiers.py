@@ -202,6 +202,7 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
             make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()),
             "Pipeline is not exported",
         ),
+        ([DecisionTreeClassifier(), GaussianNB()], "GaussianNB is not exported"),
         ([BootstrapSVC(kernel="linear", C=1.0), LogisticRegression()], "BootstrapSVC among"),
     ],
 )
