@@ -178,14 +178,15 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     )
     save(model, tmp_path / "m.model")
 
-    def run(rows: str, *given: str) -> pd.DataFrame:
+    def run(rows: str, *given: str, said: str = "") -> pd.DataFrame:
         written = tmp_path / "why.csv"
         rest = [str(tmp_path / rows), "-o", str(written), *given]
         found = CliRunner().invoke(app, ["explain", str(tmp_path / "m.model"), *rest])
         assert found.exit_code == 0, found.output
+        assert said in " ".join(found.stdout.split())
         return pd.read_csv(written)
 
-    lines = run("few.csv")
+    lines = run("few.csv", said="a line for each class and column.")
     assert len(lines) == 3 * 2 * 3
     first = lines[(lines["row"] == 1) & (lines["class"] == "top")]
     expected = contributions(model, frame[:1], label="top")
@@ -193,7 +194,8 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     assert one == pytest.approx(
         dict(zip(expected.columns, expected.contribution[0], strict=True)), abs=1e-6
     )
-    assert set(run("few.csv", "--class", "mid")["class"]) == {"mid"}
+    one = run("few.csv", "--class", "mid", said="a line for each column, of the log-odds of mid.")
+    assert set(one["class"]) == {"mid"}
     columns = run("rows.csv", "--importance", "training")
     assert sorted(columns["column"]) == ["age", "home"]
     assert (columns["lower"] > 0).all()
