@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import permutations as orders_of
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,12 @@ from bootprob.ensemble import cross_fitted_proba
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.left_out_classes import LeftOutClasses
 from bootprob.exceptions import DataError
-from bootprob.explanation import contributions, partial_dependence, permutation_importance
+from bootprob.explanation import (
+    contributions,
+    known_rows,
+    partial_dependence,
+    permutation_importance,
+)
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.permuted_rows import permutations
 from bootprob.tables import TableModel
@@ -206,9 +212,10 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     [
         ({}, "no label is given; the model has low, mid, top"),
         ({"label": "mad"}, "label is 'mad'; the model has low, mid, top"),
+        ({"label": np.array(["low", "mid"])}, r"label is array.*; the model has low, mid, top"),
     ],
 )
-def test_a_class_has_to_be_said(wrong: dict[str, str], said: str, rows: Rows) -> None:
+def test_a_class_has_to_be_said(wrong: dict[str, Any], said: str, rows: Rows) -> None:
     X, y = rows
     model = clone(MODELS["linear"]).fit(X, y)
     with pytest.raises(DataError, match=said):
@@ -217,6 +224,16 @@ def test_a_class_has_to_be_said(wrong: dict[str, str], said: str, rows: Rows) ->
         partial_dependence(model, 0, X, **wrong)
     with pytest.raises(DataError, match="of several classes importance is by the log-loss"):
         permutation_importance(model, X, y, metric="auc")
+    low = y == "low"
+    sizes = rf"of each class \[{low.sum()}, 0, 0\]; 10 rows of two classes or more are needed"
+    with pytest.raises(DataError, match=sizes):
+        permutation_importance(model, X[low], y[low], held_out=True)
+
+
+def test_classes_are_listed_in_short() -> None:
+    many = SimpleNamespace(classes_=np.arange(20))
+    with pytest.raises(DataError, match=r"those of the model, 0, 1, .*, 13, 14 …"):
+        known_rows._codes(many, np.array([3, 20]))
 
 
 def test_of_two_classes_either_can_be_explained(rows: Rows) -> None:
