@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations as orders_of
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.left_out_classes import LeftOutClasses
 from bootprob.exceptions import DataError
 from bootprob.explanation import (
+    class_log_odds,
     contributions,
     known_rows,
     partial_dependence,
@@ -32,6 +34,7 @@ from bootprob.explanation import (
 )
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.permuted_rows import permutations
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob.tables import TableModel
 
 pytestmark = pytest.mark.filterwarnings(
@@ -98,6 +101,22 @@ def test_intervals_of_single_rows_are_those_of_their_probability(fitted: Any, ro
     shares = np.full((1, 4), 0.25)
     middle, alone = explained.intervals(X, shares, 0.9)[0], found.mean(axis=0)
     assert alone[0] < middle[0] < middle[1] < alone[1]  # errors of rows do not all go together
+
+
+def test_replicates_are_asked_block_by_block(
+    fitted: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, explained, n_rows = rows[0][:4], Explained.of_class(fitted, "top")[0], []
+    mixing = np.array([[0.25, 0.25, 0.25, 0.25], [1.0, -1.0, 0.0, 0.0]])
+    expected = explained.intervals(X, mixing, 0.9)
+
+    def single(n: int, numbers_per_row: int) -> Iterator[slice]:
+        n_rows.append(n)
+        return row_blocks(n, numbers_per_row, 1)
+
+    monkeypatch.setattr(class_log_odds, "row_blocks", single)
+    np.testing.assert_allclose(explained.intervals(X, mixing, 0.9), expected, atol=1e-9)
+    assert set(n_rows) == {4}
 
 
 def test_curves_follow_the_class(fitted: Any, rows: Rows) -> None:
