@@ -13,6 +13,8 @@ from bootprob.runtime.arrays import Floats
 
 __all__ = ["VennAbers"]
 
+_ROUNDING = 1e-6  # of scores, relative; sums in float32 are off by some 1e-7
+
 
 @dataclass(frozen=True)
 class VennAbers:
@@ -111,6 +113,28 @@ class VennAbers:
         if not (self.lower <= self.upper + 1e-9).all():
             raise ValueError("lower is above calibrator_.upper")
 
+    @property
+    def reach(self) -> Floats:
+        """How far from each calibration score one is still taken for it, shape (k,).
+
+        A rule that was there before, such as a tree, gives new rows the very scores of calibration
+        rows, but for rounding. A quarter of the gap to the next score at most.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import VennAbers
+        >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+        >>> positive = np.array([False, False, True, False, True, True])
+        >>> calibrator = VennAbers.fit(scores, positive, weight=np.ones(6))
+        >>> bool(calibrator.reach.max() < 1e-5)
+        True
+        """
+        gap = np.diff(self.scores, prepend=-np.inf, append=np.inf)
+        near = _ROUNDING * (1 + np.abs(self.scores))
+        found: Floats = np.minimum(near, np.minimum(gap[:-1], gap[1:]) / 4)
+        return found
+
     def bounds(self, scores: Floats) -> Floats:
         """``(p₀, p₁)``, shape (m, 2); NaN where the score is.
 
@@ -130,8 +154,9 @@ class VennAbers:
         >>> bool((lower < upper).all())
         True
         """
-        left = np.searchsorted(self.scores, scores, side="left")
-        right = np.searchsorted(self.scores, scores, side="right")
+        reach = self.reach
+        left = np.searchsorted(self.scores + reach, scores, side="left")
+        right = np.searchsorted(self.scores - reach, scores, side="right")
         position = left + right  # odd at a calibration score, even between two
         pair = np.stack([self.lower[position], self.upper[position]], axis=-1)
         return np.where(np.isnan(scores)[..., None], np.nan, pair)

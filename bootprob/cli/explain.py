@@ -99,9 +99,10 @@ def explain(
     most first: row (from 1), probability, column, value, contribution, lower, upper.
     Contributions are log-odds (Shapley values): what the column adds, beside
     rows of the background. An interval above 0 says that it speaks for the
-    positive class; of several classes there are lines for each, in a column
-    class, and the log-odds are against all others. With --importance a line
-    for each column: column, importance, lower, upper.
+    positive class, or for that of --class; of several classes there are lines
+    for each, and the log-odds are against all others. With either, a column
+    class says which it is. With --importance a line for each column: column,
+    importance, lower, upper.
 
     [bold]Examples[/bold]
 
@@ -130,8 +131,9 @@ def explain(
     if importance is None:
         lines = _contributions(fitted, frame, others, level, label)
         explained = counted(len(frame), "row is", "rows are")
-        each = "column" if "class" not in lines else "class and column"
-        said = f"{explained} explained in {output}, a line for each {each}."
+        each = "column" if label is not None or "class" not in lines else "class and column"
+        of = "" if label is None else f", of the log-odds of {label}"
+        said = f"{explained} explained in {output}, a line for each {each}{of}."
     else:
         lines = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
         said = f"The importance of {counted(len(lines), 'column')} is in {output}."
@@ -155,8 +157,9 @@ def _contributions(
     labels = {level_text(each): each for each in fitted.target.labels}
     if label is not None and label not in labels:
         raise typer.BadParameter(f"--class is {label!r}; the model has {', '.join(labels)}.")
-    several, parts = len(labels) > 2, []
-    for name in [label] if label is not None else list(labels) if several else [[*labels][1]]:
+    named, parts = label is not None or len(labels) > 2, []
+    names = [label] if label is not None else list(labels) if named else [[*labels][1]]
+    for name in names:
         found = contributions(fitted, frame, others, level=level, label=labels[name], progress=True)
         lines = found.to_frame()
         cells = frame[found.columns].astype(object).to_numpy()
@@ -164,10 +167,10 @@ def _contributions(
         values = cells[lines["row"], at]
         lines.insert(3, "value", ["" if pd.isna(value) else str(value) for value in values])
         lines["row"] += 1
-        if several:
+        if named:
             lines.insert(1, "class", name)
         parts.append(lines)
-        _show(found, f" of {name}" if several else "")
+        _show(found, f" of {name}" if named else "")
     return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True)
 
 

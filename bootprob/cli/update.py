@@ -12,6 +12,7 @@ import typer
 from bootprob.cli.console import file_size, note
 from bootprob.cli.models import as_table, check_model_name, load_model
 from bootprob.cli.options import Encoding, Trust, takes_target
+from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 
@@ -109,8 +110,14 @@ def update(
     else:
         read = partial(read_table, table, encoding=encoding)
         fitted = as_table(known, lambda: read().columns, target)
+        frame = read(text_columns=text_columns(fitted))
+        if target is not None and target not in frame.columns:
+            raise DataError(
+                f"{table} has no column {target!r}, as --target says; name the column of the "
+                "classes, or leave --target out, for rows without labels."
+            )
         advice = "" if fitted is known else " (--target says what it is called)"
-        rows = _rows(fitted, read(text_columns=text_columns(fitted)), advice)
+        rows = _rows(fitted, frame, advice)
         changed = fitted.svc.watched(*rows)
         _tell_evidence(changed.history_[-1])
         if not watch:

@@ -68,9 +68,9 @@ class BootstrapClassifier(BootstrapEnsemble):
         standard error (root mean square over the rows out of bag) is below this. It is looked at
         from 50 samples on. 0 draws `n_bootstraps`.
     time_budget : float or None, default None
-        Seconds after which no further sample is begun; at least two are drawn. What the machines of
-        a `BootstrapSVC` among others will take of these samples counts, as measured on up to ten;
-        calibration and the interval's model come after.
+        Seconds after which no further sample is begun; at least two are drawn. Of a `BootstrapSVC`
+        among others counts how long its kernels took to choose, and what its machines will take
+        of these samples, as measured on up to ten; calibration and the interval's model come after.
     calibration : str or None, default "sigmoid"
         How `predict_proba` turns out-of-bag scores into probabilities; None reports the vote share.
 

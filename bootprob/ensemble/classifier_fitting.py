@@ -89,13 +89,13 @@ def learn_classifiers(
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     started = perf_counter()
     table = _prepare(spec, seed, rows.matrix, codes, weight, groups, names, levels)
-    others, machines = told_apart(spec.candidates, len(rows))
+    budget = spec.time_budget
+    others, machines = told_apart(spec.candidates, len(rows), budget)
     task = Task(others, rows.given, y, classes, weight, table.entropy)
     waiting = [
         ReadyMachines.of(each, rows.matrix, y, weight, groups, spec.n_bootstraps, seed)
         for each in machines
     ]
-    budget = spec.time_budget
     measured = [] if budget is None else [each.seconds_a_sample(budget) for each in waiting]
     trained = train(spec, task, table, codes, checkpoint, started, more=sum(measured))
     beside = [each.trained(trained.counts) for each in waiting]

@@ -35,7 +35,9 @@ _MEASURED = 10  # samples that say what the others will take
 _LITTLE = 0.02  # of a budget
 
 
-def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[BootstrapSVC]]:
+def told_apart(
+    candidates: Sequence[Any], n: int, time_budget: float | None
+) -> tuple[list[Any], list[BootstrapSVC]]:
     """Classifiers that are fitted to each bootstrap sample, and those that do that themselves.
 
     Parameters
@@ -44,12 +46,14 @@ def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[Boots
         Unfitted.
     n : int
         Rows.
+    time_budget : float or None
+        Of the whole.
 
     Raises
     ------
     DataError
-        A `BootstrapSVC` is alone, has a precomputed kernel or controls a rate, or its kernel is of
-        more rows than fit into memory.
+        A `BootstrapSVC` is alone, has a precomputed kernel, controls a rate, or has a checkpoint
+        beside a time budget; or its kernel is of more rows than fit into memory.
     """
     machines = [each for each in candidates if isinstance(each, BootstrapSVC)]
     others = [each for each in candidates if not isinstance(each, BootstrapSVC)]
@@ -68,6 +72,12 @@ def told_apart(candidates: Sequence[Any], n: int) -> tuple[list[Any], list[Boots
             raise DataError(
                 "Rates are those of the whole: give control to the BootstrapClassifier, and leave "
                 "it out of the BootstrapSVC among its candidates."
+            )
+        if svc.checkpoint is not None and time_budget is not None:
+            raise DataError(
+                "A checkpoint of a BootstrapSVC is of as many samples as there are, and with "
+                "time_budget that is another number each time; leave the checkpoint of the "
+                "BootstrapSVC out, or time_budget."
             )
         if svc.kernel not in ("auto", "linear") and svc.feature_map is None:
             n_gamma = np.size(svc.gamma)

@@ -50,6 +50,7 @@ __all__ = [
     "correlations",
     "couple_known",
     "coupled_interval",
+    "joint_width",
     "lack_of_fit_of_pairs",
 ]
 
@@ -138,8 +139,14 @@ def coupled_interval(
         middle, rising = logit(p[rows]), slope > 0
         for side, sign, along, against in ((0, -1, down, up), (1, 1, up, down)):
             moved = slope * np.where(rising, along[rows, None], against[rows, None])
-            squared = np.einsum("mkp,mkp->mk", moved @ together, moved)
-            found[rows, :, side] = expit(middle + sign * np.sqrt(np.maximum(squared, 0.0)))
+            found[rows, :, side] = expit(middle + sign * joint_width(moved, together))
+    return found
+
+
+def joint_width(widths: Floats, together: Floats) -> Floats:
+    """``√(wᵀ R w)`` of widths by each of P pairs (m, K, P), and R (m, P, P); shape (m, K)."""
+    squared = np.einsum("mkp,mkp->mk", widths @ together, widths)
+    found: Floats = np.sqrt(np.maximum(squared, 0.0))
     return found
 
 

@@ -114,9 +114,10 @@ class Explained:
         labels = list(model.target.labels if isinstance(model, TableModel) else model.classes_)
         if label is None and len(labels) == 2:
             return found, labels[1]
-        at = [k for k, each in enumerate(labels) if label is not None and each == label]
+        is_one = pd.api.types.is_scalar(label) and not pd.isna(label)
+        at = [k for k, each in enumerate(labels) if is_one and each == label]
         if not at:
-            shown = ", ".join(map(str, labels[:20]))
+            shown = ", ".join(map(str, labels[:20])) + (" …" if len(labels) > 20 else "")
             what = "no label is given" if label is None else f"label is {label!r}"
             raise DataError(
                 f"Explained are the log-odds of a class, and {what}; the model has {shown}."

@@ -15,7 +15,7 @@ from scipy.special import logit
 from bootprob.calibration.calibrated import CLOSEST, logits_of
 from bootprob.calibration.coupling import couple, coupling_derivative
 from bootprob.ensemble.scoring.rows import Rows
-from bootprob.ensemble.several_classes import SeveralClasses, correlations
+from bootprob.ensemble.several_classes import SeveralClasses, correlations, joint_width
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.intervals.mixtures import of_mixture
 from bootprob.intervals.replicates import percentile
@@ -48,15 +48,13 @@ def of_class_posterior(
         middle = combined @ logit(probability)
         down.append(np.maximum(middle - bounds[:, 0], 0.0))
         up.append(np.maximum(bounds[:, 1] - middle, 0.0))
-        replicates.append(combined @ pair.replicate_logits(rows))
+        replicates.append(np.zeros((len(mixing), pair.n_replicates)))
+        for block in row_blocks(len(rows), pair.n_replicates):
+            replicates[-1] += combined[:, block] @ pair.replicate_logits(rows[block])
     together = correlations(np.stack(replicates, axis=2))
+    below, above = joint_width(np.stack([down, up], axis=1).T, together).T
     value = mixing @ logit(own)
-    ends = []
-    for sign, widths in ((-1, down), (1, up)):
-        width = np.stack(widths, axis=1)
-        squared = np.einsum("qi,qij,qj->q", width, together, width)
-        ends.append(value + sign * np.sqrt(np.maximum(squared, 0.0)))
-    return np.stack(ends, axis=1)
+    return np.stack([value - below, value + above], axis=1)
 
 
 def of_class_replicates(

@@ -65,13 +65,13 @@ def training_rows(
     asked: LeftOutRows | LeftOutClasses
     if isinstance(ensemble, SeveralClasses):
         usable = usable_rows(ensemble, state)
-        which = _drawn(np.flatnonzero(usable), state.y_, max_rows, generator)
+        which = _drawn(explained, usable, state.y_, max_rows, generator)
         asked = LeftOutClasses(ensemble, state, which, rows[which], explained.taken)
     else:
         usable, logits = ensemble.state.calibration_rows()[0], ensemble.state.oob_kernel_logits_
         if logits is not None:
             usable = usable & np.isfinite(logits).all(axis=(1, 2))
-        which = _drawn(np.flatnonzero(usable), state.y_, max_rows, generator)
+        which = _drawn(explained, usable, state.y_, max_rows, generator)
         asked = LeftOutRows(ensemble, which, rows[which], explained.taken)
     if any((np.abs(x - y) > _SAME * (1 + np.abs(x))).any() for x, y in asked.compared()):
         raise DataError(
@@ -123,7 +123,7 @@ def held_out_rows(
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise DataError("sample_weight must hold finite numbers, 0 or more.")
     numbers = checked_groups(groups, len(rows))
-    which = _drawn(np.flatnonzero(weight > 0), labels, max_rows, generator)
+    which = _drawn(explained, weight > 0, labels, max_rows, generator)
     several = isinstance(explained.ensemble, SeveralClasses)
     asked = HeldOutRows(explained, rows[which], labels[which] if several else None)
     of_rows = None if numbers is None else numbers[which]
@@ -139,11 +139,9 @@ def _codes(model: BootstrapSVC | TableModel, y: ArrayLike) -> Indices:
     labels = np.asarray(y)
     known = labels[..., None] == model.classes_
     if labels.ndim == 0 or not known.any(axis=-1).all():
-        shown = [str(each) for each in model.classes_[:15]]
-        raise DataError(
-            f"y holds other classes than those of the model, {', '.join(shown[:-1])} and "
-            f"{shown[-1]}."
-        )
+        more = " …" if len(model.classes_) > 15 else ""
+        shown = ", ".join(map(str, model.classes_[:15])) + more
+        raise DataError(f"y holds other classes than those of the model, {shown}.")
     return known.argmax(axis=-1)
 
 
@@ -154,17 +152,24 @@ def _judged_as(explained: Explained, codes: Indices) -> Bools:
 
 
 def _drawn(
-    usable: Indices, codes: Indices, max_rows: int | None, generator: np.random.Generator
+    explained: Explained,
+    is_usable: Bools,
+    codes: Indices,
+    max_rows: int | None,
+    generator: np.random.Generator,
 ) -> Indices:
     """Those of the usable rows that are looked at."""
+    usable = np.flatnonzero(is_usable)
     if max_rows is not None and len(usable) > max_rows:
         usable = np.sort(generator.choice(usable, max_rows, replace=False))
-    sizes = np.bincount(codes[usable], minlength=2)
+    sizes = np.bincount(codes[usable], minlength=len(explained.svc.classes_))
     if len(usable) < LEAST_ROWS or np.count_nonzero(sizes) < 2:
-        shown = f"{sizes[1]} of them positive" if len(sizes) == 2 else f"by class {sizes.tolist()}"
+        shown, wanted = f"{sizes[1]} of them positive", "of both classes"
+        if len(sizes) > 2:
+            shown, wanted = f"of each class {sizes.tolist()}", "of two classes or more"
         raise DataError(
-            f"{counted(len(usable), 'row')} can be asked, {shown}; {LEAST_ROWS} or more of both "
-            "classes are needed."
+            f"{counted(len(usable), 'row')} can be asked, {shown}; {LEAST_ROWS} rows {wanted} are "
+            "needed."
         )
     return usable
 

@@ -53,12 +53,12 @@ def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str
             return _sigmoid(graph, graph.add("Sum", *parts, np.float64(c)))
         case Isotonic(scores, probabilities):
             return _interpolation(graph, score, scores, probabilities)
-        case VennAbers(scores, lower, upper):
+        case VennAbers(scores, lower, upper) as pairs:
             # Odd at a calibration score, even between two, as in `VennAbers.bounds`.
             position = graph.add(
                 "Add",
-                _count(graph, graph.add("Greater", score, scores)),
-                _count(graph, graph.add("GreaterOrEqual", score, scores)),
+                _count(graph, graph.add("Greater", score, scores + pairs.reach)),
+                _count(graph, graph.add("GreaterOrEqual", score, scores - pairs.reach)),
             )
             return graph.add("Gather", upper / (1 - lower + upper), position)
     raise NotImplementedError(f"{type(calibrated.calibrator).__name__} as ONNX")

@@ -21,6 +21,7 @@ __all__ = [
     "is_straight",
     "plane_of_candidate",
     "planes_of_classifiers",
+    "refusal",
     "refuse_unknown",
     "without_freezing",
 ]
@@ -37,7 +38,7 @@ def planes_of_classifiers(state: TwoClassState) -> tuple[Floats, Floats]:
     Parameters
     ----------
     state : TwoClassState
-        Of classifiers, or of a pair of classes of such.
+        Of classifiers that are straight, or of a pair of classes of such.
 
     Returns
     -------
@@ -47,7 +48,7 @@ def planes_of_classifiers(state: TwoClassState) -> tuple[Floats, Floats]:
     Raises
     ------
     DataError
-        A classifier, or a step before it, is not known to be straight.
+        A classifier turns out to be bent.
     """
     assert state.estimators_ is not None
     planes = [plane_of_candidate(state, r) for r in range(len(state.estimators_[0]))]
@@ -77,8 +78,6 @@ def plane_of_candidate(state: TwoClassState, candidate: int) -> Floats:
     """Coefficients and intercept of each replicate, (B, p + 1); errors as above."""
     assert state.estimators_ is not None
     fitted = [replicate[candidate] for replicate in state.estimators_]
-    if not is_straight(fitted[0]):
-        raise DataError(_refusal(fitted[0]))
     rows = state.center_ + np.vstack([np.zeros(len(state.scale_)), np.diag(state.scale_)])
     between = rows.mean(axis=0) + 7.0 * (rows[:1] - rows)  # where the planes are looked at again
     given = _as_given(state, np.vstack([rows, between]))
@@ -95,7 +94,7 @@ def _plane(
     plane = np.append(coef, known[0] - state.center_ @ coef)
     off = np.abs(between @ plane[:-1] + plane[-1] - others).max()
     if off > _SAME * (1 + np.abs(scores).max()):
-        raise DataError(_refusal(classifier))
+        raise refusal(classifier)
     return plane
 
 
@@ -126,8 +125,9 @@ def _as_given(state: TwoClassState, rows: Floats) -> Any:
     return pd.DataFrame(rows, columns=[each["name"] for each in state.frame_columns_])
 
 
-def _refusal(classifier: Any) -> str:
-    return (
+def refusal(classifier: Any) -> DataError:
+    """What is said of a classifier that a graph cannot have."""
+    return DataError(
         f"{type(classifier).__name__} is not exported as ONNX: a graph has linear classifiers of "
         "scikit-learn (LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, "
         "LinearDiscriminantAnalysis), alone or in a Pipeline after scalers or PCA, and its trees, "

@@ -25,6 +25,7 @@ from bootprob.onnx_export.linear_classifiers import (
     is_straight,
     plane_of_candidate,
     planes_of_classifiers,
+    refusal,
     refuse_unknown,
 )
 from bootprob.onnx_export.tree_classifiers import add_tree_scores, are_trees
@@ -108,7 +109,10 @@ def _of_classifiers(graph: Graph, state: TwoClassState, X: str, *, votes: bool) 
     refuse_unknown(state)
     assert state.estimators_ is not None
     used, first = _used(state), state.estimators_[0]
-    if all(map(is_straight, first)) or not all(are_trees(c) or is_straight(c) for c in first):
+    for each in first:
+        if not (is_straight(each) or are_trees(each)):
+            raise refusal(each)
+    if all(map(is_straight, first)):
         coef, intercept = planes_of_classifiers(state)
         machines = _Machines.of(
             state, used, coef[:, used], votes=votes, intercept=intercept[:, used]

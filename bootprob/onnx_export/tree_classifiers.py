@@ -75,8 +75,7 @@ def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) 
     one, other = state.pair
     if K == 2 and state.drawn_counts_ is not None:  # a forest's own trees
         return graph.add("Sub", of_class(1), np.float64(0.5))
-    second, against = of_class(other), None
-    against = graph.add("Sub", np.float64(1.0), second) if K == 2 else of_class(one)
+    second, against = of_class(other), of_class(one)
     if boosting or state.drawn_counts_ is not None:
         return graph.add("Sub", second, against)
     return graph.add("Sub", graph.add("Log", second), graph.add("Log", against))

@@ -343,3 +343,13 @@ def test_sigmoid_replicates_are_those_of_a_refit_to_first_order(rng):
     moved = refit - refit.mean(axis=0)
     error = found - found.mean(axis=0) - moved
     assert (error.std(axis=0) < 0.1 * moved.std(axis=0)).all()
+
+
+def test_scores_that_are_rounded_are_still_tied_to_those_of_calibration() -> None:
+    scores = np.array([-3.0, -1.0, -1.0, -1.0 + 1e-9, 0.0, 2.0])
+    found = VennAbers.fit(scores, np.array([False, True, False, True, False, True]), np.ones(6))
+    at, off = found.bounds(found.scores), found.scores * 1e-15
+    np.testing.assert_array_equal(found.bounds(found.scores + off), at)
+    np.testing.assert_array_equal(found.bounds(found.scores - off), at)
+    assert len(np.unique(found.bounds(np.array([-1.0, -1.0 + 5e-10, -1.0 + 1e-9])), axis=0)) == 3
+    assert (found.bounds(np.array([1.9])) != at[-1]).any()

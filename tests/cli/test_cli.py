@@ -430,6 +430,14 @@ def test_explain(folder: Path, tmp_path: Path) -> None:
     assert own.tolist() == new["purpose"].tolist()
     given = _run(*explain, tmp_path / "b.csv", "--background", folder / "loans.csv")
     assert given.exit_code == 0, given.output
+    other = model.target.labels[0]
+    given = _run(*explain, tmp_path / "other.csv", "--class", other)
+    assert f"log-odds of {other}, over" in " ".join(given.stdout.split())
+    assert f"a line for each column, of the log-odds of {other}." in " ".join(given.stdout.split())
+    against = pd.read_csv(tmp_path / "other.csv")
+    assert set(against.pop("class")) == {other}
+    assert list(against) == list(why)
+    np.testing.assert_allclose(against["contribution"], -why["contribution"], atol=1e-9)
     _refused(_run(*explain, tmp_path / "why.xlsx"), "must end in .csv or .parquet")
     _refused(_run(*explain, folder / "new.parquet"), "is the file that is read")
 

@@ -101,6 +101,12 @@ def test_models_that_were_fitted_in_python_are_updated_as_there(of, folder, tmp_
     expected = expected.recalibrated(new, june["risk"])
     np.testing.assert_allclose(moved.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
     np.testing.assert_allclose(moved.proba_interval(X), expected.proba_interval(X), rtol=1e-9)
+    written = (tmp_path / "python.model").read_bytes()
+    mistyped = _run("update", tmp_path / "python.model", rows, "--target", "rsk")
+    assert mistyped.exit_code == 1
+    named = "no column 'rsk', as --target says" if of in ("names", "frame") else "--target COLUMN"
+    assert named in " ".join(mistyped.stderr.split())
+    assert (tmp_path / "python.model").read_bytes() == written
     june[columns].to_csv(rows, index=False)
     watched = _run("update", tmp_path / "python.model", rows, "--watch")
     assert "no column 'class' (--target says what it is called)" in " ".join(watched.output.split())
@@ -121,6 +127,7 @@ def test_models_that_were_fitted_in_python_are_updated_as_there(of, folder, tmp_
         (["--watch", "--base-rate", 0.3], "--watch looks at rows"),
         (["--target", "risk", "--base-rate", 0.3], "--target is a column of TABLE"),
         (["june.csv", "--target", "debt"], "leave --target out"),
+        (["july.csv", "--target", "risk"], "no column 'risk', as --target says"),
         (["--base-rate", 1.5], "give a share between 0 and 1"),
         (["june.csv", "--base-rate", 0.3], "Give either TABLE or --base-rate"),
         (["other.csv"], "'income'"),

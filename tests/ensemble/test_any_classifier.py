@@ -279,7 +279,7 @@ def test_several_classifiers_share_samples_and_the_better_gets_the_weight(table)
             clone(both).set_params(**wrong).fit(X, y)
 
 
-def test_machines_stand_beside_classifiers_on_the_same_samples(table):
+def test_machines_stand_beside_classifiers_on_the_same_samples(table, tmp_path):
     X, y = table
     svc = BootstrapSVC(kernel="rbf", C=[0.1, 1.0])
     model = BootstrapClassifier([svc, BAYES], n_bootstraps=24, random_state=0).fit(X, y)
@@ -303,6 +303,10 @@ def test_machines_stand_beside_classifiers_on_the_same_samples(table):
         broken = clone(svc).set_params(**wrong)
         with pytest.raises(ValueError, match=said):
             BootstrapClassifier([broken, Untrainable()]).fit(X, y)
+    kept = clone(svc).set_params(checkpoint=str(tmp_path / "kept"))
+    with pytest.raises(DataError, match="leave the checkpoint of the BootstrapSVC out"):
+        BootstrapClassifier([kept, Untrainable()], time_budget=9.0).fit(X, y)
+    assert not list(tmp_path.iterdir())
 
 
 class Untrainable(GaussianNB):

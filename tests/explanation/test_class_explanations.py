@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations as orders_of
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,16 @@ from bootprob.ensemble import cross_fitted_proba
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.left_out_classes import LeftOutClasses
 from bootprob.exceptions import DataError
-from bootprob.explanation import contributions, partial_dependence, permutation_importance
+from bootprob.explanation import (
+    class_log_odds,
+    contributions,
+    known_rows,
+    partial_dependence,
+    permutation_importance,
+)
 from bootprob.explanation.answers import Explained
 from bootprob.explanation.permuted_rows import permutations
+from bootprob.runtime.row_blocks import row_blocks
 from bootprob.tables import TableModel
 
 pytestmark = pytest.mark.filterwarnings(
@@ -92,6 +101,22 @@ def test_intervals_of_single_rows_are_those_of_their_probability(fitted: Any, ro
     shares = np.full((1, 4), 0.25)
     middle, alone = explained.intervals(X, shares, 0.9)[0], found.mean(axis=0)
     assert alone[0] < middle[0] < middle[1] < alone[1]  # errors of rows do not all go together
+
+
+def test_replicates_are_asked_block_by_block(
+    fitted: Any, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, explained, n_rows = rows[0][:4], Explained.of_class(fitted, "top")[0], []
+    mixing = np.array([[0.25, 0.25, 0.25, 0.25], [1.0, -1.0, 0.0, 0.0]])
+    expected = explained.intervals(X, mixing, 0.9)
+
+    def single(n: int, numbers_per_row: int) -> Iterator[slice]:
+        n_rows.append(n)
+        return row_blocks(n, numbers_per_row, 1)
+
+    monkeypatch.setattr(class_log_odds, "row_blocks", single)
+    np.testing.assert_allclose(explained.intervals(X, mixing, 0.9), expected, atol=1e-9)
+    assert set(n_rows) == {4}
 
 
 def test_curves_follow_the_class(fitted: Any, rows: Rows) -> None:
@@ -178,14 +203,15 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     )
     save(model, tmp_path / "m.model")
 
-    def run(rows: str, *given: str) -> pd.DataFrame:
+    def run(rows: str, *given: str, said: str = "") -> pd.DataFrame:
         written = tmp_path / "why.csv"
         rest = [str(tmp_path / rows), "-o", str(written), *given]
         found = CliRunner().invoke(app, ["explain", str(tmp_path / "m.model"), *rest])
         assert found.exit_code == 0, found.output
+        assert said in " ".join(found.stdout.split())
         return pd.read_csv(written)
 
-    lines = run("few.csv")
+    lines = run("few.csv", said="a line for each class and column.")
     assert len(lines) == 3 * 2 * 3
     first = lines[(lines["row"] == 1) & (lines["class"] == "top")]
     expected = contributions(model, frame[:1], label="top")
@@ -193,7 +219,8 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     assert one == pytest.approx(
         dict(zip(expected.columns, expected.contribution[0], strict=True)), abs=1e-6
     )
-    assert set(run("few.csv", "--class", "mid")["class"]) == {"mid"}
+    one = run("few.csv", "--class", "mid", said="a line for each column, of the log-odds of mid.")
+    assert set(one["class"]) == {"mid"}
     columns = run("rows.csv", "--importance", "training")
     assert sorted(columns["column"]) == ["age", "home"]
     assert (columns["lower"] > 0).all()
@@ -204,9 +231,10 @@ def test_tables_with_text_are_explained_by_class(rows: Rows, tmp_path: Path) -> 
     [
         ({}, "no label is given; the model has low, mid, top"),
         ({"label": "mad"}, "label is 'mad'; the model has low, mid, top"),
+        ({"label": np.array(["low", "mid"])}, r"label is array.*; the model has low, mid, top"),
     ],
 )
-def test_a_class_has_to_be_said(wrong: dict[str, str], said: str, rows: Rows) -> None:
+def test_a_class_has_to_be_said(wrong: dict[str, Any], said: str, rows: Rows) -> None:
     X, y = rows
     model = clone(MODELS["linear"]).fit(X, y)
     with pytest.raises(DataError, match=said):
@@ -215,6 +243,16 @@ def test_a_class_has_to_be_said(wrong: dict[str, str], said: str, rows: Rows) ->
         partial_dependence(model, 0, X, **wrong)
     with pytest.raises(DataError, match="of several classes importance is by the log-loss"):
         permutation_importance(model, X, y, metric="auc")
+    low = y == "low"
+    sizes = rf"of each class \[{low.sum()}, 0, 0\]; 10 rows of two classes or more are needed"
+    with pytest.raises(DataError, match=sizes):
+        permutation_importance(model, X[low], y[low], held_out=True)
+
+
+def test_classes_are_listed_in_short() -> None:
+    many = SimpleNamespace(classes_=np.arange(20))
+    with pytest.raises(DataError, match=r"those of the model, 0, 1, .*, 13, 14 …"):
+        known_rows._codes(many, np.array([3, 20]))
 
 
 def test_of_two_classes_either_can_be_explained(rows: Rows) -> None:

@@ -262,6 +262,16 @@ def test_reports_say_it_too(fitted: BootstrapClassifier, frame: Frame, tmp_path:
     assert "letter: without a curve" in page
 
 
+def test_reports_of_several_classes_say_it_too(frame: Frame, tmp_path: Path) -> None:
+    X, y = frame
+    three = np.where(X["age"] > 0.5, 2, y)
+    model = BootstrapClassifier(pipeline(), n_bootstraps=6, random_state=0).fit(X, three)
+    content = write_report({"m": model}, tmp_path / "r.html", title="T", training=X)
+    assert content["models"][0]["effects"]["importance"]["without_curve"] == ["letter"]
+    page = " ".join((tmp_path / "r.html").read_text(encoding="utf-8").split())
+    assert page.count("letter: without a curve") == 1
+
+
 def test_the_command_line(fitted: BootstrapClassifier, frame: Frame, tmp_path: Path) -> None:
     X, y = frame
     save(fitted, tmp_path / "m.model")

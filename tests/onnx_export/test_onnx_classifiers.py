@@ -174,6 +174,10 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
             FrozenEstimator(RandomForestClassifier(5).fit(frame[:50], said[:50] > 0)),
             {},
         ),
+        "ties": (
+            FrozenEstimator(DecisionTreeClassifier(max_depth=2).fit(frame[:50], said[:50] > 0)),
+            {"calibration": "venn-abers"},
+        ),
     }
     for name, (estimator, params) in made.items():
         model = BootstrapClassifier(estimator, n_bootstraps=8, random_state=0, **params)
@@ -181,8 +185,24 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
         export_onnx(model, tmp_path / "m.onnx")
         found = answers(tmp_path / "m.onnx", X)["probability"]
         np.testing.assert_allclose(found, model.predict_proba(frame), atol=1e-9, err_msg=name)
-    with pytest.raises(DataError, match="classifier that was fitted before are not exported"):
-        export_onnx(model, tmp_path / "m.onnx", interval=0.9)
+        if name == "frozen trees":
+            with pytest.raises(DataError, match="that was fitted before are not exported"):
+                export_onnx(model, tmp_path / "m.onnx", interval=0.9)
+
+
+def test_leaves_that_are_nearly_pure_are_told_apart(tmp_path: Path) -> None:
+    """Of a share near 1, as float32, what is left has few digits; the other class's has all."""
+    rng = np.random.default_rng(1)
+    X, new = rng.normal(size=(20_000, 2)), rng.normal(size=(4000, 2))
+    flipped = rng.random(20_000) < 0.001
+    tree = DecisionTreeClassifier(max_leaf_nodes=6, min_samples_leaf=500, random_state=0)
+    before = FrozenEstimator(tree.fit(X, (X[:, 0] > 0) ^ flipped))
+    model = BootstrapClassifier(
+        before, n_bootstraps=10, calibration="venn-abers", random_state=0
+    ).fit(new, new[:, 0] + 0.3 * rng.normal(size=4000) > 0)
+    export_onnx(model, tmp_path / "m.onnx")
+    found = answers(tmp_path / "m.onnx", new)["probability"]
+    np.testing.assert_allclose(found, model.predict_proba(new), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +217,7 @@ def test_columns_with_names_votes_and_one_fitted_before(tmp_path: Path) -> None:
             make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression()),
             "Pipeline is not exported",
         ),
+        ([DecisionTreeClassifier(), GaussianNB()], "GaussianNB is not exported"),
         ([BootstrapSVC(kernel="linear", C=1.0), LogisticRegression()], "BootstrapSVC among"),
     ],
 )

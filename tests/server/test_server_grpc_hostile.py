@@ -124,7 +124,7 @@ def test_calls_whose_message_never_comes(served, array_model):
     check_well(served, array_model)
 
 
-def test_without_the_token_no_message_is_waited_for(array_model):
+def test_without_the_token_no_message_is_waited_for(array_model, caplog):
     """Of strangers nothing is held, however long they take to send it."""
     app = create_app(array_model, name="m", token=TOKEN)
     limits = {"max_body": 2**22, "max_calls": 4, "max_held": 2**25, "deadline": 600}
@@ -143,7 +143,10 @@ def test_without_the_token_no_message_is_waited_for(array_model):
             live = channel.stream_unary(f"/{SERVICE}/ServerLive")()  # of everyone
             return found, message("ServerLiveResponse").FromString(await live).live
 
-    found, live = asyncio.run(asyncio.wait_for(talk(), 60))
+    with caplog.at_level("INFO", "bootprob.server"):
+        found, live = asyncio.run(asyncio.wait_for(talk(), 60))
+    logged = [each.getMessage() for each in caplog.records]
+    assert [each.startswith("GET /v2 401 ") for each in logged] == [True] * 6 + [False]
     [(code, told)] = set(found)
     assert code is grpc.StatusCode.UNAUTHENTICATED
     assert "token" in told
