@@ -157,7 +157,7 @@ def squared_errors(name: str, found: dict[str, Any]) -> str:
     """One data set of tables 3.4 to 3.7, and the rates reached, for every imposed rate.
 
     "–" is where nothing is imposed, since the rate without control is no lower; "…" is what has
-    not been measured.
+    not been measured. Rates that are imposed in no line are left out.
 
     Parameters
     ----------
@@ -177,7 +177,9 @@ def squared_errors(name: str, found: dict[str, Any]) -> str:
         for control, short in _CONTROLS.items():
             label = f"{rate.upper()} reached, {short}"
             lines.append([label, *_cells(cells, control, rate)])
-    return markdown(["imposed TPR", "none", *(f"{t:g}" for t in TPR_IMPOSED)], lines)
+    header = ["imposed TPR", "none", *(f"{t:g}" for t in TPR_IMPOSED)]
+    shown = [k for k in range(len(header)) if any(line[k] != NONE for line in lines)]
+    return markdown([header[k] for k in shown], [[line[k] for k in shown] for line in lines])
 
 
 def _cells(cells: dict[str, Any], control: str, what: str) -> list[str]:
