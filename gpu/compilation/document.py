@@ -12,6 +12,7 @@ from gpu.compilation.table import ROOT
 __all__ = ["PAGE", "with_table"]
 
 PAGE = ROOT / "docs" / "gpu.md"
+_SIZES = ("BLOCK", "Q", "BLOCK_M", "BLOCK_B", "BLOCK_K")
 
 
 def with_table(text: str, table: dict[str, Any]) -> str:
@@ -20,26 +21,16 @@ def with_table(text: str, table: dict[str, Any]) -> str:
 
 
 def _table(table: dict[str, Any]) -> str:
-    """A line for each kernel and size; the largest numbers of the variants that it stands for."""
-    values = defaultdict(set)
+    """A line for each kernel and number of warps; the largest numbers of any variant of it."""
+    lines: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in table["rows"]:
-        for name, value in row["constants"].items():
-            values[row["kernel"], name].add(value)
-    lines: dict[tuple[str, ...], dict[int, list[dict[str, Any]]]] = {}
-    for row in table["rows"]:
-        # Not what is the same in all variants, nor numbers that happen to be 1.
-        sizes = ", ".join(
-            f"{name} {value}"
-            for name, value in row["constants"].items()
-            if len(values[row["kernel"], name]) > 1 and name.isupper()
-        )
-        where = (row["kernel"], _types(row), sizes, str(row["warps"]))
-        lines.setdefault(where, defaultdict(list))[row["capability"]].append(row)
+        lines.setdefault((row["kernel"], _types(row), str(row["warps"])), []).append(row)
     capabilities = sorted({row["capability"] for row in table["rows"]})
-    head = ["kernel", "numbers", "sizes", "warps", *(f"sm_{each}" for each in capabilities)]
+    head = ["kernel", "numbers", "warps", "sizes", *(f"sm_{each}" for each in capabilities)]
     shown = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for where, rows in sorted(lines.items(), key=lambda item: _in_order(item[0])):
-        cells = [_cell(rows[capability]) for capability in capabilities]
+        of = ([row for row in rows if row["capability"] == each] for each in capabilities)
+        cells = [_sizes(rows), *(_cell(each) for each in of)]
         shown.append("| " + " | ".join([f"`{where[0]}`", *where[1:], *cells]) + " |")
     kernels = len({row["kernel"] for row in table["rows"]})
     spills = sum(row["spilled"] > 0 for row in table["rows"])
@@ -48,6 +39,17 @@ def _table(table: dict[str, Any]) -> str:
         f"{spills} of which spill."
     )
     return count + "\n\n" + "\n".join(shown)
+
+
+def _sizes(rows: list[dict[str, Any]]) -> str:
+    """Least and largest of the constants that are block sizes; not the switches."""
+    values = defaultdict(set)
+    for row in rows:
+        for name, value in row["constants"].items():
+            if name in _SIZES:
+                values[name].add(value)
+    ends = {name: sorted({min(found), max(found)}) for name, found in values.items()}
+    return ", ".join(f"{name} {'–'.join(map(str, both))}" for name, both in ends.items())
 
 
 def _cell(rows: list[dict[str, Any]]) -> str:

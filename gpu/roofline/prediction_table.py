@@ -27,9 +27,9 @@ def rendered(content: dict[str, Any], measured: dict[str, Any] | None) -> str:
         for name, found in part.items()
     }  # fmt: skip
     lines = [
-        "| job | iterations, counted | floor, ms | before, ms | predicted, ms | goal, ms "
+        "| job | iterations, counted | floor, ms | predicted, ms | goal, ms "
         "| most of it | measured, ms |",
-        "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |",
+        "| --- | --- | ---: | ---: | ---: | --- | ---: |",
     ]
     for job in content["jobs"]:
         low, high = job["between, s"]
@@ -37,8 +37,8 @@ def rendered(content: dict[str, Any], measured: dict[str, Any] | None) -> str:
         found = times.get(job["job"])
         lines.append(
             f"| {job['job'].rpartition(', Triton')[0]} | {_iterations(job['counts'])} "
-            f"| {_ms(job['floor, s'])} | {_ms(job['before']['seconds'])} "
-            f"| {_ms(low)}–{_ms(high)} | {'–' if goal is None else _ms(goal)} "
+            f"| {_ms(job['floor, s'])} | {_ms(low)}–{_ms(high)} "
+            f"| {'–' if goal is None else _ms(goal)} "
             f"| {job['limited by']} | {'–' if found is None else _ms(1e-3 * found['median, ms'])} |"
         )
     return "\n".join(lines)
@@ -56,17 +56,15 @@ def _ms(seconds: float) -> str:
 
 
 def _iterations(counts: dict[str, Any]) -> str:
+    after = counts.get("after", {})
     if "mean iterations" in counts:
-        before, after = (counts[when]["kernels"] for when in ("before", "after"))
         return (
             f"mean {counts['mean iterations']:.1f}, most {counts['most iterations']}; "
-            f"in kernels {before:,} → {after:,}"
+            f"in kernels {after['kernels']:,}"
         )
-    if "after" in counts:
-        before, after = counts["before"], counts["after"]
+    if after:
         return (
             f"mean {after['iterations of a model']:.0f}, longest path {after['longest path']:,}; "
-            f"kernel rows {before['TB of kernel rows']:.2g} → {after['TB of kernel rows']:.2g} TB "
-            f"of {counts['replicates']} samples"
+            f"kernel rows {after['TB of kernel rows']:.2g} TB of {counts['replicates']} samples"
         )
     return "–"

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -339,9 +340,6 @@ def test_document_compares_with_the_best_peer_of_each_table(calls, quick_choice,
     found = results_in(tmp_path)
     assert found["wisconsin"]["linear"]["groups"] == list(comparison.GROUPS)
     assert found["zoo"]["linear"]["groups"] == ["ours", "peers", "accuracy weights"]
-    section = text.partition("log-loss, `sigmoid`:")[2].partition("`sigmoid-both`")[0]
-    by_set = {x.split(" | ")[0]: x.split(" | ")[1:] for x in section.splitlines()}
-    assert by_set["| zoo"][2:] == ["–", "– |"]
     pairs = [
         [
             np.average(cell["log-loss"]["means"][method], weights=cell["held out"])
@@ -350,7 +348,12 @@ def test_document_compares_with_the_best_peer_of_each_table(calls, quick_choice,
         for cell in (found[name]["linear"] for name in ("wisconsin", "zoo"))
     ]
     other, default = np.mean(pairs, axis=0)
-    assert f"| **{other:.4f}**, default {default:.4f} |" in section
+    assert f"| linear, `sigmoid`, accuracy weights | 2 | {other:.4f} | {default:.4f} |" in text
+    assert "| linear, `sigmoid`, no class weights | 1 |" in text
+    losses = pd.read_csv(tmp_path / "results" / "calibration" / "losses.csv")
+    losses = losses.set_index(["kernel", "table", "method"])
+    gaps = pd.read_csv(tmp_path / "results" / "calibration" / "differences.csv")
+    gaps = gaps.set_index(["kernel", "table", "loss", "one", "other"]).sort_index()
     for name in ("wisconsin", "zoo"):
         cell = found[name]["linear"]
         means = {
@@ -359,19 +362,28 @@ def test_document_compares_with_the_best_peer_of_each_table(calls, quick_choice,
         }
         peer = min(PEERS, key=lambda m, means=means: means[m])
         assert document.best_peer(cell, "log-loss") == peer
-        line = next(x for x in text.splitlines() if x.startswith(f"| {name} | log-loss | {peer}"))
-        shown = line.split(" | ")[3].strip("*")
-        assert shown.startswith(f"{means['sigmoid'] - means[peer]:+.4f} ± ")
-        losses = next(
-            x
-            for x in text.splitlines()
-            if x.startswith(f"| {name} |") and f"{means[peer]:.4f}" in x
-        )
-        assert len(losses.split(" | ")) == 1 + len(OURS) + len(PEERS)
+        line = next(x for x in text.splitlines() if x.startswith(f"| {name} | {peer} | "))
+        gap = means["sigmoid"] - means[peer]
+        shown = line.split(" | ")[2].strip("*")
+        assert shown.startswith(f"{gap:+.4f} ± ")
+        for method in (*OURS, *PEERS):
+            stated = losses.loc[("linear", name, method), "log-loss"]
+            assert stated == pytest.approx(means[method], rel=1e-4)
+        row = gaps.loc[("linear", name, "log-loss", "sigmoid", peer)]
+        assert row["difference"] == pytest.approx(gap, rel=1e-4)
+        assert (row["verdict"] == "tie") == (abs(row["difference"]) <= row["± rows"])
     assert found["zoo"]["linear"]["log-loss"]["means"]["isotonic, pooled"] == [0, 0, 0]
     verdicts = document.unlike(found, "linear", "log-loss", "sigmoid")
     assert verdicts[-1] == ["zoo"] or "zoo" in verdicts[-1]
     assert "worse on" in text
+
+
+def test_the_page_and_its_tables_are_what_the_results_make():
+    text, files = document.pages()
+    assert (document.DOCS / "calibration.md").read_text(encoding="utf-8") == text
+    assert len(files) == 6
+    for name, table in files.items():
+        assert (document.DOCS / "results" / name).read_text(encoding="utf-8") == table, name
 
 
 def test_document_without_results_says_how_to_get_them(tmp_path):

@@ -1,5 +1,6 @@
 """Beside other classifiers: each is what its name says, runs resume, numbers are right."""
 
+import io
 import json
 
 import numpy as np
@@ -13,8 +14,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 from docs.studies.calibration import classifier_comparison as comparison
+from docs.studies.calibration import classifier_results as results
 from docs.studies.calibration import classifier_tables as tables
-from docs.studies.calibration import classifiers
+from docs.studies.calibration import classifiers, details
 from docs.studies.calibration.classifiers import PEERS, SIGMOID, Classifier, measure
 from docs.studies.calibration.comparison import splits
 from gpu.benchmarks.common import datasets
@@ -47,8 +49,9 @@ def table(monkeypatch, rng):
     made = {"BootstrapSVC": quick(), "bayes": quick(calibrations=(SIGMOID,))}
     made |= {"narrow": quick(widest=2), "last": quick(slow=True)}
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    for module in (classifiers, tables):
+    for module in (classifiers, results, tables):
         monkeypatch.setattr(module, "CLASSIFIERS", made)
+    for module in (classifiers, details, results, tables):
         monkeypatch.setattr(module, "OURS", {"BootstrapSVC": made["BootstrapSVC"]})
     monkeypatch.setattr(comparison, "write_document", lambda docs: docs)
     monkeypatch.setattr(comparison, "LOADERS", {"zoo": lambda: found})
@@ -138,7 +141,7 @@ def test_runs_resume_and_a_new_classifier_measures_itself_alone(table, monkeypat
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     assert asked == ["BootstrapSVC"] * 10 + ["bayes"] * 3
-    assert tables.read(tmp_path / "results" / "classifiers") == []
+    assert results.read(tmp_path / "results" / "classifiers") == []
     del limit[0]
     asked.clear()
     run(tmp_path, seconds=-1)
@@ -158,7 +161,7 @@ def test_files_have_the_losses_of_every_row(table, tmp_path):
     X, positive = table
     run(tmp_path)
     folder = tmp_path / "results" / "classifiers"
-    (found,) = tables.read(folder)
+    (found,) = results.read(folder)
     probability = np.empty(len(X))
     rows = pd.read_csv(folder / "zoo.csv")
     for number, (training, held_out) in enumerate(splits(X, positive, GIVEN["seed"])):
@@ -175,8 +178,20 @@ def test_files_have_the_losses_of_every_row(table, tmp_path):
     entry = json.loads((folder / "tables.json").read_text(encoding="utf-8"))["data sets"]["zoo"]
     assert entry["classifiers"]["bayes"]["chosen"] == {"as it is": 10}
     assert set(entry["classifiers"]["bayes"]["predict"]) == set(found.peers)
-    assert tables.incomplete(folder, ["zoo", "heart"]) == ["heart"]
-    assert "| last | … |" in tables.losses([found], "log-loss")
+    assert results.incomplete(folder, ["zoo", "heart"]) == ["heart"]
+    assert "last" in results.unmeasured([found])
+    files = details.of_classifiers([found])
+    losses = pd.read_csv(io.StringIO(files["classifiers/losses.csv"])).set_index("method")
+    assert losses.loc["bayes", "log-loss"] == pytest.approx(log_loss(positive, probability), 1e-4)
+    ratios = pd.read_csv(io.StringIO(files["classifiers/ratios.csv"])).set_index(["peer", "loss"])
+    by_log_loss = ratios.loc[("bayes", "log-loss")]
+    assert by_log_loss["geometric mean"] == by_log_loss["without floor"] == 1
+    assert by_log_loss[["wins", "ties", "losses"]].tolist() == [0, 1, 0]
+    assert "| bayes | **1.000** | 1.000 | 1.00 (zoo) | 0/1/0 |" in tables.ratios(
+        [found], "log-loss", "BootstrapSVC", "Brier score"
+    )
+    costs = pd.read_csv(io.StringIO(files["classifiers/costs.csv"]))
+    assert sorted(costs["method"]) == sorted(found.methods)
     stated = [
         log_loss(positive[a], GaussianNB().fit(X[a], positive[a]).predict_proba(X[a])[:, 1])
         for a, _ in splits(X, positive, GIVEN["seed"])
@@ -189,19 +204,19 @@ def test_files_have_the_losses_of_every_row(table, tmp_path):
 
 def test_a_loss_below_one_in_n_counts_as_that():
     kept = {"held out": [25, 25], "log-loss": {"means": {"a": [0.0, 0.02], "b": [0.0, 0.0]}}}
-    found = tables.Beside("t", 50, 3, kept, {}, {})
+    found = results.Beside("t", 50, 3, kept, {}, {})
     assert found.ratio("log-loss", "a", "b") == 1
     assert found.ratio("log-loss", "a", "b", floor=False) == np.inf
 
 
 def test_geometric_mean_and_its_interval_are_those_of_the_logarithms(rng):
     ratios = rng.uniform(0.5, 2, size=7)
-    center, low, high = tables.geometric_mean(ratios)
+    center, low, high = results.geometric_mean(ratios)
     assert center == pytest.approx(stats.gmean(ratios))
     logs = np.log(ratios)
     expected = stats.t.interval(0.95, 6, logs.mean(), stats.sem(logs))
     np.testing.assert_allclose(np.log([low, high]), expected)
-    assert tables.geometric_mean([2.0])[1:] == (0, np.inf)
+    assert results.geometric_mean([2.0])[1:] == (0, np.inf)
 
 
 def test_time_of_scoring_is_that_of_all_rows_in_proportion(monkeypatch):

@@ -212,7 +212,9 @@ def test_the_page_says_who_covers_everywhere_and_how_wide():
         "93 %, and in 3 of 8 sets on the others."
     )
     table = other_intervals_page.by_truth(cases)
-    assert "**94.0 ± 1.0 / 0.110**" in table
+    assert "| a | 95.0 ± 1.0 / 0.100 | 94.0 ± 1.0 / 0.110 | the same |" in table
+    assert "| 50.0 ± 2.0 / 0.200 | BART: 96.0 ± 1.0 / 0.100 |" in table
+    assert "b,500,BART,8,0,1.0,0.96,0.01,0.1,0.01" in other_intervals_page.every(cases)
     lines = other_intervals_page.overview(cases).splitlines()
     (ours,) = (line for line in lines if line.startswith("| `BootstrapSVC` |"))
     assert ours.split(" | ")[1:7] == ["2 × 8", "1", "1", "1", "50.0 (b)", "72.0 ± 1.5"]
@@ -224,6 +226,8 @@ def test_the_page_is_what_its_template_makes_of_the_results(tmp_path):
     shutil.copy(DOCS / "results" / "other_intervals.json", tmp_path / "results")
     text = other_intervals_page.write(tmp_path).read_text(encoding="utf-8")
     assert text == (DOCS / "other_intervals.md").read_text(encoding="utf-8")
+    tables = [folder / "results" / "other_intervals.csv" for folder in (tmp_path, DOCS)]
+    assert tables[0].read_text(encoding="utf-8") == tables[1].read_text(encoding="utf-8")
 
 
 def bounds_of(name, truth=TINY):

@@ -460,14 +460,14 @@ def test_tables_3_resume_after_the_time_is_up(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(chapter3, "measure", lambda *_: pytest.fail("measured again"))
     chapter3.main(["wisconsin"], settings, tmp_path)
     text = (tmp_path / "studies.md").read_text(encoding="utf-8")
-    line = next(
-        line for line in text.splitlines() if line.startswith("| **positives, Ctrl1, here**")
-    )
-    numbers = [entry.strip() for entry in line.split("|")[2:-1]]
-    assert numbers[0] == f"{cells['none']['positives']:.3f}"
-    for t, number in zip(TPR_IMPOSED, numbers[1:], strict=True):
-        cell = cells.get(f"threshold {t:g}")
-        assert number == ("–" if cell is None else f"{cell['positives']:.3f}")
+    wanted = ("| imposed TPR |", "| positives, Ctrl1 (3.4)")
+    lines = [line for line in text.splitlines() if line.startswith(wanted)]
+    header, numbers = ([cell.strip() for cell in line.split("|")[2:-1]] for line in lines)
+    assert numbers[0] == f"0.036 / {cells['none']['positives']:.3f}"
+    assert {f"{t:g}" for t in imposed} <= set(header)
+    for t, number in zip(header[1:], numbers[1:], strict=True):
+        cell = cells.get(f"threshold {t}")
+        assert number.endswith("–" if cell is None else f" / {cell['positives']:.3f}")
     capsys.readouterr()
 
 

@@ -3,12 +3,12 @@
     python -m docs.studies.calibration.comparison [NAME ...] [--kernels linear rbf]
         [--groups GROUP ...] [--bootstraps 100] [--folds 10] [--rows 3000] [--minutes M] [--again]
 
-Writes docs/results/calibration.json, fold after fold, and docs/calibration.md. What the file has
-with the same settings is not measured again, unless `--again` says so: a run that was
-interrupted, or that `--minutes` ended, is taken up where it stopped. The probabilities of each fold
-and group of methods are kept in a folder (`--kept`), so that one group can be measured again
-without the others, and calibrators that have changed are fitted again, without training, where
-the results are deleted and the folder is kept.
+Writes docs/results/calibration.json, fold after fold, and docs/calibration.md with the tables that
+it sums up. What the file has with the same settings is not measured again, unless `--again` says
+so: a run that was interrupted, or that `--minutes` ended, is taken up where it stopped. The
+probabilities of each fold and group of methods are kept in a folder (`--kept`), so that one group
+can be measured again without the others, and calibrators that have changed are fitted again,
+without training, where the results are deleted and the folder is kept.
 """
 
 from __future__ import annotations

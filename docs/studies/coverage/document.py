@@ -62,7 +62,7 @@ def missing(cases: list[Case]) -> dict[str, list[int]]:
 
 
 def _methods(cases: list[Case]) -> list[str]:
-    return [method for method in cases[0]["coverage"] if method != LIMIT]
+    return [method for method in cases[0]["coverage"] if method not in (LIMIT, DEFAULT)]
 
 
 def draw_by_case(cases: list[Case]) -> Figure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +13,35 @@ from typing import Any
 import numpy as np
 from scipy.stats import gmean, t
 
+from bootprob.runtime.files import replace_when_complete
 from docs.studies.coverage.interval_methods import LIMIT, METHODS, OURS
 from docs.studies.coverage.known_truths import BANK
 from gpu.benchmarks.common import documents
 from gpu.benchmarks.common.study_results import load
 from gpu.benchmarks.common.tables import NONE, NOT_MEASURED, markdown
 
-__all__ = ["FILE", "WANTED", "Case", "by_truth", "overview", "read", "verdict", "warned", "write"]
+__all__ = [
+    "FILE",
+    "TABLE",
+    "WANTED",
+    "Case",
+    "by_truth",
+    "every",
+    "overview",
+    "read",
+    "verdict",
+    "warned",
+    "write",
+]
 
 FILE = "other_intervals.json"
+TABLE = "other_intervals.csv"
 WANTED = 0.93
 """Coverage of nominal 95 % from which an interval counts as one that covers."""
 
 _WARNING = "LackOfFitWarning"
+_COLUMNS = ("sets", "failed", "seconds")
+_MEANS = ("coverage", "error of coverage", "width", "error of width")
 
 
 @dataclass(frozen=True)
@@ -119,25 +137,40 @@ def ratio(name: str, cases: Sequence[Case]) -> float:
 
 
 def by_truth(cases: Sequence[Case]) -> str:
-    """Coverage with its standard error, and mean width; the narrowest that covers in bold."""
-    names = [name for name in (LIMIT, *METHODS) if any(name in case.methods for case in cases)]
-    rows = []
+    """Coverage with its error, and mean width: of the limit, the default, the narrowest."""
+    names = [LIMIT, next(iter(OURS))]
+    lines = []
     for case in cases:
         narrowest = case.narrowest()
-        cells = [_cell(case.methods.get(name), name == narrowest) for name in names]
-        rows.append([case.truth, str(case.n), *cells])
-    return markdown(["truth", "n", *names], rows)
+        best = NONE if narrowest is None else f"{narrowest}: {_cell(case.methods[narrowest])}"
+        if narrowest == names[1]:
+            best = "the same"
+        n = f" ({case.n:,} rows)" if case.n != cases[0].n else ""
+        lines.append([f"{case.truth}{n}", *(_cell(case.methods.get(name)) for name in names), best])
+    return markdown(["truth", names[0], f"`{names[1]}`", "narrowest of all that reach 93 %"], lines)
 
 
-def _cell(entry: dict[str, Any] | None, bold: bool) -> str:
+def every(cases: Sequence[Case]) -> str:
+    """CSV of all methods on all truths."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["truth", "n", "method", *_COLUMNS, *_MEANS])
+    for case in cases:
+        for name, entry in case.methods.items():
+            numbers = (*entry.get("coverage", ["", ""]), *entry.get("width", ["", ""]))
+            stated = ("" if number is None else number for number in numbers)
+            writer.writerow([case.truth, case.n, name, *(entry[c] for c in _COLUMNS), *stated])
+    return file.getvalue()
+
+
+def _cell(entry: dict[str, Any] | None) -> str:
     if entry is None:
         return NOT_MEASURED
     if "coverage" not in entry:
         return "failed"
     coverage, error = entry["coverage"]
     spread = NONE if error is None else _percent(error)
-    text = f"{_percent(coverage)} ± {spread} / {entry['width'][0]:.3f}"
-    return f"**{text}**" if bold else text
+    return f"{_percent(coverage)} ± {spread} / {entry['width'][0]:.3f}"
 
 
 def verdict(cases: Sequence[Case]) -> str:
@@ -181,12 +214,15 @@ def _percent(share: float) -> str:
 
 
 def write(docs: Path) -> Path:
-    """Write the document from the results beside it; its path."""
+    """Write the document, and a table of all methods, from the results beside it; its path."""
     results = load(docs / "results" / FILE)
+    sizes = {int(rows): read(results, rows) for rows in sorted(results["rows"], key=int)}
+    with replace_when_complete(docs / "results" / TABLE) as file:
+        file.write(every([case for cases in sizes.values() for case in cases]).encode())
     return documents.write(
         docs / "other_intervals.md",
         "docs/studies/coverage/other_intervals.md.jinja",
-        sizes={int(rows): read(results, rows) for rows in sorted(results["rows"], key=int)},
+        sizes=sizes,
         environment=results["environment"],
         versions=results["versions"],
         limit=LIMIT,

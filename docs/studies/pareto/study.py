@@ -222,22 +222,18 @@ def write_document(docs: Path = DOCS) -> Path:
 
 
 def _front(found: dict[str, Any]) -> str:
-    """A row for each point of a front."""
-    lines = [
-        [
-            str(number),
-            f"{point['cost']:.2f}",
-            f"{point['margin']:.4f}" + ("" if point["supported"] else " ○"),
-            f"{max(point['bound'] - point['margin'], 0.0):.0e}"
-            if found["status"] != "optimal"
-            else "",
-            *(f"{100 * point[rows]:.1f}" for rows in ("training", "cross-validated", "held out")),
-            ", ".join(point["columns"]) or "none",
-        ]
-        for number, point in enumerate(found["points"])
-    ]
-    header = ["", "cost", "margin", "bound − margin", "training, %", "cross-validated, %"]
-    return markdown([*header, "held out, %", "columns"], lines)
+    """A row for each point of a front; how far bounds are, where not every point is proven."""
+    proven = found["status"] == "optimal"
+    lines = []
+    for point in found["points"]:
+        line = [f"{point['cost']:.2f}"]
+        line.append(f"{point['margin']:.4f}" + ("" if point["supported"] else " ○"))
+        if not proven:
+            line.append(f"{max(point['bound'] - point['margin'], 0.0):.0e}")
+        rates = (f"{100 * point[r]:.1f}" for r in ("training", "cross-validated", "held out"))
+        lines.append([*line, *rates, ", ".join(point["columns"]) or "none"])
+    header = ["cost", "margin", *([] if proven else ["bound − margin"]), "training, %"]
+    return markdown([*header, "cross-validated, %", "held out, %", "columns"], lines)
 
 
 def _table_3(results: dict[str, Any]) -> str:
@@ -251,13 +247,16 @@ def _table_3(results: dict[str, Any]) -> str:
             here = measured.get(name, {}).get(title)
             line += [f"{TABLE_3[name][place]:.2f}", "…" if here is None else f"{100 * here:.2f}"]
         lines.append(line)
-    for number, found in results.get("figures", {}).items():
-        best = max(found["points"], key=lambda point: point["margin"])
-        label = f"**largest margin of figure {number}** (g = {found['degree']}, {found['costs']})"
-        line = [label]
-        for name in names:
-            line += ["", f"**{100 * best['held out']:.2f}**" if name == found["name"] else ""]
-        lines.append(line)
+    line = ["**largest margin** (figure)"]
+    for name in names:
+        found = (
+            (number, max(each["points"], key=lambda point: point["margin"]))
+            for number, each in results.get("figures", {}).items()
+            if each["name"] == name
+        )
+        best = (f"**{100 * point['held out']:.2f}** ({number})" for number, point in found)
+        line += ["", ", ".join(best)]
+    lines.append(line)
     return markdown(
         ["", *(f"{name}, {what}" for name in names for what in ("paper", "here"))], lines
     )

@@ -8,6 +8,7 @@ they exist.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def squared_errors(name: str, found: dict[str, Any]) -> str:
     """One data set of tables 3.4 to 3.7, and the rates reached, for every imposed rate.
 
     "–" is where nothing is imposed, since the rate without control is no lower; "…" is what has
-    not been measured.
+    not been measured. Rates that are imposed in no line are left out.
 
     Parameters
     ----------
@@ -168,16 +169,23 @@ def squared_errors(name: str, found: dict[str, Any]) -> str:
     cells = found["cells"]
     lines = []
     for (own, control), number in _TABLES.items():
-        label = f"{own}, {_CONTROLS[control]}"
         printed = SQUARED_ERROR[own][control][name]
-        thesis = [NONE if value is None else f"{value:.3f}" for value in printed]
-        lines.append([f"{label}, thesis {number}", *thesis])
-        lines.append([f"**{label}, here**", *_cells(cells, control, own)])
-    for rate in ("tpr", "tnr"):
-        for control, short in _CONTROLS.items():
-            label = f"{rate.upper()} reached, {short}"
-            lines.append([label, *_cells(cells, control, rate)])
-    return markdown(["imposed TPR", "none", *(f"{t:g}" for t in TPR_IMPOSED)], lines)
+        thesis = (NONE if value is None else f"{value:.3f}" for value in printed)
+        lines.append(
+            [f"{own}, {_CONTROLS[control]} ({number})", *_both(thesis, _cells(cells, control, own))]
+        )
+    for control, short in _CONTROLS.items():
+        tpr, tnr = (_cells(cells, control, rate) for rate in ("tpr", "tnr"))
+        lines.append([f"TPR / TNR, {short}", *_both(tpr, tnr)])
+    header = ["imposed TPR", "none", *(f"{t:g}" for t in TPR_IMPOSED)]
+    shown = [k for k in range(len(header)) if any(line[k] != NONE for line in lines)]
+    return markdown([header[k] for k in shown], [[line[k] for k in shown] for line in lines])
+
+
+def _both(first: Iterable[str], second: Iterable[str]) -> list[str]:
+    """Two lines in one; "–" where neither has a number."""
+    pairs = zip(first, second, strict=True)
+    return [NONE if one == other == NONE else f"{one} / {other}" for one, other in pairs]
 
 
 def _cells(cells: dict[str, Any], control: str, what: str) -> list[str]:
