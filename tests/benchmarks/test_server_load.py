@@ -67,6 +67,9 @@ def test_the_page_says_what_failed_requests_got():
         return render("gpu/benchmarks/server_load.md.jinja", result=result, **numbers)
 
     assert page() == (DOCS / "server_load.md").read_text(encoding="utf-8")
+    assert "rows, of which 0 differ." in page()
     last = result["workers"]["phases"][-1]
+    last["rows that differ"] = 3
     last["replies"] = {"200": last["requests sent"] - 79, "429": 2, "503": 77}
     assert "| 79 (429: 2, 503: 77) |" in page().splitlines()[-1]
+    assert "rows, of which 3 differ." in page()

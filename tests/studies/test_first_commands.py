@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bootprob.cli.__main__ import app
-from docs.studies.first_commands.commands import COMMANDS
+from docs.studies.first_commands.commands import COMMANDS, Command
 from docs.studies.first_commands.study import PAGE, answers, tidied
 from docs.studies.first_commands.tables import write_tables
 
@@ -18,7 +18,8 @@ LIGHT = [each for each in COMMANDS if not each.trained]
 
 def _block(command, said, status):
     ended = [f"[exit status {status}]"] if status else []
-    return "\n".join(["```console", f"$ {command.line}", *([said] if said else []), *ended, "```"])
+    shown = [command.shown(said)] if said else []
+    return "\n".join(["```console", f"$ {command.line}", *shown, *ended, "```"])
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,13 @@ def test_what_trains_nothing_is_answered_as_on_the_page(page, tmp_path, monkeypa
 def test_every_command_is_on_the_page(page):
     assert re.findall(r"^\$ (.*)$", page, re.MULTILINE) == [each.line for each in COMMANDS]
     assert "Traceback" not in page
+
+
+def test_of_a_long_answer_the_first_lines_are_shown():
+    command = Command("Why?", "bootprob fit", most=2)
+    assert command.shown("a\nb\nc\nd") == "a\nb\n…"
+    assert command.shown("a\nb") == "a\nb"
+    assert Command("Why?", "bootprob fit").shown("a\nb\nc") == "a\nb\nc"
 
 
 def test_what_differs_from_one_run_to_the_next_is_left_out():

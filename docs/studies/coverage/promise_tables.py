@@ -128,22 +128,31 @@ def _control(results: Path) -> str:
 
 
 def _predictive_values(results: Path) -> str:
+    """A truth a line: the share of its training sets with a promise, and with wrong ones."""
+    truths = [
+        list(_cases(results, f"predictive_values_{number}_*"))
+        for number in range(len(list(results.glob("predictive_values_*_npv.json"))))
+    ]
+    for kinds in truths:  # by the number of rates
+        kinds.sort(key=lambda case: (len(case["wanted"]), list(case["wanted"]) != ["ppv"]))
+    heads = []
+    for cases in zip(*truths, strict=True):
+        wanted = [case["wanted"] for case in cases]
+        shared = {name: f" ≥ {least:g}" for name, least in wanted[0].items()}
+        shared |= {name: "" for each in wanted for name in each if each[name] != wanted[0][name]}
+        heads.append(", ".join(f"{name}{least}" for name, least in shared.items()))
     rows = []
-    for number in range(len(list(results.glob("predictive_values_*_ppv.json")))):
-        kinds = list(_cases(results, f"predictive_values_{number}_*"))
-        kinds.sort(key=lambda case: list(case["wanted"]) != ["ppv"])
+    for kinds in truths:
+        cells = []
         for case in kinds:
             made = case["promises made, share of training sets"]
             kept = case["kept on new rows, share of promises"].values()
-            rows.append(
-                [
-                    _title(case) if case is kinds[0] else "",
-                    ", ".join(f"{name} ≥ {least:g}" for name, least in case["wanted"].items()),
-                    f"{100 * made:.0f} %",
-                    " / ".join(f"{100 * made * (1 - share):.0f} %" for share in kept),
-                ]
-            )
-    return markdown(["truth", "wanted", "promised in", "wrong on new rows in"], rows)
+            wrong = ", ".join(f"{100 * made * (1 - share):.0f}" for share in kept)
+            wanted = list(case["wanted"].values())
+            least = f"≥ {wanted[0]:g}: " if len(wanted) == 1 else ""
+            cells.append(f"{least}{100 * made:.0f} / {wrong} %")
+        rows.append([_title(kinds[0]), *cells])
+    return markdown(["truth", *heads], rows)
 
 
 def _metric_intervals(results: Path) -> str:
@@ -197,7 +206,7 @@ def _lack_of_fit(results: Path) -> str:
         size: next(_cases(results, f"lack_of_fit_{size}"))["cases"] for size in sizes
     }  # fmt: skip
     truths = {(case["family"], case["truth"]) for cases in measured.values() for case in cases}
-    rows = []
+    rows, before = [], ""
     for family, truth in sorted(truths):
         cells, reasons = [], Counter[str]()
         for size, cases in measured.items():
@@ -209,7 +218,8 @@ def _lack_of_fit(results: Path) -> str:
                 reasons.update(case["reasons"])
             cells.append("; ".join(shown) or "–")
         said = ", ".join(f"{test} {n}" for test, n in reasons.most_common())
-        rows.append([family, truth, *cells, said])
+        rows.append([family if family != before else "", truth, *cells, said])
+        before = family
     header = ["family", "truth", *(f"n = {size:,}" for size in sizes)]
     return markdown([*header, "sets warned of, by test"], rows)
 
@@ -331,8 +341,7 @@ def _updates(results: Path) -> str:
         for what, found in case["of"].items():
             lines.append(
                 [
-                    case["truth"],
-                    f"{case['logit moved by']:+g}",
+                    f"{case['truth']}, {case['logit moved by']:+g}" if what == "as it was" else "",
                     what,
                     _share(found["log-loss"]),
                     _share(found["over a new fit's"]),
@@ -341,7 +350,7 @@ def _updates(results: Path) -> str:
                     f"{until:,.0f}" if what == "as it was" else "",
                 ]
             )
-    heads = ["truth", "logit", "model", "log-loss", "by a new fit's", "coverage", "width"]
+    heads = ["truth, logit moved by", "model", "log-loss", "by a new fit's", "coverage", "width"]
     shift = markdown([*heads, "rows until an alarm (median)"], lines)
     lines = [
         [

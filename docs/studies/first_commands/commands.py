@@ -27,12 +27,22 @@ class Command:
         Whether it trains a model or needs one.
     how : {"run", "interrupt", "serve"}
         Interrupted by Ctrl-C once it trains, or asked by the next lines while it runs.
+    most : int, optional
+        Lines of its answer that the page shows; by default all.
     """
 
     about: str
     line: str
     trained: bool = False
     how: str = "run"
+    most: int | None = None
+
+    def shown(self, said: str) -> str:
+        """What the page shows of what was said."""
+        lines = said.splitlines()
+        if self.most is None or len(lines) <= self.most:
+            return said
+        return "\n".join([*lines[: self.most], "…"])
 
 
 COMMANDS = (
@@ -74,12 +84,18 @@ COMMANDS = (
         how="interrupt",
     ),
     Command("It works. 20 bootstrap samples are few, and quick.", f"{_FIT} -o churn.model", True),
-    Command("The same of an Excel file.", f"{_FIT.replace('.csv', '.xlsx')} -o excel.model", True),
+    Command(
+        "The same of an Excel file.",
+        f"{_FIT.replace('.csv', '.xlsx')} -o excel.model",
+        trained=True,
+        most=3,
+    ),
     Command(
         "More than two classes.",
         "bootprob fit flowers.csv --target species --all-classes --kernel linear --n-bootstraps 20 "
         "--seed 0 -o flowers.model",
-        True,
+        trained=True,
+        most=2,
     ),
     Command(
         "Those of whom nobody knows.", "bootprob predict churn.model new.csv -o predicted.csv", True
@@ -104,7 +120,7 @@ COMMANDS = (
     Command("For other programs.", "bootprob export churn.model -o churn.onnx", True),
     Command("Any number of rows.", "bootprob score churn.model new.csv -o scored/", True),
     Command("The same again.", "bootprob score churn.model new.csv -o scored/", True),
-    Command("Over HTTP,", "bootprob serve churn.model", True, "serve"),
+    Command("Over HTTP,", "bootprob serve churn.model", True, "serve", most=2),
     Command(
         "asked from another window,",
         f"{_ASK}"
