@@ -40,6 +40,15 @@ def test_links_lead_somewhere(path):
             assert (path.parent / target).exists(), target
 
 
+def test_extras_are_quoted_as_every_shell_understands():
+    """Single quotes are part of the name for cmd.exe of Windows."""
+    texts = [*DOCUMENTS, ROOT / "CHANGELOG.md", *(ROOT / "bootprob").rglob("*.py")]
+    quoted = re.compile(r"""(["'])(?:bootprob|\.)\\?\[[a-z,]+\]\1""")
+    marks = {path: quoted.findall(path.read_text(encoding="utf-8")) for path in texts}
+    assert sum(map(len, marks.values())) > 20
+    assert [path for path, found in marks.items() if "'" in found] == []
+
+
 # `make docs` runs all of them.
 QUICK = [
     *("benchmark_units", "constrained_rates", "decide_by_cost", "score_on_spark"),

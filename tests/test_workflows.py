@@ -1,10 +1,13 @@
-"""Workflow and pre-commit files say what Makefile and constraints.txt say."""
+"""Workflow and pre-commit files say what Makefile and constraints.txt say; versions agree."""
 
 import os
 import re
 from pathlib import Path
 
 import yaml
+from packaging.version import Version
+
+from bootprob import __version__
 
 ROOT = Path(__file__).parents[1]
 JOB = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8"))
@@ -51,3 +54,15 @@ def test_hooks_have_the_version_of_the_constraints():
     (ruff,) = (each for each in hooks if each["repo"].endswith("ruff-pre-commit"))
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     assert f"ruff=={ruff['rev'].removeprefix('v')}" in constraints
+
+
+def test_what_is_not_released_has_another_version_than_what_is():
+    """Model files name it: by a protocol that a release of the same name cannot read."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, *older = re.findall(r"^## (\S+)", changes, flags=re.MULTILINE)
+    version = Version(__version__)
+    assert version.is_devrelease == (newest == "Unreleased")
+    released = older[0] if version.is_devrelease else newest
+    assert (version > Version(released)) == version.is_devrelease
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert str(cited["version"]) == released

@@ -38,7 +38,7 @@ def export(
 
     The file has an input for each column, any number of rows at a time, and
     gives the probabilities of the classes and the label, and of two classes
-    their intervals on request. Needs the extra: pip install 'bootprob\[onnx]'.
+    their intervals on request. Needs the extra: pip install "bootprob\[onnx]".
 
     [bold]Examples[/bold]
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bootprob.ensemble.estimator import BootstrapSVC
     from bootprob.metrics.intervals import MetricInterval
     from bootprob.tables.model import TableModel
+    from bootprob.tables.target import Target
 
 __all__ = [
     "as_table",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _SLIGHT = 0.005  # a weight that would be shown as 0 %
+_MOST_VALUES = 10  # of a target, named in a note
 
 
 def load_for(
@@ -154,6 +156,7 @@ def fit_table(
     roles.features(frame, target)
     if needed is not None and needed not in [str(name) for name in frame.columns]:
         raise DataError(f"{table} has no column {needed!r} to tell subgroups apart.")
+    _note_put_together(classes, frame, positive)  # before a long fit
 
     from bootprob.tables.model import TableModel
 
@@ -196,6 +199,26 @@ def fit_table(
             "at most."
         )
     return model, frame
+
+
+def _note_put_together(classes: Target, frame: pd.DataFrame, positive: str | None) -> None:
+    """Tell that a target of several values became two classes, and which."""
+    together = classes.put_together(frame)
+    if not together:
+        return
+    values = ", ".join(map(repr, together[:_MOST_VALUES]))
+    if len(together) > _MOST_VALUES:
+        values += f" and {len(together) - _MOST_VALUES} more"
+    found = f"{classes.positive!r} is positive, against all others together ({values})."
+    if positive is None:
+        found = (
+            f"{classes.negative!r}, the most frequent, is negative, and all others ({values}) are "
+            f"one positive class, {classes.positive!r}. --positive names another value."
+        )
+    note(
+        f"The target column {classes.name!r} has {len(together) + 1} values, which became two "
+        f"classes: {found} --all-classes keeps them apart."
+    )
 
 
 def check_strict(model: TableModel, options: FittingOptions) -> None:

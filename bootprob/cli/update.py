@@ -97,6 +97,7 @@ def update(
     check_model_name(written)
     check_output(written, inputs=() if table is None else (table,))
 
+    from bootprob.ensemble.fitted import with_column_names
     from bootprob.ensemble.updates import with_updates_of
     from bootprob.persistence.save_load import save
     from bootprob.tables.files import read_table
@@ -118,7 +119,8 @@ def update(
             )
         advice = "" if fitted is known else " (--target says what it is called)"
         rows = _rows(fitted, frame, advice)
-        changed = fitted.svc.watched(*rows)
+        svc = with_column_names(fitted.svc, fitted.preprocessor.get_feature_names_out())
+        changed = svc.watched(*rows)
         _tell_evidence(changed.history_[-1])
         if not watch:
             changed = changed.recalibrated(*rows)
@@ -126,7 +128,8 @@ def update(
         _tell_change(changed.history_[-1])
 
     of_table = isinstance(known, TableModel)
-    save(replace(known, svc=changed) if of_table else with_updates_of(changed, known), written)
+    updated = with_updates_of(changed, known.svc if of_table else known)
+    save(replace(known, svc=updated) if of_table else updated, written)
     typer.echo(f"The model is in {written} ({file_size(written)}).")
 
 

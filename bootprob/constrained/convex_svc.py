@@ -414,5 +414,5 @@ def _optional(name: str) -> Any:
     except ImportError as error:
         raise ImportError(
             f"{name.partition('.')[0]} is needed for this and is not to be had ({error}); install "
-            "it with pip install 'bootprob[layers]'."
+            'it with pip install "bootprob[layers]".'
         ) from error

@@ -860,6 +860,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         for name in set(vars(self)) - learnt.keys():  # what only another number of classes has
             if name.endswith("_") and name not in ("n_features_in_", "feature_names_in_"):
                 delattr(self, name)
+        self.__dict__.pop("_column_names", None)  # see `with_column_names`
         for name, value in learnt.items():
             setattr(self, name, value)
         self.fit_seconds_ = seconds

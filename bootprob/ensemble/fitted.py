@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +24,7 @@ __all__ = [
     "of_matrix",
     "two_classes_of",
     "warn_of_doubts",
+    "with_column_names",
     "without_frame",
 ]
 
@@ -72,7 +73,24 @@ def column_names(model: Any) -> Sequence[str] | None:
     """What the columns that machines see are called; None where they have no names."""
     if model.preprocessor_ is not None:
         return list(model.preprocessor_.get_feature_names_out())
-    return getattr(model, "feature_names_in_", None)
+    return getattr(model, "feature_names_in_", getattr(model, "_column_names", None))
+
+
+def with_column_names(model: Any, names: Iterable[str]) -> Any:
+    """A shallow copy, of a model that is given rows without names, for messages that name columns.
+
+    Neither files nor another fit know of them.
+
+    Parameters
+    ----------
+    model : BootstrapSVC or BootstrapClassifier
+    names : iterable of str
+        Of the columns of the matrix, as `TablePreprocessor.get_feature_names_out` says.
+    """
+    told = copy(model)
+    # Of feature_names_in_ scikit-learn would warn: rows have no names.
+    told._column_names = list(names)
+    return told
 
 
 def of_matrix(model: Any) -> Any:

@@ -13,6 +13,7 @@ from bootprob.metrics.bounds import bca, unseen_share
 from bootprob.metrics.intervals import MetricInterval
 from bootprob.metrics.measured_rows import ROUNDING, MeasuredRows
 from bootprob.metrics.metrics import resampled_weights
+from bootprob.metrics.row_weights import without_unit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
 
@@ -84,7 +85,8 @@ def class_metric_intervals(
     Raises
     ------
     DataError
-        For a level outside (0, 1), or rows of one class alone.
+        For a level outside (0, 1), weights that are too far apart
+        (`bootprob.metrics.row_weights.without_unit`), or rows of one class alone.
     """
     level = check_level(level)
     weight = np.ones(len(codes)) if weight is None else weight
@@ -100,6 +102,7 @@ def class_metric_intervals(
             "The rows with a probability are all of one class; metrics need more. If they come "
             "from out-of-bag rows, train with more bootstrap samples."
         )
+    weight = without_unit(weight)
     losses, right = row_losses(codes, probability), (decided == codes).astype(np.float64)
     found: dict[str, tuple[float, float, float, str]] = {}
     frequent = (codes == np.bincount(codes).argmax()).astype(np.float64)

@@ -59,7 +59,8 @@ def class_metrics(
         "log-loss": -np.log(probability[rows, codes].clip(CLOSEST)),
         "Brier score": np.square(probability - truth).sum(axis=1),
     }
-    share = weight / weight.sum()
+    share = weight / weight.max()  # a sum of very large ones is none
+    share /= share.sum()
     found = {}
     for name, values in of_rows.items():
         mean = float(share @ values)

@@ -144,7 +144,8 @@ def metric_intervals(
     Raises
     ------
     DataError
-        For labels other than 0 and 1, probabilities outside [0, 1], weights below 0, ranks that
+        For labels other than 0 and 1, probabilities outside [0, 1], weights below 0, or more than
+        1e150 times as large as another that is not 0 (their unit does not count), ranks that
         are not finite, a level outside (0, 1), an unknown method, or a class without rows.
 
     Examples

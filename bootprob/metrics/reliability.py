@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows, wilson_interval
+from bootprob.metrics.row_weights import without_unit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, checked_groups
 
@@ -220,14 +221,15 @@ def check_rows(
     Returns
     -------
     y, p, weights : ndarray, shape (k,)
-        The rows kept.
+        The rows kept; weights without their unit.
     n_left_out : int
         Rows of positive weight without a probability.
 
     Raises
     ------
     DataError
-        For other shapes or values than these, or when no row is left.
+        For other shapes or values than these, weights that are too far apart
+        (`bootprob.metrics.row_weights.without_unit`), or when no row is left.
     """
     labels = np.asarray(y, dtype=np.float64)
     stated = np.asarray(p, dtype=np.float64)
@@ -248,7 +250,7 @@ def check_rows(
     if not kept.any():
         raise DataError("No row has both a probability and a weight above 0.")
     n_left_out = int((missing & (mass > 0)).sum())
-    return labels[kept], np.clip(stated[kept], 0.0, 1.0), mass[kept], n_left_out
+    return labels[kept], np.clip(stated[kept], 0.0, 1.0), without_unit(mass[kept]), n_left_out
 
 
 def equal_mass_bins(p: Floats, weights: Floats, n_bins: int) -> Floats:

@@ -146,7 +146,7 @@ def onnx_model(
 
         from bootprob.onnx_export.graph import MOST_BYTES, Graph
     except ImportError as error:
-        raise DataError(f"{error}; pip install 'bootprob[onnx]'.") from error
+        raise DataError(f'{error}; pip install "bootprob[onnx]".') from error
     graph = Graph(prefix=prefix)
     element = getattr(TensorProto, {"float64": "DOUBLE"}.get(dtype, "FLOAT"))
     has_gap = None

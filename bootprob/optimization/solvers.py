@@ -34,7 +34,7 @@ def choose_solver(solver: str | None = None) -> str:
         if find_spec(_MODULES[name]) is not None:
             return name
     what = " or ".join(f"{_MODULES[name]} (for {name})" for name in wanted)
-    install = "gurobipy" if wanted == ("GUROBI",) else "'bootprob[mip]'"
+    install = "gurobipy" if wanted == ("GUROBI",) else '"bootprob[mip]"'
     raise DataError(f"This method needs {what}, which is not installed: pip install {install}.")
 
 
@@ -43,7 +43,7 @@ def load_cvxpy() -> Any:
     if find_spec("cvxpy") is None:
         raise DataError(
             "This method needs CVXPY and a mixed-integer solver, which are not installed: "
-            "pip install 'bootprob[mip]'."
+            'pip install "bootprob[mip]".'
         )
     return import_module("cvxpy")
 

@@ -61,7 +61,7 @@ def save(model: Ensemble | TableModel, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
-        Fitted. Classifiers are stored by skops: ``pip install 'bootprob[skops]'``.
+        Fitted. Classifiers are stored by skops: ``pip install "bootprob[skops]"``.
     path : path-like
         The file; an existing one is replaced, entirely or not at all.
 

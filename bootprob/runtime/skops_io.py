@@ -21,7 +21,7 @@ def skops_io() -> Any:
         import skops.io
     except ImportError:
         raise ModelFileError(
-            "Files of classifiers need the package skops: pip install 'bootprob[skops]'."
+            'Files of classifiers need the package skops: pip install "bootprob[skops]".'
         ) from None
     return skops.io
 

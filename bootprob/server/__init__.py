@@ -10,7 +10,7 @@ _NEEDED = ("fastapi", "uvicorn", "pydantic", "prometheus_client")
 
 if _missing := [name for name in _NEEDED if find_spec(name) is None]:
     raise ImportError(
-        f"The server needs {', '.join(_missing)}, not installed: pip install 'bootprob[server]'."
+        f'The server needs {", ".join(_missing)}, not installed: pip install "bootprob[server]".'
     )
 
 from bootprob.server.app import create_app  # noqa: E402

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message
 from bootprob.server.binary import HEAD, HEADER, SIZE
 from bootprob.server.grpc_bodies import BodyMaker
 from bootprob.server.grpc_messages import SERVICE, message
-from bootprob.server.middleware import log_exception
+from bootprob.server.middleware import COME_BACK, log_exception
 from bootprob.server.tokens import Tokens, token_of
 
 __all__ = ["grpc_serving"]
@@ -45,6 +45,7 @@ _CODES = {
     503: grpc.StatusCode.UNAVAILABLE,
 }  # others are of requests that are wrong
 _PASSED_ON = ("authorization", "traceparent", "tracestate", "x-request-id")
+_TOO_MANY = "Too many calls are being answered already; try again later."
 _SENT_BACK = ("retry-after", "x-request-id")
 
 
@@ -71,7 +72,8 @@ async def grpc_serving(
     address : str
         ``HOST:PORT``; port 0 is any that is free.
     max_body, max_calls : int
-        Bytes of a message, and calls at once; beyond, RESOURCE_EXHAUSTED.
+        Bytes of a message, and calls at once; beyond, RESOURCE_EXHAUSTED, for calls with the
+        seconds until another try in the trailing metadata ``retry-after``.
     max_held : int
         Bytes of large messages that wait to be read, one at a time; beyond, UNAVAILABLE.
     deadline : float
@@ -92,12 +94,18 @@ async def grpc_serving(
         "grpc.server.max_pending_requests_hard_limit": 4 * max_calls,
     }
     bodies = BodyMaker(max_body, max_held)
-    server = grpc.aio.server(maximum_concurrent_rpcs=max_calls, options=[*limits.items()])
+    # Refusals take time, too: of very many calls gRPC refuses the rest itself, without metadata.
+    server = grpc.aio.server(maximum_concurrent_rpcs=2 * max_calls, options=[*limits.items()])
+    places = asyncio.Semaphore(max_calls)
     handlers = {
         # As of a stream, though only its first message is taken: of one call gRPC would wait for
         # that without end.
         name: grpc.stream_unary_rpc_method_handler(
-            partial(_answer, app, bodies, deadline, tokens, name, message(f"{name}Response")),
+            partial(
+                _admitted,
+                places,
+                partial(_answer, app, bodies, deadline, tokens, name, message(f"{name}Response")),
+            ),
             response_serializer=message(f"{name}Response").SerializeToString,
         )
         for name in _ASKED
@@ -114,6 +122,23 @@ async def grpc_serving(
     finally:
         await server.stop(deadline)
         bodies.close()
+
+
+async def _admitted(
+    places: asyncio.Semaphore,
+    answer: Callable[[AsyncIterator[bytes], Any], Awaitable[Any]],
+    messages: AsyncIterator[bytes],
+    context: Any,
+) -> Any:
+    """Answer a call if there is a place for it, or say when to come back."""
+    if places.locked():
+        again = (("retry-after", str(COME_BACK)),)
+        try:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, _TOO_MANY, again)
+        except grpc.aio.InternalError:  # the client has reset the call
+            raise asyncio.CancelledError from None
+    async with places:
+        return await answer(messages, context)
 
 
 async def _answer(

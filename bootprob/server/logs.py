@@ -39,7 +39,7 @@ def log_config(form: LogFormat) -> dict[str, Any]:
             import pythonjsonlogger  # noqa: F401
         except ImportError:
             raise DataError(
-                "A log of JSON needs python-json-logger: pip install 'bootprob[server]'."
+                'A log of JSON needs python-json-logger: pip install "bootprob[server]".'
             ) from None
     return {
         "version": 1,

@@ -20,11 +20,11 @@ from bootprob.server.metrics import Metrics
 from bootprob.server.request_ids import HEADER, request_id
 from bootprob.server.traces import request_span
 
-__all__ = ["LOGGER", "Bounded", "Observed", "log_exception", "refuse_overload"]
+__all__ = ["COME_BACK", "LOGGER", "Bounded", "Observed", "log_exception", "refuse_overload"]
 
 LOGGER = logging.getLogger("bootprob.server")
 _GONE = 499  # the client has left; no reply is sent
-_COME_BACK = 1  # seconds; a request takes less, unless the queue is long: it has its own refusal
+COME_BACK = 1  # seconds; a request takes less, unless the queue is long: it has its own refusal
 _ALWAYS = ("/v2/health/", "/metrics")  # whoever watches over an overloaded server must get through
 _OVERLOAD = "bootprob.overload"
 
@@ -129,7 +129,7 @@ async def refuse_overload(request: Request) -> None:
     if most := request.scope.get(_OVERLOAD):
         answered = counted(most, "request is", "requests are")
         message = f"{answered} being answered already; try again later."
-        raise RequestError(503, message, retry_after=_COME_BACK)
+        raise RequestError(503, message, retry_after=COME_BACK)
 
 
 def _path(scope: Scope) -> str:

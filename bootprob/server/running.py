@@ -208,7 +208,7 @@ def _check_grpc(host: str, port: int) -> None:
     try:
         import bootprob.server.grpc_service  # noqa: F401
     except ImportError:
-        raise DataError("gRPC needs grpcio: pip install 'bootprob[grpc]'.") from None
+        raise DataError('gRPC needs grpcio: pip install "bootprob[grpc]".') from None
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.create_server((host, port), family=family):

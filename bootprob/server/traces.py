@@ -72,7 +72,7 @@ def send_traces() -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise DataError("Traces need OpenTelemetry: pip install 'bootprob[tracing]'.") from None
+        raise DataError('Traces need OpenTelemetry: pip install "bootprob[tracing]".') from None
     resource = Resource.create({"service.name": "bootprob", "service.version": __version__})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

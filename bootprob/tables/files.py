@@ -125,7 +125,7 @@ def _read_excel(path: str | os.PathLike[str], text_columns: Collection[str]) -> 
         )
     except ImportError:
         raise DataError(
-            f"{path} needs the package openpyxl: pip install 'bootprob[excel]'; or save it as CSV."
+            f'{path} needs the package openpyxl: pip install "bootprob[excel]"; or save it as CSV.'
         ) from None
     given = [] if names.empty else names.iloc[0].tolist()
     refuse_duplicates([name.strip() for name in given if name.strip()], str(path))

@@ -326,7 +326,9 @@ class TableModel:
         >>> model.svc_with_class_names().classes_
         array([1, 2])
         """
-        named = copy(self.svc)
+        from bootprob.ensemble.fitted import with_column_names
+
+        named = with_column_names(self.svc, self.preprocessor.get_feature_names_out())
         named.classes_ = np.array(self.target.labels)
         return named
 

@@ -137,6 +137,25 @@ class Target:
         labels = (rest, one) if one_is_positive else (one, rest)
         return cls(str(name), labels, (int((y == 0).sum()), int((y == 1).sum()))), y
 
+    def put_together(self, frame: pd.DataFrame) -> list[str]:
+        """Values of the column that one of two classes holds together; empty if each is a class.
+
+        Parameters
+        ----------
+        frame : DataFrame (n, columns)
+            The table that the classes were made of.
+
+        Returns
+        -------
+        list of str
+            As text, in their order.
+        """
+        values, _ = _values(find_column(frame, self.name), self.name)
+        if len(values) == len(self.labels):
+            return []
+        alone = self.positive if self.negative == f"not {self.positive}" else self.negative
+        return [text for text in map(level_text, values) if text != alone]
+
     def by_position(self, of_labels: Mapping[Any, Any]) -> dict[int, Any]:
         """What is given by label, or by its text, by the position of the label.
 

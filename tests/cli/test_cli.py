@@ -217,6 +217,24 @@ def test_all_classes(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("undrawn")
+def test_several_values_that_become_two_classes_are_told(folder: Path, tmp_path: Path) -> None:
+    given = ["fit", folder / "loans.csv", "--target", "purpose", *QUICK, "-o", tmp_path / "m"]
+    named = _run(*given, "--positive", "radio")
+    assert named.exit_code == 0, named.output
+    assert (
+        "Note: The target column 'purpose' has 4 values, which became two classes: 'radio' is "
+        "positive, against all others together ('car', 'other', 'school'). --all-classes keeps "
+        "them apart.\n"
+    ) in named.stderr
+    most = read_table(folder / "loans.csv")["purpose"].mode()[0]
+    unnamed = _run(*given)
+    assert f"'{most}', the most frequent, is negative, and all others (" in unnamed.stderr
+    assert f") are one positive class, 'not {most}'. --positive names another" in unnamed.stderr
+    for more in (["--target", "risk"], ["--all-classes"]):
+        assert "which became two classes" not in _run(*given, *more).stderr
+
+
+@pytest.mark.usefixtures("undrawn")
 def test_columns_that_are_no_features(folder: Path, tmp_path: Path) -> None:
     table = read_table(folder / "loans.csv")
     table["customer"] = np.arange(80) // 2

@@ -53,7 +53,7 @@ def test_sizes_of_files(tmp_path, size, said):
 
 def test_the_extra_of_export_is_shown():
     said = CliRunner().invoke(app, ["export", "--help"]).output
-    assert "pip install 'bootprob[onnx]'" in " ".join(said.split())
+    assert 'pip install "bootprob[onnx]"' in " ".join(said.split())
 
 
 def test_a_bar_can_be_called_like_a_file(capsys):

@@ -1,6 +1,7 @@
 """``bootprob update`` from a person's chair."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -118,6 +119,30 @@ def test_models_that_were_fitted_in_python_are_updated_as_there(of, folder, tmp_
         "watched",
         "recalibrated by a base rate",
     ]
+
+
+@pytest.mark.parametrize("of", ["table", "names", "array", "classifier"])
+def test_a_reason_to_fit_again_names_the_column(of, folder, tmp_path):
+    """Of models that are given rows without names, too."""
+    rows, rng, before = _loans(600, seed=4), np.random.default_rng(4), _loans(200)
+    is_bad = rng.random(600) < expit(1.2 * rows["income"] - 0.5 + 0.6 * rows["debt"])
+    rows = rows.assign(risk=np.where(is_bad, "bad", "ok"))
+    path, target = folder / "loans.model", []
+    if of != "table":
+        model, path, target = BootstrapSVC(kernel="linear"), tmp_path / "m", ["--target", "risk"]
+        if of == "classifier":
+            model = BootstrapClassifier(LogisticRegression())
+        rows, X = rows.drop(columns="home"), before[["income", "debt"]]
+        model.set_params(n_bootstraps=20, random_state=0)
+        save(model.fit(X if of == "names" else X.to_numpy(), before["risk"]), path)
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    said = _run("update", path, tmp_path / "rows.csv", *target, "-o", tmp_path / "m")
+    assert said.exit_code == 0, said.output
+    # Beside the logit, which is nearly income, income and debt are nearly the same.
+    named = r"errors of the probabilities go with '(income|debt)' \(p = "
+    assert re.search(named, said.stderr)
+    found = load(tmp_path / "m")
+    assert re.search(named, getattr(found, "svc", found).history_[-1]["refit"])
 
 
 @pytest.mark.parametrize(

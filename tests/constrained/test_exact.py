@@ -403,10 +403,10 @@ def test_solvers_that_are_missing(monkeypatch):
     there.remove("pyscipopt")
     assert choose_solver() == "HIGHS"
     there.remove("highspy")
-    with pytest.raises(DataError, match=r"pip install 'bootprob\[mip\]'"):
+    with pytest.raises(DataError, match=r'pip install "bootprob\[mip\]"'):
         choose_solver()
     there.remove("cvxpy")
-    with pytest.raises(DataError, match=r"pip install 'bootprob\[mip\]'") as caught:
+    with pytest.raises(DataError, match=r'pip install "bootprob\[mip\]"') as caught:
         choose_solver("GUROBI")
     assert str(caught.value).startswith("This method needs CVXPY")  # whichever it is
 

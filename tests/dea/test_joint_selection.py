@@ -296,7 +296,7 @@ def test_programs_agree_with_the_enumeration(rng, name, options, inputs):
 
 def test_without_cvxpy_the_program_is_not_called_exact(rng, monkeypatch):
     monkeypatch.setattr("bootprob.optimization.solvers.find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"needs CVXPY .* pip install 'bootprob\[mip\]'") as caught:
+    with pytest.raises(DataError, match=r'needs CVXPY .* pip install "bootprob\[mip\]"') as caught:
         select_outputs(random_panel(rng, 8, 6), 3, method="program")
     assert "exact" not in str(caught.value)
 

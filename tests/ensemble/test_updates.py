@@ -241,6 +241,8 @@ def test_tables_and_data_frames(tmp_path):
         d=np.where(X[:, 2] > 0, "up", "down"), y=y
     )
     model = TableModel.fit(frame, "y", "yes", kernel="linear", n_bootstraps=20, random_state=0)
+    save(model.svc_with_class_names(), tmp_path / "named")  # whose names of columns stay behind
+    assert load(tmp_path / "named").classes_.tolist() == ["no", "yes"]
     matrix, codes = model.preprocessor.encode(frame, model.encoder).X, (y == "yes").astype(int)
     moved = replace(model, svc=model.svc.recalibrated(matrix, codes))
     save(moved, tmp_path / "model")

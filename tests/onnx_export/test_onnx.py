@@ -267,7 +267,7 @@ def test_without_the_package(
 ) -> None:
     model = linear(**QUICK).fit(*_data(rng))
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(DataError, match=r"pip install 'bootprob\[onnx\]'"):
+    with pytest.raises(DataError, match=r'pip install "bootprob\[onnx\]"'):
         export_onnx(model, tmp_path / "m.onnx")
 
 

@@ -268,7 +268,7 @@ def test_what_skops_cannot_store_and_where_it_is_missing(
         return imported(name, *more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ModelFileError, match=r"pip install 'bootprob\[skops\]'"):
+    with pytest.raises(ModelFileError, match=r'pip install "bootprob\[skops\]"'):
         load(saved, [TREE])
-    with pytest.raises(ModelFileError, match=r"pip install 'bootprob\[skops\]'"):
+    with pytest.raises(ModelFileError, match=r'pip install "bootprob\[skops\]"'):
         save(model, tmp_path / "other.model")

@@ -29,6 +29,7 @@ from bootprob.report.wording import (
     scientific,
     short,
 )
+from bootprob.tables.model import TableModel
 from linear_models import linear
 from report_pages import check_accessible, check_tables_of_figures
 
@@ -328,6 +329,12 @@ class TestContents:
         assert "Intervals promise too much." in summary
         assert "the logit bends in X[:, 0]: the truth is out of the kernel's reach" in summary
         assert "Give kernel='auto'" in summary
+        frame = pd.DataFrame({"size": X[:, 0], "high": y})
+        of_table = TableModel.fit(frame, "high", estimator=model)
+        page, _ = report({"straight": of_table.svc_with_class_names()}, tmp_path)
+        assert "the logit bends in 'size': the truth" in page.words()
+        page, _ = report({"straight": of_table.svc_with_class_names().fit(X, y)}, tmp_path)
+        assert "the logit bends in X[:, 0]: the truth" in page.words()  # a fit forgets names
         assert page.words().count("test of lack of fit, p =") == 1
 
 

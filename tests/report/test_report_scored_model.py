@@ -243,6 +243,15 @@ class TestReport:
         )
 
     @pytest.mark.usefixtures("undrawn")
+    def test_lack_of_fit_names_columns(self, model, new, tmp_path):
+        svc = copy.copy(model.svc)
+        svc.lack_of_fit_ = {"p_value": 0.001, "bends": 1e-5, "column": 0.0, "other_column": 1.0}
+        other = TableModel(model.preprocessor, model.target, svc)
+        found = numbers_of(other, new, tmp_path, scored=model.predict(new))
+        first, second = model.preprocessor.get_feature_names_out()[:2]
+        assert f"{first!r} and {second!r} interact" in found["model"]["lack_of_fit"]["what"]
+
+    @pytest.mark.usefixtures("undrawn")
     def test_models_of_arrays(self, rng, tmp_path):
         X = rng.normal(size=(80, 2))
         svc = BootstrapSVC(kernel="linear", n_bootstraps=20, C=1.0, random_state=0)

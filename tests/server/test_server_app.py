@@ -258,4 +258,4 @@ def test_without_its_packages_it_says_what_to_install():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert out.returncode == 1
-    assert "pip install 'bootprob[server]'" in out.stderr
+    assert 'pip install "bootprob[server]"' in out.stderr

@@ -207,7 +207,10 @@ def test_methods_that_are_none(served, path):
 
 
 def test_calls_beyond_the_bound(array_model):
-    """Of six at once that wait for their messages four are let in; HTTP is asked meanwhile."""
+    """Of six at once that wait for their messages four are let in; HTTP is asked meanwhile.
+
+    Those beyond are told when to come back, as over HTTP.
+    """
     app = create_app(array_model, name="m", token=TOKEN)
     limits = {"max_body": 2**22, "max_calls": 4, "max_held": 2**25, "deadline": 60}
 
@@ -232,13 +235,20 @@ def test_calls_beyond_the_bound(array_model):
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await asked(channel)
             codes.append(refused.value.code())
+            waits = [dict(refused.value.trailing_metadata()).get("retry-after")]
+            waits += [
+                dict(await each.trailing_metadata()).get("retry-after")
+                for each in waiting
+                if each.done()
+            ]
             statuses = [(await client.post("/predict", json=RECORDS)).status_code]
             for each in waiting:
                 each.cancel()
-            return codes, statuses, await eventually(partial(asked, channel))
+            return codes, waits, statuses, await eventually(partial(asked, channel))
 
-    codes, statuses, found = asyncio.run(talk())
+    codes, waits, statuses, found = asyncio.run(talk())
     assert set(codes) == {grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert waits == ["1"] * 3
     assert statuses == [200]
     assert message("ModelInferResponse").FromString(found).model_name == "m"
 

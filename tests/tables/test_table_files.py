@@ -218,7 +218,7 @@ def test_an_excel_file_is_read_like_any_other(tmp_path: Path) -> None:
 def test_excel_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"a": [1]}).to_excel(tmp_path / "t.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(DataError, match=r"pip install 'bootprob\[excel\]'"):
+    with pytest.raises(DataError, match=r'pip install "bootprob\[excel\]"'):
         read_table(tmp_path / "t.xlsx")
 
 

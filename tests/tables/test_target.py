@@ -1,10 +1,10 @@
-"""A column that is not there: what the message offers instead."""
+"""Columns to predict: what is put together, and what is offered where there is none."""
 
 import pandas as pd
 import pytest
 
 from bootprob.exceptions import DataError
-from bootprob.tables.target import find_column
+from bootprob.tables.target import Target, find_column
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,21 @@ from bootprob.tables.target import find_column
 def test_what_is_offered(names, said):
     with pytest.raises(DataError, match=said):
         find_column(pd.DataFrame(columns=names), "class")
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "together"),
+    [
+        (["a", "b"], None, []),
+        (["a", "a", "b", "c"], None, ["b", "c"]),
+        (["a", "a", "b", "c"], "b", ["a", "c"]),
+        ([3, 3, 1, 2], 2, ["1", "3"]),
+        (["a", "b", "not a"], "a", ["b", "not a"]),
+        (["a", "not a"], "a", []),
+    ],
+)
+def test_values_that_one_class_holds(values, positive, together):
+    frame = pd.DataFrame({"of": values})
+    assert Target.from_table(frame, "of", positive)[0].put_together(frame) == together
+    several, _ = Target.from_table(pd.DataFrame({"of": values * 2}), "of", all_classes=True)
+    assert several.put_together(frame) == []

@@ -121,7 +121,7 @@ def check_skops() -> None:
     try:
         import skops.card  # noqa: F401
     except ImportError as error:
-        raise DataError("A model card needs skops: pip install 'bootprob[skops]'.") from error
+        raise DataError('A model card needs skops: pip install "bootprob[skops]".') from error
 
 
 def card_of(

@@ -113,7 +113,10 @@ def facts_of_model(svc: BootstrapSVC, table: TableModel | None) -> dict[str, Any
     """Plain facts of a model of any number of classes, for the page."""
     found, reason = svc.lack_of_fit_, None
     if found is not None:
-        reason = reason_of(found, column_names(svc))
+        names = column_names(svc)
+        if names is None and table is not None:
+            names = list(table.preprocessor.get_feature_names_out())
+        reason = reason_of(found, names)
     return {
         "members": members_of(svc)["members"],
         "called": f"{label_of(svc)} kernel" if isinstance(svc, BootstrapSVC) else label_of(svc),
