@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bootprob.calibration import (
     CALIBRATORS,
@@ -126,13 +127,16 @@ def learn_out_of_bag(
     oob_kernel_logits = posterior_slope = None
     if calibrated and not table.kernel.is_linear:
         kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, independent)
-    share = 0.0
-    if isinstance(table.kernel, ViewKernels) and oob_kernel_logits is not None:
+    share, of_posterior = 0.0, None
+    if oob_kernel_logits is not None:
         mixture = oob_kernel_logits, kernel_posterior["weight"]
-        logits, deviation = logit_of_mixture(*mixture), deviation_of_mixture(*mixture)
-        share = _posterior_share(control, scores, logits, positive, independent)
-    if share:
-        scores, posterior_slope = scores.mixed_with(logits, deviation, share, positive, teaching)
+        of_posterior = logit_of_mixture(*mixture)
+        if isinstance(table.kernel, ViewKernels):
+            share = _posterior_share(control, scores, of_posterior, positive, independent)
+    if share and of_posterior is not None:
+        deviation = deviation_of_mixture(*mixture)
+        mixed = scores.mixed_with(of_posterior, deviation, share, positive, teaching)
+        scores, posterior_slope = mixed
     with np.errstate(invalid="ignore"):
         votes = ensemble.votes @ weights / ensemble.n_out_of_bag
     left_out = LeftOut(positive, weight, table.groups)
@@ -170,7 +174,7 @@ def learn_out_of_bag(
         "posterior_slope_": posterior_slope,
         "posterior_share_": share or None,
         "lack_of_fit_": _lack_of_fit(
-            ruled, table, positive, weight, effects, of_intervals["true_logit_"]
+            ruled, table, positive, weight, effects, of_intervals["true_logit_"], of_posterior
         )
         if kind
         else None,
@@ -298,6 +302,7 @@ def _lack_of_fit(
     weight: Floats,
     effects: Floats,
     true_logit: Floats,
+    of_posterior: Floats | None,
 ) -> dict[str, float]:
     sigmoid, kernel = ruled.scores.sigmoid, table.kernel
     probability = sigmoid.predict(ruled.scores.mean + ruled.moved)
@@ -314,6 +319,7 @@ def _lack_of_fit(
         noise=noise,
         groups=table.groups,
         effects=effects,
+        of_interval=None if of_posterior is None else expit(of_posterior),
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import norm
 
+from bootprob.metrics.forest_scores import forest_knows_more
 from bootprob.metrics.repeated_rows import repeated_rows
 from bootprob.metrics.residual_neighbours import residual_neighbours
 from bootprob.metrics.score_tests import LinearLogit
@@ -21,7 +22,10 @@ __all__ = ["ENOUGH", "SHARES", "SIGNIFICANT", "ScoreNoise", "lack_of_fit"]
 SIGNIFICANT = 0.01
 """p-value below which intervals warn."""
 
-SHARES = {"repeated": 0.05, "unreliable": 0.05, "bends": 0.7, "link": 0.2, "neighbours": 0.9}
+SHARES = {
+    "repeated": 0.05, "unreliable": 0.05, "bends": 0.7, "link": 0.2, "trees": 0.4,
+    "neighbours": 0.5,
+}  # fmt: skip
 """Of the level, for each test: no model has tests whose shares are more than 1 together.
 
 What explains the others comes first: repeated rows look like bends, and bends like another link.
@@ -35,7 +39,7 @@ Of known truths whose logits bend, the default's intervals of nominal 95 % cover
 """
 
 _LEAST = 1e-4  # p-values below it are extrapolated too far
-_ROWS = {"neighbours": 1000, "bends": 2000}
+_ROWS = {"neighbours": 1000, "bends": 2000, "trees": 1000}
 _ROWS_PER_COLUMN = {"repeated": 5, "bends": 10}  # for a logistic regression on them
 _RELIABLE = 0.75  # of scores where the columns could separate any labels
 
@@ -77,13 +81,15 @@ def lack_of_fit(
     noise: ScoreNoise | None = None,
     groups: Groups | None = None,
     effects: Floats | None = None,
+    of_interval: Floats | None = None,
 ) -> dict[str, float]:
     """Test what intervals take for granted: independent rows, and a truth within reach.
 
     Of all kernels: whether rows are repeated measurements (`repeated_rows`). Of a linear kernel:
     whether its scores are mostly noise (`ScoreNoise`), and, with ten rows a column, whether the
     logit bends, and the link (`LinearLogit`). Of others, and with fewer rows: whether out-of-bag
-    residuals of neighbouring rows agree (`residual_neighbours`). Each has its share of the level
+    residuals of neighbouring rows agree (`residual_neighbours`). Of what has a model of its own for
+    intervals: whether a forest knows more (`forest_knows_more`). Each has its share of the level
     (Bonferroni).
 
     Parameters
@@ -104,6 +110,8 @@ def lack_of_fit(
     effects : ndarray, shape (n,), optional
         By how much rows of groups tell less than independent ones, as
         `bootprob.metrics.intraclass.design_effects` says.
+    of_interval : ndarray, shape (n,), optional
+        Probabilities of the interval's model, each row left out.
 
     Returns
     -------
@@ -113,7 +121,7 @@ def lack_of_fit(
         deviations), "n_rows" that it is of, "informative_rows" (how many of two equally frequent
         classes would say as much, ``4 p (1 − p) (Σ w/d)² / Σ w²/d`` with design effects d), the
         p-value of each test that was made ("repeated", "unreliable", "bends", "link",
-        "neighbours"), and "column" and "other_column" of the term if one stands out.
+        "trees", "neighbours"), and "column" and "other_column" of the term if one stands out.
     """
     stated, weighed = np.isfinite(probability), weight > 0
     known = np.flatnonzero(stated & one_of_each(weighed, groups))
@@ -146,6 +154,11 @@ def lack_of_fit(
             positive[used], probability[used], weight[used], precomputed=precomputed,
         )  # fmt: skip
         n = len(used)
+    if of_interval is not None and not precomputed:
+        used = _evenly(known, _ROWS["trees"])
+        found["trees"], _ = forest_knows_more(
+            rows[used], positive[used], of_interval[used], weight[used]
+        )
     p_value = min(found[test] / share for test, share in SHARES.items() if test in found)
     return found | {
         "p_value": min(max(p_value, _LEAST), 1.0), "statistic": statistic, "n_rows": float(n)

@@ -35,6 +35,8 @@ _WHAT = {
     "many columns apart",
     "link": "probabilities do not follow the logistic link: they level off before 0 or 1, as where "
     "labels are wrong, or rise too steeply",
+    "trees": "a forest of trees knows more of rows out of bag than the interval's model: the truth "
+    "has jumps, or interactions of several columns, that its curves do not follow",
     "neighbours": "out of bag, the probabilities are wrong in the same way over whole regions: the "
     "truth is out of the kernel's reach",
 }
@@ -48,6 +50,9 @@ _ADVICE = {
     "bootstrap samples help.",
     "bends": "Give kernel='auto', or " + _BEND,
     "link": "Look for wrong labels; kernel='auto' can follow other links.",
+    "trees": "Give kernel='auto', or where that was chosen already BootstrapClassifier around a "
+    "forest or boosted trees: its probabilities are better, its intervals fall short, too. "
+    "Prediction sets and intervals of metrics hold as they are.",
     "neighbours": "Give kernel='auto', or where that was chosen already " + _BEND,
 }
 

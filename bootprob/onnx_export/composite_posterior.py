@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import permutations
 
 import numpy as np
 import torch
 from onnx import TensorProto
 
 from bootprob.ensemble.uncertainty.composite_posterior import LEAST_VARIANCE, CompositePosterior
+from bootprob.ensemble.uncertainty.curve_families import Near
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
 from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
@@ -123,15 +125,19 @@ class _Curved:
 
     def diagonal(self, curve: Curve) -> str | Floats:
         """Kernel between rows and themselves, shape (m, 1) or (1, 1)."""
-        if curve.family not in ("quadratic", "both", "product"):
+        if curve.family in ("rbf", "laplacian", "additive"):
             return np.ones((1, 1))
-        graph = self._graph
+        graph, known = self._graph, self._landmarks.of(curve)
         if curve.family == "product":
             values, _ = self.values(curve)
             return graph.add("Mul", values, values)
         own = self._seen.among(curve.view, curve.columns)
+        if curve.family in ("varying", "varying roughly"):
+            sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
+            squares = _add_sum(graph, graph.add("Mul", sized, sized))
+            return graph.add("Div", squares, float(known.rows.shape[1]))
         squares = _add_sum(graph, graph.add("Mul", own, own))
-        length = graph.add("Div", squares, self._landmarks.of(curve).size)
+        length = graph.add("Div", squares, known.size)
         quadratic = graph.add("Mul", length, length)
         if curve.family == "quadratic":
             return quadratic
@@ -146,20 +152,32 @@ class _Curved:
             names, widths = zip(*parts, strict=True)
             return graph.add("Concat", *names, axis=1), sum(widths)
         if curve.family == "additive":
-            knots = known.knots.numpy()
-            columns = graph.add("Gather", own, np.repeat(np.arange(p), knots.shape[1]), axis=1)
-            apart = graph.add("Sub", columns, knots.reshape(1, -1))
-            squares = graph.add("Mul", apart, apart)
-            return graph.add("Exp", graph.add("Mul", squares, -curve.gamma)), knots.size
+            return _add_near(graph, own, known, range(p), curve.gamma), known.knots.numel()
+        if curve.family in ("varying", "varying roughly"):
+            slope, other = zip(*permutations(range(p), 2), strict=True)
+            rough = curve.family == "varying roughly"
+            near = _add_near(graph, own, known, other, curve.gamma, rough=rough)
+            sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
+            slopes = graph.add("Gather", sized, np.repeat(slope, known.n_knots), axis=1)
+            return graph.add("Mul", near, slopes), len(slope) * known.n_knots
         if curve.family == "quadratic":
             enough = known.rows[: p * (p + 1)] / known.size
             products = graph.product(own, enough.T.numpy(), p)
             return graph.add("Mul", products, products), len(enough)
         if curve.family == "product":
             return _add_product(graph, own, p, known.size_of_product), 1
-        stride = self._landmarks.stride(curve)
-        values = self._known.kernel(curve.family, curve.view, curve.gamma, curve.columns, stride)
-        return values, len(known.rows[::stride])
+        of_rows = curve.view, curve.gamma, curve.columns, known.stride
+        return self._known.kernel(curve.family, *of_rows), len(known.spread)
+
+
+def _add_near(
+    graph: Graph, own: str, known: Near, which: Sequence[int], gamma: float, *, rough: bool = False
+) -> str:
+    """Kernels of some columns with their knots, shape (m, columns × knots)."""
+    columns = graph.add("Gather", own, np.repeat(which, known.n_knots), axis=1)
+    apart = graph.add("Sub", columns, known.knots.numpy()[list(which)].reshape(1, -1))
+    distance = graph.add("Abs", apart) if rough else graph.add("Mul", apart, apart)
+    return graph.add("Exp", graph.add("Mul", distance, -gamma))
 
 
 def _add_bent_moments(

@@ -154,6 +154,41 @@ def test_terms_in_different_columns_are_a_sum(one_link):
     assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.8
 
 
+def test_a_slope_that_jumps_with_another_column_is_found(one_link):
+    rng, n, p = np.random.default_rng(6), 800, 5
+    rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
+
+    def logit(rows):
+        return np.where(rows[:, 0] > 0.5, 2.0, 0.0) * rows[:, 1] + 0.5 * rows[:, 2]
+
+    positive = rng.uniform(size=n) < expit(logit(rows))
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
+    varying = [
+        any(each.family.startswith("varying") for each in posterior.curves(part))
+        for part in range(len(posterior.weight))
+    ]
+    assert posterior.weight[varying].sum() > 0.5
+    bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
+    truth = expit(logit(new))
+    assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.9
+
+
+@pytest.mark.parametrize("n", [7, 12, 40])
+def test_slopes_vary_where_there_are_rows_enough_for_knots(rng, n):
+    rows = torch.from_numpy(rng.normal(size=(n, 5)))
+    kernels = view_kernels(rows.numpy(), np.ones(n))
+    landmarks = Landmarks(rows, kernels.of_columns)
+    model = Model(
+        landmarks, straight_columns(rows, kernels.of_columns), candidates(kernels, landmarks)
+    )
+    for columns in ((0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)):
+        found = {each.family for each in model.among(columns, model.of_columns)}
+        assert ("varying" in found) == (1 < len(columns) <= 4 and n >= 4 * len(columns))
+        for curve in model.among(columns, model.of_columns):
+            assert landmarks.basis(curve).numel()
+
+
 def test_prior_odds_of_sums_multiply_to_that_of_all_orders(stage):
     """After a curve in all columns the first of few is the first, and nothing is counted twice."""
     model, every = stage.model, stage.model.curved[0]

@@ -62,7 +62,9 @@ def test_a_statistic_is_what_a_term_adds_to_the_quadratic(rng):
 
     for j, k in ((0, 1), (1, 2), (2, 0)):
         expected = max(
-            gained(seen[view][:, j] * seen[view][:, k]) for view in ("columns", "scores")
+            gained(seen[view][:, j] ** a * seen[view][:, k] ** b)
+            for view in ("columns", "scores")
+            for a, b in ((1, 1), (1, 2), (2, 1))
         )
         assert got[j, k] == got[k, j] == pytest.approx(expected, rel=1e-6)
     for j in range(3):

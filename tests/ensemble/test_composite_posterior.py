@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from functools import partial
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ from bootprob.ensemble.uncertainty import (
 )
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
+from bootprob.ensemble.uncertainty.curve_families import KERNELS
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
 from bootprob.ensemble.uncertainty.link_tails import bent, bent_moments
@@ -68,7 +70,13 @@ def gram(posterior, part, rows):
 def kernel_of(curve, seen):
     additive = np.exp(-curve.gamma * np.square(seen[:, None] - seen[None])).mean(axis=2)
     quadratic = np.square(seen @ seen.T) / np.square(np.square(seen).sum(axis=1)).mean()
-    product = seen.prod(axis=1)
+    product, sized = seen.prod(axis=1), seen / np.sqrt(np.square(seen).mean(axis=0))
+    pairs = list(permutations(range(seen.shape[1]), 2))
+
+    def varying(near):
+        slopes = (np.outer(*sized[:, [a, a]].T) * near(seen[:, [b]] - seen[:, b]) for a, b in pairs)
+        return sum(slopes) / len(pairs)
+
     return {
         "rbf": lambda: np.exp(-curve.gamma * cdist(seen, seen, "sqeuclidean")),
         "laplacian": lambda: np.exp(-curve.gamma * cdist(seen, seen, "cityblock")),
@@ -76,6 +84,8 @@ def kernel_of(curve, seen):
         "quadratic": lambda: quadratic,
         "both": lambda: (additive + quadratic) / 2,
         "product": lambda: np.outer(product, product) / np.square(product).mean(),
+        "varying": lambda: varying(lambda apart: np.exp(-curve.gamma * np.square(apart))),
+        "varying roughly": lambda: varying(lambda apart: np.exp(-curve.gamma * np.abs(apart))),
     }[curve.family]()
 
 
@@ -352,6 +362,7 @@ def test_values_of_curves_make_kernels(rng, family, view):
     views = replace(learn_views(rows.numpy(), np.ones(40)), relevance=relevance)
     landmarks, curve = Landmarks(rows, views), Curve(family, view, 0.5)
     seen = landmarks.seen(rows)
-    values, own = landmarks.values(curve, seen), landmarks.own_values(curve)
+    values = landmarks.values(curve, seen)
+    own = KERNELS[family].own_values(curve.gamma, landmarks.of(curve))
     found = (values @ torch.linalg.pinv(own, hermitian=True, rtol=1e-10) @ values.T).diagonal()
     torch.testing.assert_close(found, landmarks.diagonal(curve, seen), rtol=1e-3, atol=1e-3)

@@ -165,7 +165,7 @@ def test_curves_of_all_families_between_rows():
             torch.testing.assert_close(between.diagonal(), landmarks.diagonal(curve, seen))
             torch.testing.assert_close(between, between.mT)
             if family in ("rbf", "laplacian"):
-                known = between[:, :: landmarks.stride(curve)]
+                known = between[:, :: landmarks.of(curve).stride]
                 torch.testing.assert_close(known, landmarks.values(curve, seen))
             if family == "additive":
                 own = curve.of(seen[view])

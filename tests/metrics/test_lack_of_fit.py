@@ -7,6 +7,7 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 from bootprob.metrics.drawn_labels import drawn_residuals, smallest_p_value, tail_p_values
+from bootprob.metrics.forest_scores import forest_knows_more
 from bootprob.metrics.intraclass import design_effects
 from bootprob.metrics.lack_of_fit import SHARES, ScoreNoise, lack_of_fit
 from bootprob.metrics.lack_of_fit_reasons import few_rows, reason_of
@@ -167,6 +168,49 @@ def test_repeated_rows_are_told_from_rough_truths(rng):
     found = lack_of_fit(X, y, p, np.ones(400))  # of a kernel that bends
     assert reason_of(found).test == "repeated"
     assert "the subject of each row as groups" in reason_of(found).advice
+
+
+def stairs(X):
+    """A tree of depth three."""
+    left = np.where(X[:, 1] > 0.2, np.where(X[:, 2] > 0, 2.5, -2.0), np.where(X[:, 3] > 0, 1, -2.5))
+    right = np.where(X[:, 2] > -0.3, np.where(X[:, 1] > 0, -2.5, 2), np.where(X[:, 3] > 0, -1, 2.5))
+    return np.where(X[:, 0] > 0, left, right)
+
+
+def test_a_forest_knows_more_of_stairs_alone(rng):
+    """Beside a straight model of them; beside the truth the statistic is a standard normal."""
+    known, straight = [], []
+    for _ in range(20):
+        X = rng.normal(size=(300, 4))
+        p = expit(stairs(X))
+        y = rng.uniform(size=300) < p
+        known.append(forest_knows_more(X, y, p, np.ones(300))[1])
+        blind = LogisticRegression().fit(X, y).predict_proba(X)[:, 1]
+        straight.append(forest_knows_more(X, y, blind, np.ones(300))[1])
+    assert np.mean(straight) > 4
+    # The mean and the mean square of 20 are further off once in a million times.
+    assert abs(np.mean(known)) < 4.9 / np.sqrt(20)
+    assert np.mean(np.square(known)) < 3.4
+    found = lack_of_fit(X, y, p, np.ones(300), of_interval=blind)
+    assert reason_of(found).test == "trees"
+    assert "a forest of trees knows more" in reason_of(found).what
+    assert reason_of(lack_of_fit(X, y, p, np.ones(300), of_interval=p)) is None
+
+
+def test_a_forest_of_weighted_and_few_rows(rng):
+    X = rng.normal(size=(200, 3))
+    y = labels(rng, X[:, 0])
+    p = np.full(200, 0.5)
+    of_ones = forest_knows_more(X, y, p, np.ones(200))
+    assert forest_knows_more(X, y, p, np.full(200, 7.0)) == pytest.approx(of_ones)
+    assert forest_knows_more(X, y, p, rng.uniform(0.5, 2, 200))[1] == pytest.approx(
+        of_ones[1], abs=2
+    )
+    assert forest_knows_more(X[:99], y[:99], p[:99], np.ones(99)) == (1, 0)
+    assert forest_knows_more(X, np.arange(200) < 9, p, np.ones(200)) == (1, 0)
+    assert forest_knows_more(np.ones((200, 1)), y, p, np.ones(200))[0] > 0.01
+    sure = np.where(y, 1.0, 0.0)
+    assert forest_knows_more(X, y, sure, np.ones(200))[0] > 0.01
 
 
 def test_the_agreement_of_nearest_rows_has_its_variance(rng):

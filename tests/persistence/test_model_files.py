@@ -421,17 +421,19 @@ def test_curves_that_a_posterior_cannot_have(rng, tmp_path: Path) -> None:
         _refused(tmp_path / "m.model", message)
 
 
-def test_products_of_so_many_columns_that_far_rows_would_overflow(rng, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("family", "n_columns"), [("product", 9), ("varying", 1), ("varying", 5)])
+def test_curves_of_columns_that_they_cannot_have(rng, tmp_path: Path, family, n_columns) -> None:
+    """Far rows would overflow products of many; slopes vary with another column."""
     X = rng.normal(size=(100, 9))
     model = BootstrapSVC(**QUICK).fit(X, X[:, 0] * X[:, 1] > 0)
     save(model, tmp_path / "m.model")
     content, arrays = parts_of((tmp_path / "m.model").read_bytes())
-    family = arrays["kernel_posterior_.family"]
-    assert family.any()
-    arrays["kernel_posterior_.family"] = np.where(family > 0, FAMILIES.index("product"), 0)
-    arrays["kernel_posterior_.columns_of_curve"][family > 0] = 1
+    there = arrays["kernel_posterior_.family"] > 0
+    assert there.any()
+    arrays["kernel_posterior_.family"] = np.where(there, FAMILIES.index(family), 0)
+    arrays["kernel_posterior_.columns_of_curve"][there] = np.arange(9) < n_columns
     (tmp_path / "m.model").write_bytes(signed(content, arrays))
-    _refused(tmp_path / "m.model", "products of too many columns")
+    _refused(tmp_path / "m.model", "of too few or many columns")
 
 
 @pytest.mark.parametrize("name", ["coef_", "intercept_", "score_offset_"])

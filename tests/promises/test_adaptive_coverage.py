@@ -21,7 +21,8 @@ from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
 _WARNINGS = (FewRowsWarning, LackOfFitWarning)
 TRIALS, BOOTSTRAPS, LEVEL, TENTHS = 60, 20, 0.95, 10
 NOT_KEPT = pytest.mark.xfail(
-    reason="A logit that bends a little in many directions looks straight in 500 rows.", strict=True
+    reason="A logit that bends a little, or in many directions, looks straight in 500 rows.",
+    strict=True,
 )
 NUMBERED = [
     pytest.param(k, n, marks=NOT_KEPT if each.family == "weak bends" else ())

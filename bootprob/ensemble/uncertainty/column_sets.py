@@ -25,6 +25,7 @@ ColumnSet = tuple[int, ...]
 
 _MOST_PAIRED, _MOST_IN_THREES = 64, 24  # columns whose products are looked at
 _MOST_TRIPLES = 3  # that are kept
+_POWERS = (1, 1), (1, 2), (2, 1)  # a slope may rise with another column, or with its distance
 _THREE = 3
 _LEFT = 1e-6  # share of its size that a term must have beyond the columns to be one
 _STARTS = 6  # single columns and pairs that a search may begin with
@@ -37,12 +38,13 @@ _NEAR, _MOST_SETS = 3.0, 2  # sets that are kept: how far behind the best, how m
 def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor) -> Tensor:
     """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
 
-    Of two columns the term is their product, of one its square, cube or levels; of the views of the
-    columns the larger counts. With factors of precision W and residuals ``r = ν − W A m`` of a
-    posterior of coefficients of columns A, with prior precision P, a term φ that is added has the
-    score ``φᵀ r`` of variance ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil.
-    Soc. 44 (1948) 50–57). Of wide tables products of those 64 columns are looked at whose own terms
-    are the largest; others are 0.
+    Of two columns the term is their product, or one times the square of the other, of one its
+    square, cube or levels; of these, and of the views of the columns, the largest counts. With
+    factors of precision W and residuals ``r = ν − W A m`` of a posterior of coefficients of columns
+    A, with prior precision P, a term φ that is added has the score ``φᵀ r`` of variance
+    ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil. Soc. 44 (1948) 50–57). Of
+    wide tables products of those 64 columns are looked at whose own terms are the largest; others
+    are 0.
 
     Parameters
     ----------
@@ -66,7 +68,11 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
     paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
     first, second = paired[torch.triu_indices(len(paired), len(paired), 1, device=paired.device)]
     if len(first):
-        of_pairs = _largest(statistics(own[:, first] * own[:, second]) for own in smooth)
+        of_pairs = _largest(
+            statistics(own[:, first] ** a * own[:, second] ** b)
+            for own in smooth
+            for a, b in _POWERS
+        )
         every[first, second] = every[second, first] = of_pairs
     return every
 

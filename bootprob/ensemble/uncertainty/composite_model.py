@@ -14,11 +14,12 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_posterior import Straight
 from bootprob.ensemble.uncertainty.curves import (
-    MOST_MULTIPLIED,
+    MOST_COLUMNS,
     OF_ALL_COLUMNS,
     Curve,
     Landmarks,
     Seen,
+    of_few_columns,
 )
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ColumnViews
@@ -173,9 +174,7 @@ class Model:
         """Curves that may look at few columns, where there are some."""
         if self.landmarks.rows.shape[1] == 1:
             return []
-        every = [each for each in self.curved if each.view in OF_ALL_COLUMNS]
-        smooth = (each.view for each in every if each.view != "levels")
-        return list(dict.fromkeys([*every, *(Curve("product", view, 0.0) for view in smooth)]))
+        return of_few_columns(self.curved)
 
     @cached_property
     def plain(self) -> list[Curve]:
@@ -190,10 +189,12 @@ class Model:
         return _middle(kept)
 
     def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
-        """Curves in some columns; a product is of several, and not of many."""
-        p = self.landmarks.rows.shape[1]
-        multiplied = 1 < len(columns) <= MOST_MULTIPLIED
-        kept = (each for each in curves if multiplied or each.family != "product")
+        """Curves in some columns; products and slopes that vary are of several, and not of many."""
+        p, size = self.landmarks.rows.shape[1], len(columns)
+        left_out = {family for family, most in MOST_COLUMNS.items() if not 1 < size <= most}
+        if not self.landmarks.n_knots(size):  # too few rows
+            left_out |= {"varying", "varying roughly"}
+        kept = (each for each in curves if each.family not in left_out)
         return [each.among(columns, p) for each in kept]
 
     def linear(self, kernel: Kernel) -> list[tuple[float, float]]:

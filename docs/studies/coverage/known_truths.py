@@ -187,6 +187,12 @@ COVERED = (
 """For the coverage of all intervals with the kernel that fits, at several numbers of rows."""
 
 _SIX = [1.0, -0.8, 0.6, 0.0, 0.0, 0.0]
+
+
+def _divided(X: Floats) -> Floats:
+    return _stack(X[:, 0] / (np.abs(X[:, 1]) + 0.3), X[:, 2])
+
+
 _NETWORK = np.random.default_rng(1)
 _INTO_UNITS = _NETWORK.normal(size=(6, 8)) * 1.5 / np.sqrt(6)
 _SHIFTS, _OUT_OF_UNITS = _NETWORK.normal(size=8), 1.2 * _NETWORK.normal(size=8)
@@ -260,5 +266,9 @@ BANK = (
         lambda X: _stack(X[:, 3], X[:, :3].prod(axis=1)), [0.5, 1.5], 0.0),
     _of("weak bends", "a network of eight units", 6,
         lambda X: np.tanh(X @ _INTO_UNITS + _SHIFTS), _OUT_OF_UNITS, 0.0, sizes=(500,)),
+    _of("subgroup", "a slope only above a threshold", 5,
+        lambda X: _stack((X[:, 0] > 0.5) * X[:, 1], X[:, 2]), [2.0, 0.5], 0.0, smooth=False,
+        sizes=(500,)),
+    _of("weak bends", "a column divided by another", 5, _divided, [1.0, 0.3], 0.0, sizes=(500,)),
 )  # fmt: skip
 """Truths of many shapes, for a kernel that nobody chose by them."""
