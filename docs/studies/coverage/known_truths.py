@@ -193,6 +193,14 @@ def _divided(X: Floats) -> Floats:
     return _stack(X[:, 0] / (np.abs(X[:, 1]) + 0.3), X[:, 2])
 
 
+def _leaves(X: Floats) -> Floats:
+    """A tree of depth three in four columns."""
+    above = np.where(X[:, 2] > 0, 2.5, -2.0), np.where(X[:, 3] > 0, 1.0, -2.5)
+    others = np.where(X[:, 1] > 0, -2.5, 2.0), np.where(X[:, 3] > 0, -1.0, 2.5)
+    left, right = np.where(X[:, 1] > 0.2, *above), np.where(X[:, 2] > -0.3, *others)
+    return _stack(np.where(X[:, 0] > 0, left, right))
+
+
 _NETWORK = np.random.default_rng(1)
 _INTO_UNITS = _NETWORK.normal(size=(6, 8)) * 1.5 / np.sqrt(6)
 _SHIFTS, _OUT_OF_UNITS = _NETWORK.normal(size=8), 1.2 * _NETWORK.normal(size=8)
@@ -270,5 +278,6 @@ BANK = (
         lambda X: _stack((X[:, 0] > 0.5) * X[:, 1], X[:, 2]), [2.0, 0.5], 0.0, smooth=False,
         sizes=(500,)),
     _of("weak bends", "a column divided by another", 5, _divided, [1.0, 0.3], 0.0, sizes=(500,)),
+    _of("steps", "a tree of depth three", 5, _leaves, [1.0], 0.0, smooth=False, sizes=(500,)),
 )  # fmt: skip
 """Truths of many shapes, for a kernel that nobody chose by them."""
