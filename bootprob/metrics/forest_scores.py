@@ -55,7 +55,7 @@ def forest_knows_more(
         max_features=min(_MOST_COLUMNS, rows.shape[1]),
         oob_score=True,
         random_state=0,  # always the same draw: what is said of a model is part of it
-    ).fit(rows, positive, weight)
+    ).fit(rows, positive)  # by weights rows of large ones would never be out of bag
     told = logit(np.clip(forest.oob_decision_function_[:, 1], 1 / n, 1 - 1 / n))
     given = np.clip(probability, _CLOSEST, 1 - _CLOSEST)
     spread = weight * given * (1 - given)
