@@ -47,7 +47,7 @@ from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
-from bootprob_gpu.kernels.views import ViewKernels, ViewSum
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["Ensemble", "learn_out_of_bag"]
 
@@ -309,7 +309,7 @@ def _lack_of_fit(
     noise = None
     if kernel.is_linear:
         noise = ScoreNoise(float(true_logit[0]), sigmoid.slope_in_errors())
-    rows = table.unmapped if isinstance(kernel, ViewSum) else table.rows
+    rows = table.rows if table.feature_map is None else table.unmapped
     return lack_of_fit(
         rows,
         positive,

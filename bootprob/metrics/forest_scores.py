@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 from scipy.stats import norm
-from sklearn.ensemble import RandomForestClassifier
 
 from bootprob.runtime.arrays import Floats
 
@@ -45,6 +44,8 @@ def forest_knows_more(
     statistic : float
         Above 0 where the forest knows more.
     """
+    from sklearn.ensemble import RandomForestClassifier  # which brings rich
+
     n, n_positive = len(rows), np.count_nonzero(positive)
     if n < FEWEST_ROWS or min(n_positive, n - n_positive) < _ROWS_OF_LEAF:
         return 1.0, 0.0

@@ -169,6 +169,7 @@ def test_a_curved_boundary_is_found(rng):
 
 
 @COARSE
+@pytest.mark.filterwarnings("ignore::bootprob.LackOfFitWarning")  # of columns of unlike scales
 @pytest.mark.parametrize(
     ("kind", "params"),
     [
