@@ -128,11 +128,10 @@ def learn_out_of_bag(
     if calibrated and not table.kernel.is_linear:
         kernel_posterior, oob_kernel_logits = _kernel_posterior(table, positive, independent)
     share, of_posterior = 0.0, None
-    if oob_kernel_logits is not None:
+    if isinstance(table.kernel, ViewKernels) and oob_kernel_logits is not None:
         mixture = oob_kernel_logits, kernel_posterior["weight"]
         of_posterior = logit_of_mixture(*mixture)
-        if isinstance(table.kernel, ViewKernels):
-            share = _posterior_share(control, scores, of_posterior, positive, independent)
+        share = _posterior_share(control, scores, of_posterior, positive, independent)
     if share and of_posterior is not None:
         deviation = deviation_of_mixture(*mixture)
         mixed = scores.mixed_with(of_posterior, deviation, share, positive, teaching)

@@ -16,6 +16,7 @@ FEWEST_ROWS = 100
 
 _TREES, _ROWS_OF_LEAF = 40, 10
 _MOST_COLUMNS = 32  # that a split looks at
+_LARGEST = 1e30
 _CLOSEST = 1e-4  # to 0 and 1, of a probability
 
 
@@ -27,8 +28,9 @@ def forest_knows_more(
     The score test of its coefficient in a logistic regression beside intercept and given logit
     (C. Rao, Proc. Camb. Phil. Soc. 44 (1948) 50–57), one-sided. Trees see steps and interactions
     of several columns, which no sum of smooth curves follows. Neither of the two has seen the label
-    of a row; but labels of others move both. On truths that the default covers, with 500 rows, the
-    statistic's standard deviation was 1.1 instead of 1 (121 training sets of eight truths).
+    of a row; but labels of others move both: on truths that the default covers the statistic's
+    standard deviation is up to 1.4 instead of 1, and the level of `lack_of_fit` was passed in .8 %
+    of 388 training sets instead of .4 %.
 
     Parameters
     ----------
@@ -56,7 +58,9 @@ def forest_knows_more(
         max_features=min(_MOST_COLUMNS, rows.shape[1]),
         oob_score=True,
         random_state=0,  # always the same draw: what is said of a model is part of it
-    ).fit(rows, positive)  # by weights rows of large ones would never be out of bag
+    )
+    # Trees take float32. By weights rows of large ones would never be out of bag.
+    forest.fit(np.clip(rows, -_LARGEST, _LARGEST), positive)
     told = logit(np.clip(forest.oob_decision_function_[:, 1], 1 / n, 1 - 1 / n))
     given = np.clip(probability, _CLOSEST, 1 - _CLOSEST)
     spread = weight * given * (1 - given)

@@ -88,8 +88,8 @@ def lack_of_fit(
     Of all kernels: whether rows are repeated measurements (`repeated_rows`). Of a linear kernel:
     whether its scores are mostly noise (`ScoreNoise`), and, with ten rows a column, whether the
     logit bends, and the link (`LinearLogit`). Of others, and with fewer rows: whether out-of-bag
-    residuals of neighbouring rows agree (`residual_neighbours`). Of what has a model of its own for
-    intervals: whether a forest knows more (`forest_knows_more`). Each has its share of the level
+    residuals of neighbouring rows agree (`residual_neighbours`). Of the composite posterior:
+    whether a forest knows more (`forest_knows_more`). Each has its share of the level
     (Bonferroni).
 
     Parameters
@@ -111,7 +111,8 @@ def lack_of_fit(
         By how much rows of groups tell less than independent ones, as
         `bootprob.metrics.intraclass.design_effects` says.
     of_interval : ndarray, shape (n,), optional
-        Probabilities of the interval's model, each row left out.
+        Probabilities of a composite posterior, each row left out. Those of one kernel are drawn
+        to their mean where it is wide: a forest knows more than they say, not than their intervals.
 
     Returns
     -------

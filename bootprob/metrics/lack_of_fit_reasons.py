@@ -50,9 +50,8 @@ _ADVICE = {
     "bootstrap samples help.",
     "bends": "Give kernel='auto', or " + _BEND,
     "link": "Look for wrong labels; kernel='auto' can follow other links.",
-    "trees": "Give kernel='auto', or where that was chosen already BootstrapClassifier around a "
-    "forest or boosted trees: its probabilities are better, its intervals fall short, too. "
-    "Prediction sets and intervals of metrics hold as they are.",
+    "trees": "BootstrapClassifier around a forest or boosted trees has better probabilities, and "
+    "no better intervals. Prediction sets and intervals of metrics hold as they are.",
     "neighbours": "Give kernel='auto', or where that was chosen already " + _BEND,
 }
 

@@ -353,6 +353,18 @@ def test_bent_logits(rng):
     torch.testing.assert_close(bent(near, (0.5, 0.0)), (near / 2).expm1() * 2)
 
 
+def test_slopes_that_vary_among_landmarks_of_next_to_nothing(rng):
+    """What they are divided by does not vanish."""
+    rows = torch.from_numpy(rng.normal(size=(20, 2)))
+    views = learn_views(rows.numpy(), np.ones(20))
+    for size in (1e-155, 0.0):
+        landmarks = Landmarks(rows * size, views)
+        for family in ("varying", "varying roughly"):
+            curve = Curve(family, "columns", 0.5)
+            for found in (landmarks.values, landmarks.diagonal, landmarks.between):
+                assert torch.isfinite(found(curve, landmarks.seen(rows))).all()
+
+
 @pytest.mark.parametrize("family", FAMILIES[1:])
 @pytest.mark.parametrize("view", VIEWS)
 def test_values_of_curves_make_kernels(rng, family, view):

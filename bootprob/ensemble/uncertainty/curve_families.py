@@ -16,6 +16,9 @@ from bootprob_gpu.kernels.rbf import Rbf
 __all__ = ["KERNELS", "Family", "Near"]
 
 
+_LEAST_SIZE = 1e-6  # of a column, whose slopes are nothing otherwise
+
+
 @dataclass(frozen=True)
 class Near:
     """Landmarks as the curves of some columns of a view see them.
@@ -59,7 +62,7 @@ class Near:
     def size_of_columns(self) -> Tensor:
         """Root of the mean square of each column, (q,)."""
         size = self.rows.square().mean(0).sqrt()
-        return torch.where(size > 0, size, 1.0)
+        return torch.where(size > _LEAST_SIZE, size, 1.0)
 
 
 class Family(ABC):
