@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -34,8 +34,16 @@ def _light(seed):
     return lightgbm.LGBMClassifier(verbose=-1, n_jobs=1, random_state=seed)
 
 
+def _cat(seed):
+    catboost = pytest.importorskip("catboost")
+    quiet = {"verbose": False, "thread_count": 1, "allow_writing_files": False}
+    return catboost.CatBoostClassifier(iterations=100, random_seed=seed, **quiet)
+
+
 BASES = {
     "LightGBM": _light,
+    "CatBoost": _cat,
+    "HistGradientBoosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "random forest": lambda _: RandomForestClassifier(min_samples_leaf=3),
     "logistic regression": lambda _: make_pipeline(StandardScaler(), LogisticRegression()),
 }
