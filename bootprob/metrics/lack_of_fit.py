@@ -16,7 +16,7 @@ from bootprob.metrics.score_tests import LinearLogit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, one_of_each
 
-__all__ = ["ENOUGH", "SHARES", "SIGNIFICANT", "ScoreNoise", "lack_of_fit"]
+__all__ = ["COLUMNS", "ENOUGH", "SHARES", "SIGNIFICANT", "ScoreNoise", "lack_of_fit"]
 
 
 SIGNIFICANT = 0.01
@@ -30,6 +30,9 @@ SHARES = {
 
 What explains the others comes first: repeated rows look like bends, and bends like another link.
 """
+
+COLUMNS = ("column", "other_column", "third_column")
+"""Of the term that stands out."""
 
 ENOUGH = 400
 """Rows of two equally frequent classes that show most curves which matter.
@@ -121,8 +124,9 @@ def lack_of_fit(
         "statistic" (the largest of the terms, or of the forms of neighbours, in standard
         deviations), "n_rows" that it is of, "informative_rows" (how many of two equally frequent
         classes would say as much, ``4 p (1 − p) (Σ w/d)² / Σ w²/d`` with design effects d), the
-        p-value of each test that was made ("repeated", "unreliable", "bends", "link",
-        "trees", "neighbours"), and "column" and "other_column" of the term if one stands out.
+        p-value of each test that was made ("repeated", "unreliable", "bends", "link", "trees",
+        "neighbours"), and "column", "other_column" and, where it has three, "third_column" of the
+        term if one stands out.
     """
     stated, weighed = np.isfinite(probability), weight > 0
     known = np.flatnonzero(stated & one_of_each(weighed, groups))
@@ -146,7 +150,7 @@ def lack_of_fit(
     if fit is not None and noise is not None and rows_per_column >= _ROWS_PER_COLUMN["bends"]:
         bend = fit.bend()
         found |= {"bends": bend.p_value, "link": fit.link_p_value()}
-        found |= dict(zip(("column", "other_column"), map(float, bend.columns), strict=False))
+        found |= dict(zip(COLUMNS, map(float, bend.columns), strict=False))
         statistic, n = bend.statistic, len(used)
     else:
         used = _evenly(known, _ROWS["neighbours"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bootprob.metrics.lack_of_fit import ENOUGH, SHARES, SIGNIFICANT
+from bootprob.metrics.lack_of_fit import COLUMNS, ENOUGH, SHARES, SIGNIFICANT
 
 __all__ = ["Reason", "few_rows", "reason_of"]
 
@@ -94,10 +94,9 @@ def _bend(found: Mapping[str, float], names: Sequence[object] | None) -> str:
     if "column" not in found:
         where = "the logit bends, in no column alone"
     else:
-        first, second = (
-            f"X[:, {j}]" if names is None else f"{str(names[j])!r}"
-            for j in (int(found["column"]), int(found["other_column"]))
+        columns = dict.fromkeys(int(found[key]) for key in COLUMNS if key in found)
+        *others, last = (f"X[:, {j}]" if names is None else f"{str(names[j])!r}" for j in columns)
+        where = (
+            f"{', '.join(others)} and {last} interact" if others else f"the logit bends in {last}"
         )
-        alone = first == second
-        where = f"the logit bends in {first}" if alone else f"{first} and {second} interact"
     return f"{where}: the truth is out of the kernel's reach"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, combinations_with_replacement, permutations
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["Bend", "LinearLogit"]
 _RIDGE = 0.1
 _CUTS = np.arange(1, 12) / 12
 _MOST_TERMS = 2_000_000  # numbers in the matrix of products, and in that of steps
+_MOST_OF_THREE = 500_000  # and in that of products of three
 _CENTERS = 200
 _NARROW = 2.0  # γ of the hills, in units of the inverse number of columns
 _LEFT = 1e-6  # share of its size that a term must have beyond the columns to be one
@@ -37,7 +39,8 @@ class Bend(NamedTuple):
     statistic : float
         Of the largest term, in standard deviations.
     columns : tuple of int
-        Of that term, twice the same if the logit bends in one; empty if no term stands out.
+        Of that term, up to three, in one twice the same if the logit bends in it; empty if no term
+        stands out.
     """
 
     p_value: float
@@ -115,8 +118,9 @@ class LinearLogit:
     def bend(self) -> Bend:
         """Test whether the logit bends in a column, or columns interact.
 
-        Terms are the normal scores of each column, its steps at the twelfths, and squares and
-        products of normal scores. Of each term the part that a linear logit cannot say is kept,
+        Terms are the normal scores of each column, its steps at the twelfths, squares and products
+        of normal scores, products of three, of which two may be the same, and normal scores above a
+        quartile of another column. Of each term the part that a linear logit cannot say is kept,
         so that its sum with the residuals does not depend, to first order, on the slopes having
         been fitted (C. Rao's score test, 1948). Four statistics are compared with those of labels
         drawn from the fit: the largest squared standardised sum, their total over the normal
@@ -135,12 +139,13 @@ class LinearLogit:
         single = np.hstack(squares)
         if not single.size:
             return Bend(1.0, 0.0, ())
-        scores, _, products = (block.sum(axis=1) for block in squares)
+        scores, _, products, *_ = (block.sum(axis=1) for block in squares)
         largest = single.max(axis=1)
         smooth = self._smooth(residuals, information)
         p_value = smallest_p_value(np.column_stack([largest, scores, products, smooth]))
         clear = tail_p_values(largest[:, None])[0, 0] < _CLEAR
-        where = np.vstack(columns)[single[0].argmax()].tolist() if clear else ()
+        every = [each.tolist() for each in chain(*columns)]
+        where = every[single[0].argmax()] if clear else ()
         return Bend(p_value, float(np.sqrt(largest[0])), tuple(where))
 
     def link_p_value(self) -> float:
@@ -181,7 +186,7 @@ class LinearLogit:
         return expit(logit + level)
 
     def _terms(self) -> Iterator[tuple[Floats, Integers]]:
-        """Normal scores, steps and products, each (n, m), with the columns of each term (m, 2)."""
+        """Normal scores, steps, products of two and of three, each (n, m), with columns (m, q)."""
         varying = np.flatnonzero(np.ptp(self.columns, axis=0) > 0)
         # Where there are too many columns those that count most in the fit.
         varying = varying[np.argsort(-np.abs(self.slopes[varying]), kind="stable")]
@@ -196,6 +201,15 @@ class LinearLogit:
         yield np.hstack(list(steps)), np.tile(np.column_stack([stepped, stepped]), (len(cuts), 1))
         first, second = paired[np.stack(np.triu_indices(len(paired)))]
         yield scores[:, first] * scores[:, second], np.column_stack([first, second])
+        n_most = max(12, _MOST_OF_THREE // n)
+        every = combinations_with_replacement(varying[: int((6 * n_most) ** (1 / 3))], 3)
+        sets = [each for each in every if len({*each}) > 1]
+        if sets:
+            yield scores[:, sets].prod(axis=2), np.array(sets)
+            slope, other = np.array([*permutations(varying[: int((n_most / 3) ** 0.5)], 2)]).T
+            for cut in (0.25, 0.5, 0.75):
+                above = self.columns[:, other] > np.quantile(self.columns[:, other], cut, axis=0)
+                yield scores[:, slope] * above, np.column_stack([slope, other])
 
     def _smooth(self, residuals: Floats, information: Floats) -> Floats:
         n, n_columns = self.columns.shape

@@ -27,7 +27,7 @@ from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curves import FAMILIES, MOST_COLUMNS
 from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
-from bootprob.metrics.lack_of_fit import SHARES
+from bootprob.metrics.lack_of_fit import COLUMNS, SHARES
 from bootprob.metrics.metrics import METRICS
 from bootprob.persistence.layout import Layout
 from bootprob.persistence.update_checks import check_updates
@@ -69,7 +69,6 @@ _OF_SEVERAL = {"accuracy", "log_loss", "brier_score"}
 _LACK_OF_FIT = ("p_value", "statistic", "n_rows")
 _PARAMETERS = {name: set(each.parameters) - {"gamma"} for name, each in KERNELS.items()}
 _PARAMETERS[ViewKernels.name] = {"families", "views"}
-_OF_COLUMNS = ("column", "other_column")
 _MAP_ERROR = ("relative", "root_mean_square", "largest", "n_rows")
 
 
@@ -223,7 +222,7 @@ def _check_settings(values: Mapping[str, Any]) -> None:
         "lack_of_fit_",
         values.get("lack_of_fit_"),
         _LACK_OF_FIT,
-        ("informative_rows", *SHARES, *_OF_COLUMNS),
+        ("informative_rows", *SHARES, *COLUMNS),
     )
     _check_numbers("feature_map_error_", values.get("feature_map_error_"), _MAP_ERROR)
     entropy, seconds, versions = values["entropy_"], values["fit_seconds_"], values["versions_"]
@@ -485,7 +484,7 @@ def _check_numbers(
 
 
 def _check_columns(lack_of_fit: Mapping[str, float] | None, n_columns: int) -> None:
-    """Check the columns in which the logit bends: both, or none."""
-    found = [lack_of_fit[name] for name in _OF_COLUMNS if lack_of_fit and name in lack_of_fit]
+    """Check the columns in which the logit bends: two, three or none."""
+    found = [lack_of_fit[name] for name in COLUMNS if lack_of_fit and name in lack_of_fit]
     if len(found) == 1 or not all(each in range(n_columns) for each in found):
         raise ValueError("lack_of_fit_ has columns that are not there")

@@ -121,6 +121,8 @@ def test_the_likelihood_ratio_of_the_link(rng):
 SHAPES = {
     "a product": (lambda X: X[:, 0] + 1.5 * X[:, 1] * X[:, 2], {1, 2}),
     "a square": (lambda X: X[:, 0] + 1.2 * X[:, 1] ** 2, {1}),
+    "a product of three": (lambda X: X[:, 0] + 1.5 * X[:, 1] * X[:, 2] * X[:, 4], {1, 2, 4}),
+    "a column divided by another": (lambda X: 2 * X[:, 1] / (np.abs(X[:, 2]) + 0.2), {1, 2}),
     "a step": (lambda X: X[:, 0] + 4 * (X[:, 3] > 0.5), {3}),
 }
 
