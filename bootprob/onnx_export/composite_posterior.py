@@ -17,7 +17,7 @@ from onnx import TensorProto
 
 from bootprob.ensemble.uncertainty.composite_posterior import LEAST_VARIANCE, CompositePosterior
 from bootprob.ensemble.uncertainty.curve_families import Near
-from bootprob.ensemble.uncertainty.curves import Curve, Landmarks
+from bootprob.ensemble.uncertainty.curves import VARYING, Curve, Landmarks
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
 from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
 from bootprob.onnx_export.graph import Graph
@@ -132,7 +132,7 @@ class _Curved:
             values, _ = self.values(curve)
             return graph.add("Mul", values, values)
         own = self._seen.among(curve.view, curve.columns)
-        if curve.family in ("varying", "varying roughly"):
+        if curve.family in VARYING:
             sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
             squares = _add_sum(graph, graph.add("Mul", sized, sized))
             return graph.add("Div", squares, float(known.rows.shape[1]))
@@ -153,7 +153,7 @@ class _Curved:
             return graph.add("Concat", *names, axis=1), sum(widths)
         if curve.family == "additive":
             return _add_near(graph, own, known, range(p), curve.gamma), known.knots.numel()
-        if curve.family in ("varying", "varying roughly"):
+        if curve.family in VARYING:
             slope, other = zip(*permutations(range(p), 2), strict=True)
             rough = curve.family == "varying roughly"
             near = _add_near(graph, own, known, other, curve.gamma, rough=rough)

@@ -16,6 +16,7 @@ from bootprob.ensemble.uncertainty.composite_posterior import Straight
 from bootprob.ensemble.uncertainty.curves import (
     MOST_COLUMNS,
     OF_ALL_COLUMNS,
+    VARYING,
     Curve,
     Landmarks,
     Seen,
@@ -193,7 +194,7 @@ class Model:
         p, size = self.landmarks.rows.shape[1], len(columns)
         left_out = {family for family, most in MOST_COLUMNS.items() if not 1 < size <= most}
         if not self.landmarks.n_knots(size):  # too few rows
-            left_out |= {"varying", "varying roughly"}
+            left_out.update(VARYING)
         kept = (each for each in curves if each.family not in left_out)
         return [each.among(columns, p) for each in kept]
 

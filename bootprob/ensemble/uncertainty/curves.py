@@ -16,6 +16,7 @@ __all__ = [
     "FAMILIES",
     "MOST_COLUMNS",
     "OF_ALL_COLUMNS",
+    "VARYING",
     "VIEWS",
     "Curve",
     "Landmarks",
@@ -36,6 +37,8 @@ _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
 MOST_COLUMNS = {"product": 8, "varying": 4, "varying roughly": 4}
 """Of families of two columns or more: products of many would overflow far from all rows, and of
 slopes that vary each pair of columns has knots of its own."""
+VARYING = ("varying", "varying roughly")
+"""Families of slopes that vary."""
 _VARYING_GAMMA = 1 / 2
 _MULTIPLIED_OF_ALL = 3  # the most, where a product is one of all columns
 
@@ -151,11 +154,7 @@ def of_few_columns(curves: Iterable[Curve]) -> list[Curve]:
     every = [each for each in curves if each.view in OF_ALL_COLUMNS]
     smooth = list(dict.fromkeys(each.view for each in every if each.view != "levels"))
     products = [Curve("product", view, 0.0) for view in smooth]
-    varying = [
-        Curve(family, view, _VARYING_GAMMA)
-        for family in ("varying", "varying roughly")
-        for view in smooth
-    ]
+    varying = [Curve(family, view, _VARYING_GAMMA) for family in VARYING for view in smooth]
     return list(dict.fromkeys([*every, *products, *varying]))
 
 
