@@ -56,13 +56,13 @@ def export_onnx(
     ----------
     model : BootstrapSVC, BootstrapClassifier or TableModel
         Fitted. Of classifiers linear ones of scikit-learn, alone or in a Pipeline after scalers or
-        PCA, and its trees, forests and HistGradientBoostingClassifier, that were given plain
-        numbers; trees need skl2onnx. An ensemble becomes a graph with the input ``X`` (m, p);
-        a `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes one with an input (m, 1)
-        for each column in use, called as the column: numbers, NaN where one is missing, or text as
-        `bootprob.encoding.columns.level_text` spells it, empty where it is missing. Where nothing
-        is known that fills a gap (`TableModel.of` with `columns`) all numbers that come out of
-        such a row are NaN, and its label means nothing.
+        PCA, its trees, forests and HistGradientBoostingClassifier, which need skl2onnx, and
+        LightGBM's LGBMClassifier, that were given plain numbers. An ensemble becomes a graph with
+        the input ``X`` (m, p); a `TableModel`, or a `BootstrapSVC` with a `preprocessor_`, becomes
+        one with an input (m, 1) for each column in use, called as the column: numbers, NaN where
+        one is missing, or text as `bootprob.encoding.columns.level_text` spells it, empty where it
+        is missing. Where nothing is known that fills a gap (`TableModel.of` with `columns`) all
+        numbers that come out of such a row are NaN, and its label means nothing.
     path : path-like
         The file; an existing one is replaced, entirely or not at all.
     dtype : {"float64", "float32"}, default "float64"

@@ -130,7 +130,7 @@ def refusal(classifier: Any) -> DataError:
     return DataError(
         f"{type(classifier).__name__} is not exported as ONNX: a graph has linear classifiers of "
         "scikit-learn (LogisticRegression, LinearSVC, SGDClassifier, RidgeClassifier, "
-        "LinearDiscriminantAnalysis), alone or in a Pipeline after scalers or PCA, and its trees, "
-        "alone, in forests and in HistGradientBoostingClassifier. Serve the model, or score files "
-        "with it."
+        "LinearDiscriminantAnalysis), alone or in a Pipeline after scalers or PCA, its trees, "
+        "alone, in forests and in HistGradientBoostingClassifier, and LGBMClassifier of LightGBM "
+        "4.7 or later. Serve the model, or score files with it."
     )

@@ -1,7 +1,7 @@
-"""Trees of scikit-learn as one node of a graph for each candidate: all replicates side by side.
+"""Trees of classifiers as one node of a graph for each candidate: all replicates side by side.
 
-skl2onnx says what the nodes of a tree are. Forests compare float32 with a threshold, as they do in
-scikit-learn, and boosting float64; the sums come out as float32.
+skl2onnx says what the nodes of a tree of scikit-learn are. Forests compare float32 with a
+threshold, as they do in scikit-learn, and boosting float64; the sums come out as float32.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bootprob.ensemble.bases.class_scores import least_probability
 from bootprob.ensemble.state import TwoClassState
 from bootprob.exceptions import DataError
 from bootprob.onnx_export.graph import MOST_BYTES, Graph
+from bootprob.onnx_export.lightgbm_trees import is_lightgbm, lightgbm_nodes
 from bootprob.onnx_export.linear_classifiers import without_freezing
 
 __all__ = ["add_tree_scores", "are_trees"]
@@ -31,8 +32,9 @@ _BYTES = 60  # of a node in a file, at most
 
 
 def are_trees(classifier: Any) -> bool:
-    """Whether it is a tree of scikit-learn, or made of them, and of no other class."""
-    return type(without_freezing(classifier)) in _KINDS
+    """Whether it is a tree of scikit-learn, made of them or LightGBM's, and of no other class."""
+    found = without_freezing(classifier)
+    return type(found) in _KINDS or is_lightgbm(found)
 
 
 def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) -> str:
@@ -51,11 +53,12 @@ def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) 
     Raises
     ------
     DataError
-        skl2onnx is missing; boosting splits categories; or the file would be too large.
+        skl2onnx is missing; boosting is of a kind that a graph cannot have; or the file would be
+        too large.
     """
     assert state.estimators_ is not None
     fitted = [without_freezing(replicate[candidate]) for replicate in state.estimators_]
-    boosting = isinstance(fitted[0], HistGradientBoostingClassifier)
+    boosting = isinstance(fitted[0], HistGradientBoostingClassifier) or is_lightgbm(fitted[0])
     K, B = state.n_classes, len(fitted)
     width = 1 if boosting and K == 2 else K
     key = f"trees {id(state.estimators_)} {candidate}"
@@ -83,6 +86,9 @@ def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) 
 
 def _add_sums(graph: Graph, fitted: list[Any], X: str, width: int) -> str:
     """What leaves add up to for each class of each replicate, float64, shape (m, B · width)."""
+    if is_lightgbm(fitted[0]):
+        made = lightgbm_nodes(fitted)
+        return _add_nodes(graph, X, _bytes_of(len(made["nodes_modes"])), made)
     try:
         from skl2onnx.common import tree_ensemble
     except ImportError as error:
@@ -98,12 +104,7 @@ def _add_sums(graph: Graph, fitted: list[Any], X: str, width: int) -> str:
             "graph of trees splits numbers; serve the model, or score files with it."
         )
     trees = [tree for each in fitted for tree, _ in _trees(each)]
-    n_nodes = sum(len(tree.nodes) if boosting else tree.node_count for tree in trees)
-    if n_nodes * _BYTES > MOST_BYTES:
-        raise DataError(
-            f"The trees have {n_nodes:,} nodes, some {n_nodes * _BYTES / 1e9:.1f} GB, and an ONNX "
-            "file may have 2; give fewer samples (n_bootstraps, tolerance) or smaller trees."
-        )
+    size = _bytes_of(sum(len(tree.nodes) if boosting else tree.node_count for tree in trees))
     made = tree_ensemble.get_default_tree_regressor_attribute_pairs()
     number = 0
     for b, each in enumerate(fitted):
@@ -131,11 +132,28 @@ def _add_sums(graph: Graph, fitted: list[Any], X: str, width: int) -> str:
         rows = graph.add("Cast", X, to=TensorProto.FLOAT)
         for name in ("nodes_values", "target_weights"):
             made[name] = list(map(float, made[name]))
-    sums = graph.add("Cast", graph.add_trees(rows, n_nodes * _BYTES, made), to=TensorProto.DOUBLE)
+    sums = _add_nodes(graph, rows, size, made)
     if not boosting:
         return sums
     base = np.concatenate([np.ravel(each._baseline_prediction) for each in fitted])
     return graph.add("Add", sums, base[None].astype(np.float64))
+
+
+def _add_nodes(graph: Graph, rows: str, size: int, made: dict[str, Any]) -> str:
+    from onnx import TensorProto
+
+    return graph.add("Cast", graph.add_trees(rows, size, made), to=TensorProto.DOUBLE)
+
+
+def _bytes_of(n_nodes: int) -> int:
+    """Of a file; too many are refused."""
+    size = n_nodes * _BYTES
+    if size > MOST_BYTES:
+        raise DataError(
+            f"The trees have {n_nodes:,} nodes, some {size / 1e9:.1f} GB, and an ONNX file may "
+            "have 2; give fewer samples (n_bootstraps, tolerance) or smaller trees."
+        )
+    return size
 
 
 def _trees(classifier: Any) -> Iterator[tuple[Any, int]]:

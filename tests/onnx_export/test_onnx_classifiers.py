@@ -101,6 +101,14 @@ TREES = {
 }
 
 
+OF_LIGHTGBM = {
+    "default": {},
+    "forest": {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1},
+    "stumps": {"max_depth": 1},
+    "one leaf": {"min_child_samples": 10_000},
+}
+
+
 def model_of_trees(kind: str, **params: Any) -> BootstrapClassifier:
     found = TREES[kind]
     estimator, grid = found if isinstance(found, tuple) else (found, None)
@@ -141,6 +149,47 @@ def test_trees_of_several_classes_and_their_votes(kind: str, tmp_path: Path) -> 
     found = answers(tmp_path / "v.onnx", new)
     apart = np.abs(found["probability"] - votes.predict_proba(new)).max(axis=1)
     assert np.quantile(apart, 0.98) < 1e-9  # scores that are 0 vote as they are rounded
+
+
+@pytest.mark.parametrize("kind", OF_LIGHTGBM)
+@pytest.mark.parametrize("edges", [[0], [-1, 1]])
+def test_trees_of_lightgbm(kind: str, edges: list[float], tmp_path: Path) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    X, said = rows()
+    boosting = lightgbm.LGBMClassifier(
+        n_estimators=9, num_leaves=7, n_jobs=1, verbose=-1, **OF_LIGHTGBM[kind]
+    )
+    model = BootstrapClassifier(boosting, n_bootstraps=8, random_state=0)
+    model.fit(X, np.digitize(said, edges))
+    export_onnx(model, tmp_path / "m.onnx")
+    new = np.concatenate([on_edges(X), np.zeros((1, 3))])
+    found = answers(tmp_path / "m.onnx", new)
+    np.testing.assert_allclose(found["probability"], model.predict_proba(new), atol=1e-6)
+    nodes = [node.op_type for node in onnx.load(tmp_path / "m.onnx").graph.node]
+    assert nodes.count("TreeEnsembleRegressor") == 1
+
+
+@pytest.mark.filterwarnings("ignore:categorical_feature")
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"categorical_feature": [0]}, "splits categories"),
+        ({"linear_tree": True}, "linear models in its leaves"),
+        ({"zero_as_missing": True}, "zero_as_missing"),
+    ],
+)
+def test_other_trees_of_lightgbm_are_refused(params: Any, said: str, tmp_path: Path) -> None:
+    lightgbm = pytest.importorskip("lightgbm")
+    X, of_rows = rows()
+    X[:, 0] = np.arange(90) % 6
+    boosting = lightgbm.LGBMClassifier(
+        n_estimators=3, min_data_per_group=5, cat_smooth=1, n_jobs=1, verbose=-1, **params
+    )
+    model = BootstrapClassifier(boosting, n_bootstraps=3, calibration=None, interval="wald")
+    model.fit(X, X[:, 0] % 2 + 0.2 * of_rows > 0.5)
+    with pytest.raises(DataError, match=said):
+        export_onnx(model, tmp_path / "m.onnx")
+    assert not list(tmp_path.iterdir())
 
 
 def test_nodes_of_trees_take_less_than_60_bytes(tmp_path: Path, monkeypatch: Any) -> None:
