@@ -24,6 +24,7 @@ __all__ = [
 
 _LEAST = 1e-100  # weights below are 0: products with them would vanish
 _LEAST_LARGEST = 1e-80  # beside a weight of which they change no digit
+_LARGEST = 1e80
 
 
 def usable_weight(weight: Floats) -> Floats:
@@ -37,12 +38,17 @@ def usable_weight(weight: Floats) -> Floats:
     Raises
     ------
     DataError
-        All are that small, or hardly larger, without being 0.
+        All are that small, or hardly larger, without being 0; or one is above 1e80.
     """
     largest = weight.max()
     if 0 < largest < _LEAST_LARGEST:
         raise DataError(
             f"The largest sample_weight is {largest:.0e}, and products with it vanish; multiply "
+            "all by one number."
+        )
+    if largest > _LARGEST:
+        raise DataError(
+            f"The largest sample_weight is {largest:.0e}, and products with it overflow; divide "
             "all by one number."
         )
     return np.where(weight < _LEAST, 0.0, weight)

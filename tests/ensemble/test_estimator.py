@@ -5,10 +5,11 @@ import pytest
 from scipy.special import expit
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from bootprob import BootstrapSVC, DataError
+from bootprob import BootstrapClassifier, BootstrapSVC, DataError
 from bootprob.calibration import Sigmoid
 from bootprob.ensemble.scoring.out_of_bag import _alignment
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
@@ -396,6 +397,10 @@ def test_impossible_data_are_refused(data):
         BootstrapSVC(kernel="linear").fit(X, y, sample_weight=(y == 0).astype(float))
     with pytest.raises(ValueError, match="Negative values"):
         BootstrapSVC(kernel="linear").fit(X, y, sample_weight=-np.ones(90))
+    for model in (BootstrapSVC(), BootstrapClassifier(LogisticRegression())):
+        for unit, said in ((1e-200, "vanish; multiply"), (1e200, "overflow; divide")):
+            with pytest.raises(DataError, match=f"largest sample_weight is .* {said} all by"):
+                model.fit(X, y, sample_weight=np.full(90, unit))
     fitted = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     with pytest.raises(DataError, match="method is 'exact'"):
         fitted.proba_interval(X, method="exact")
