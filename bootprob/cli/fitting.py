@@ -125,8 +125,9 @@ class FittingOptions:
         typer.Option(
             min=2,
             metavar="B",
-            help="Bootstrap samples; each trains an SVM for every C. Default: 500. Of more than "
-            "3,000 rows the kernel auto takes up to 20, 50 or 200, by --effort.",
+            help="Bootstrap samples; each trains an SVM for every C. Default: 500. The kernel auto "
+            "takes fewer of more than 1,000 rows, and beyond 3,000 rows up to 20, 50 or 200, by "
+            "--effort.",
         ),
     ] = field(default=None, metadata=_of_fit("n_bootstraps", "demo"))
     c: Annotated[

@@ -111,8 +111,8 @@ class BootstrapSVC(BootstrapEnsemble):
     n_components : int, default 500
         Columns of the feature map, D; training takes time in proportion to n · D².
     n_bootstraps : int, default 500
-        Number of bootstrap samples, B; of more than 3,000 rows "auto" takes no more than `effort`
-        allows.
+        Number of bootstrap samples, B. Of n > 1,000 rows "auto" takes B · (1,000 / n)², though no
+        fewer than `effort` allows beyond 3,000 rows; `n_replicates_` says how many.
     accuracy_tolerance : float, default 0.02
         ε of the set J in thesis (3.3): values of C whose out-of-bag accuracy is within ε of the
         best take part. It acts on ``weighting="accuracy"`` only.

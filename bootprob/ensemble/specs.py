@@ -57,7 +57,7 @@ class PreparationSpec(_OfParameters):
     random_state: int | np.random.RandomState | None
     device: str
     memory_limit: int | None
-    whole_samples: bool = False  # also of large tables: those of classifiers beside
+    whole_samples: bool = False  # and all of them, of whatever table: those of classifiers beside
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def prepare(
     of_views = isinstance(kernel, ViewKernels)
     if large and spec.whole_samples:
         drawn = len(weight)
-    elif large:
+    elif of_views and not spec.whole_samples:
         B, drawn = samples_of(weight, B, EFFORTS[spec.effort].samples)
     counts, redrawn = bootstrap_counts(codes, weight, range(B), entropy, drawn, groups)
     shared = of_views or spec.feature_map is not None
