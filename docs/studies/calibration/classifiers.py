@@ -59,7 +59,8 @@ PATIENCE = 10.0
 """Seconds of prediction after which no block is begun; the rest is in proportion."""
 
 WIDEST = 1_000
-"""Columns beyond which explainable boosting, which looks at all pairs, is not asked."""
+"""Columns beyond which CatBoost, which takes minutes for a small fit of 7,000, and explainable
+boosting, which looks at all pairs, are not asked."""
 
 SMALL_STEPS: dict[str, Any] = {"n_estimators": 200, "learning_rate": 0.03}
 
@@ -204,7 +205,13 @@ def _stack(seed: int) -> Any:
 
 
 def _boosting(
-    name: str, package: str, make: Callable[..., Make], trees: str, leaves: str, sizes: list[int]
+    name: str,
+    package: str,
+    make: Callable[..., Make],
+    trees: str,
+    leaves: str,
+    sizes: list[int],
+    widest: int | None = None,
 ) -> dict[str, Classifier]:
     """Boosting as it is, with small steps, and tuned; each calibrated too."""
     slow: dict[str, Any] = {trees: 200, "learning_rate": 0.03}
@@ -214,7 +221,7 @@ def _boosting(
         f"{name}, small steps": _as_it_is(make(**slow)),
         f"{name}, tuned": _tuned(make(), grid),
     }
-    options: dict[str, Any] = {"calibrations": (SIGMOID,), "package": package}
+    options: dict[str, Any] = {"calibrations": (SIGMOID,), "package": package, "widest": widest}
     return {key: Classifier(search, **options) for key, search in searches.items()}
 
 
@@ -232,7 +239,7 @@ OURS = {
 
 PEERS = {
     **_boosting("LightGBM", "lightgbm", _lightgbm, "n_estimators", "num_leaves", [7, 31]),
-    **_boosting("CatBoost", "catboost", _catboost, "iterations", "depth", [4, 6]),
+    **_boosting("CatBoost", "catboost", _catboost, "iterations", "depth", [4, 6], widest=WIDEST),
     "HistGradientBoosting": Classifier(
         _as_it_is(lambda seed: HistGradientBoostingClassifier(random_state=seed)),
         calibrations=(SIGMOID,),
@@ -245,7 +252,7 @@ PEERS = {
     "logistic regression, tuned": Classifier(
         _tuned(_logistic, {"logisticregression__C": [10.0**k for k in range(-3, 4)]})
     ),
-    "stack of four": Classifier(_as_it_is(_stack), package="catboost", slow=True),
+    "stack of four": Classifier(_as_it_is(_stack), package="catboost", widest=WIDEST, slow=True),
     "explainable boosting": Classifier(
         _as_it_is(_explainable_boosting), package="interpret", widest=WIDEST, slow=True
     ),
