@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy.sparse
 
+from bootprob.encoding.names import refuse_duplicates
 from bootprob.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -22,14 +23,21 @@ def as_frame(X: Any) -> pd.DataFrame | None:
     ----------
     X : Any
         Of pandas, or what offers Arrow's PyCapsule stream, such as the data frames of polars and
-        the tables of pyarrow and DuckDB.
+        the tables of pyarrow and DuckDB; a single column of them is none.
+
+    Raises
+    ------
+    DataError
+        Columns have the same name.
     """
-    if not hasattr(X, "__arrow_c_stream__"):
+    if not hasattr(X, "__arrow_c_stream__") or len(getattr(X, "shape", (0, 0))) == 1:
         return None
     import pandas as pd  # which plain matrices do without
     import pyarrow as pa
 
-    return X if isinstance(X, pd.DataFrame) else pa.table(X).to_pandas()
+    frame = X if isinstance(X, pd.DataFrame) else pa.table(X).to_pandas()
+    refuse_duplicates([str(name) for name in frame.columns], "The table")
+    return frame
 
 
 def is_mixed(frame: pd.DataFrame) -> bool:

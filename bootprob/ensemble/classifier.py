@@ -71,6 +71,7 @@ class BootstrapClassifier(BootstrapEnsemble):
         Seconds after which no further sample is begun; at least two are drawn. Of a `BootstrapSVC`
         among others counts how long its kernels took to choose, and what its machines will take
         of these samples, as measured on up to ten; calibration and the interval's model come after.
+        What is fitted once, such as a forest, is fitted whatever it takes.
     calibration : str or None, default "sigmoid"
         How `predict_proba` turns out-of-bag scores into probabilities; None reports the vote share.
 
@@ -251,12 +252,6 @@ class BootstrapClassifier(BootstrapEnsemble):
     ) -> Self:
         started = perf_counter()
         refuse_groups_with_time(groups, time)
-        rows, labels, encoding = training_rows(self, X, y)
-        weight = usable_weight(
-            _check_sample_weight(
-                sample_weight, rows.matrix, dtype=np.float64, ensure_non_negative=True
-            )
-        )
         parameters = self.get_params(deep=False)
         spec = ClassifierSpec(
             self.estimator,
@@ -270,6 +265,12 @@ class BootstrapClassifier(BootstrapEnsemble):
             self.n_jobs,
             self.verbose,
             self.checkpoint,
+        )
+        rows, labels, encoding = training_rows(self, X, y)
+        weight = usable_weight(
+            _check_sample_weight(
+                sample_weight, rows.matrix, dtype=np.float64, ensure_non_negative=True
+            )
         )
         names, columns, dates = told_of_columns(self, encoding)
         together = checked_groups(groups, len(rows))

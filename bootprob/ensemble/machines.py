@@ -30,13 +30,21 @@ from bootprob.preparation.view_map import ViewMap
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows
 from bootprob_gpu import Certificate, FittedBatch, resolve_device
+from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.linear import Linear
 from bootprob_gpu.kernels.views import ViewSum
 
-__all__ = ["Machines", "for_pair"]
+__all__ = ["Machines", "farthest_rows", "for_pair"]
 
 
 _LARGEST_FLOAT32 = 1e30
+
+
+def farthest_rows(kernel: KernelFunction, dtype: str = "float64") -> float:
+    """Standard deviations beyond which a kernel, or sums of it, would overflow."""
+    if kernel.power == 1:
+        return LARGEST
+    return (LARGEST if dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / kernel.power)
 
 
 def for_pair(svc: Any, pair: tuple[int, int]) -> Any:
@@ -97,7 +105,8 @@ class Machines:
         assert not isinstance(X, TableRows)  # which are of classifiers
         given, state = X.tensor if isinstance(X, DeviceRows) else X, self.state
         if state.kernel.has_features:
-            return NewRows(given, state.center_, state.scale_, farthest=self._farthest)
+            farthest = farthest_rows(state.kernel, self.spec.dtype)
+            return NewRows(given, state.center_, state.scale_, farthest=farthest)
         if state.shared_draws_ is not None:  # of the whole table's columns the pair's
             given = given[:, state.shared_draws_["rows"]]
         return NewRows(given, np.zeros(given.shape[1]), np.ones(given.shape[1]))
@@ -150,14 +159,6 @@ class Machines:
         return PrincipalReplicates(
             self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
         )
-
-    @cached_property
-    def _farthest(self) -> float:
-        """Standard deviations beyond which the kernel, or sums of it, would overflow."""
-        power = self.state.kernel.power
-        if power == 1:
-            return LARGEST
-        return (LARGEST if self.spec.dtype == "float64" else _LARGEST_FLOAT32) ** (0.5 / power)
 
     @cached_property
     def _map(self) -> FeatureMap | ViewMap | None:

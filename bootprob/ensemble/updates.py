@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -153,8 +154,8 @@ def recalibrated(
     if base_rate is not None:
         if X is not None or y is not None:
             raise DataError("base_rate is given, and rows are too; give one of them.")
-        if not 0 < base_rate < 1:
-            raise DataError(f"base_rate is {base_rate}; give a share between 0 and 1.")
+        if not isinstance(base_rate, Real) or not 0 < base_rate < 1:
+            raise DataError(f"base_rate is {base_rate!r}; give a share between 0 and 1.")
         learnt = _shifted(since, rate, base_rate)
         known = {"what": "recalibrated by a base rate", "base_rate": float(base_rate)}
         return _with(model, learnt, known, np.empty(0))

@@ -37,29 +37,40 @@ def is_lightgbm(classifier: Any) -> bool:
     return named and hasattr(classifier, "decision_function")
 
 
-def lightgbm_nodes(fitted: Sequence[Any]) -> dict[str, Any]:
+def lightgbm_nodes(fitted: Sequence[Any], K: int) -> dict[str, Any]:
     """Attributes of a ``TreeEnsembleRegressor`` of what their `decision_function` says.
 
-    A target for each of two classes' classifier, or for each class of each classifier.
+    A target for each classifier of two classes, or for each class of each classifier.
 
     Parameters
     ----------
     fitted : sequence of LGBMClassifier
         Of the same parameters.
+    K : int
+        Number of classes.
 
     Raises
     ------
     DataError
-        Trees split categories, have linear models in their leaves, or take zeros for gaps.
+        Trees split categories, have linear models in their leaves, or take zeros for gaps; or not
+        all of them are asked about every row.
     """
-    made, n_targets = _Nodes(), 0
-    for classifier in fitted:
-        dumped = classifier.booster_.dump_model()
-        width = dumped["num_tree_per_iteration"]
+    made, width = _Nodes(), 1 if K == 2 else K
+    for b, classifier in enumerate(fitted):
+        booster = classifier.booster_
+        if booster.params.get("pred_early_stop"):
+            raise DataError(
+                "LGBMClassifier with pred_early_stop leaves trees out, row by row, and a graph has "
+                "all; serve the model, or score files with it."
+            )
+        dumped = booster.dump_model()
+        of_iteration = dumped["num_tree_per_iteration"]
         for number, tree in enumerate(dumped["tree_info"]):
-            made.add_tree(tree["tree_structure"], n_targets + number % width)
-        n_targets += width
-    return made.attributes(n_targets)
+            k = number % of_iteration
+            # two classes may have a score each, of which the difference counts
+            sign = -1 if (K, of_iteration, k) == (2, 2, 0) else 1
+            made.add_tree(tree["tree_structure"], b * width + k % width, sign)
+    return made.attributes(len(fitted) * width)
 
 
 class _Nodes:
@@ -70,13 +81,13 @@ class _Nodes:
         self._values: list[float] = []
         self._weights: list[float] = []
 
-    def add_tree(self, root: dict[str, Any], target: int) -> None:
-        """Add a tree, by its root."""
+    def add_tree(self, root: dict[str, Any], target: int, sign: int) -> None:
+        """Add a tree, by its root, or take it away."""
         waiting, last = [(0, root)], 0
         while waiting:
             number, node = waiting.pop()
             if "leaf_value" in node:
-                self._add_leaf(number, node, target)
+                self._add_leaf(number, node, target, sign)
             else:
                 self._add_split(number, node, last + 1)
                 waiting += [(last + 1, node["left_child"]), (last + 2, node["right_child"])]
@@ -116,7 +127,7 @@ class _Nodes:
         of_node["nodes_falsenodeids"].append(left + 1)
         of_node["nodes_missing_value_tracks_true"].append(int(gaps_left))
 
-    def _add_leaf(self, number: int, node: dict[str, Any], target: int) -> None:
+    def _add_leaf(self, number: int, node: dict[str, Any], target: int, sign: int) -> None:
         if "leaf_coeff" in node:
             raise DataError(
                 "LGBMClassifier with linear_tree has linear models in its leaves, and a graph has "
@@ -129,7 +140,7 @@ class _Nodes:
         of_node["target_treeids"].append(self._n_trees)
         of_node["target_nodeids"].append(number)
         of_node["target_ids"].append(target)
-        self._weights.append(node["leaf_value"])
+        self._weights.append(sign * node["leaf_value"])
 
     def _add(self, number: int, mode: str, value: float) -> None:
         self._integers["nodes_treeids"].append(self._n_trees)

@@ -63,7 +63,7 @@ def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) 
     width = 1 if boosting and K == 2 else K
     key = f"trees {id(state.estimators_)} {candidate}"
     if key not in graph.shared:  # which pairs of classes share
-        graph.shared[key] = _add_sums(graph, fitted, X, width)
+        graph.shared[key] = _add_sums(graph, fitted, X, K)
     sums, first = graph.shared[key], np.arange(B) * width
     if width == 1:
         return sums
@@ -84,10 +84,10 @@ def add_tree_scores(graph: Graph, state: TwoClassState, X: str, candidate: int) 
     return graph.add("Sub", graph.add("Log", second), graph.add("Log", against))
 
 
-def _add_sums(graph: Graph, fitted: list[Any], X: str, width: int) -> str:
-    """What leaves add up to for each class of each replicate, float64, shape (m, B · width)."""
+def _add_sums(graph: Graph, fitted: list[Any], X: str, K: int) -> str:
+    """What leaves add up to, float64, shape (m, B), or for each class of each (m, B · K)."""
     if is_lightgbm(fitted[0]):
-        made = lightgbm_nodes(fitted)
+        made = lightgbm_nodes(fitted, K)
         return _add_nodes(graph, X, _bytes_of(len(made["nodes_modes"])), made)
     try:
         from skl2onnx.common import tree_ensemble
@@ -98,6 +98,7 @@ def _add_sums(graph: Graph, fitted: list[Any], X: str, width: int) -> str:
     from onnx import TensorProto
 
     boosting = isinstance(fitted[0], HistGradientBoostingClassifier)
+    width = 1 if boosting and K == 2 else K
     if boosting and any(each.is_categorical_ is not None for each in fitted):
         raise DataError(
             "HistGradientBoostingClassifier with categorical_features splits categories, and a "

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
@@ -446,6 +447,10 @@ def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(t
     np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X))
     with pytest.raises(DataError, match="has to keep the labels"):
         BootstrapClassifier(frozen).fit(X[40:], y[40:] == "yes")
+    weight = np.where(np.arange(50) < 20, 3.0, 1.0)
+    weighed = BootstrapClassifier(frozen, random_state=0).fit(X[40:], y[40:], weight)
+    sigmoid = Sigmoid.fit(scores[40:], y[40:] == "yes", weight / weight.mean())
+    np.testing.assert_allclose(weighed.predict_proba(X)[:, 1], sigmoid.predict(scores))
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -543,6 +548,57 @@ def test_what_cannot_be_used_is_refused(classifier, message, table):
         BootstrapClassifier(classifier, n_bootstraps=4).fit(*table)
     with pytest.raises(ValueError, match="estimator"):
         BootstrapClassifier("forest").fit(*table)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "grid", "message"),
+    [
+        ([], None, "estimator is an empty list"),
+        ([BAYES], {"var_smoothing": [1.0]}, "estimator is a list, and param_grid is given"),
+        ([BAYES, "forest"], None, "estimator has 'forest' among its classifiers"),
+        ([BAYES, GaussianNB], None, "among its classifiers; give each"),
+        (BAYES, [], "param_grid has no settings"),
+        (FrozenEstimator(BAYES), {"estimator": [BAYES]}, "fitted already .* param_grid is given"),
+        (RandomForestClassifier(1), None, "n_estimators=1, and its trees are the bootstrap"),
+    ],
+)
+def test_what_gives_no_samples_of_a_classifier_is_refused(estimator, grid, message, table):
+    with pytest.raises(DataError, match=message):
+        BootstrapClassifier(estimator, grid, n_bootstraps=4).fit(*table)
+
+
+class OfBoth(LogisticRegression):
+    """Has a score for each of two classes."""
+
+    def decision_function(self, X):
+        return super().decision_function(X)[:, None] * [-0.25, 0.75]
+
+
+def test_scores_of_each_of_two_classes_are_told_apart(table):
+    one, other = (
+        BootstrapClassifier(each, n_bootstraps=6, random_state=0).fit(*table)
+        for each in (LogisticRegression(), OfBoth())
+    )
+    np.testing.assert_allclose(
+        one.decision_function(table[0]), other.decision_function(table[0]), atol=1e-12
+    )
+
+
+def test_rows_that_are_far_out_are_refused(model, table):
+    rows = table[0][:3].copy()
+    rows[1, 0] = -1e30
+    for answer in (model.predict, model.predict_proba, model.proba_interval, model.summarize):
+        with pytest.raises(DataError, match=r"Row 1, column 0 .* standard deviations from the"):
+            answer(rows)
+
+
+def test_rows_of_torch_are_answered_in_kind(model, table):
+    rows = table[0][:4]
+    found = model.predict_proba(torch.from_numpy(rows))
+    assert isinstance(found, torch.Tensor)
+    np.testing.assert_array_equal(found.numpy(), model.predict_proba(rows))
+    interval = model.proba_interval(torch.from_numpy(rows.astype(np.float32)))
+    np.testing.assert_allclose(interval.numpy(), model.proba_interval(rows), atol=1e-5)
 
 
 EXPECTED = dict.fromkeys(

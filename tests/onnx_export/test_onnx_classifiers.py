@@ -106,6 +106,7 @@ OF_LIGHTGBM = {
     "forest": {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1},
     "stumps": {"max_depth": 1},
     "one leaf": {"min_child_samples": 10_000},
+    "a score for each": {"objective": "multiclassova"},
 }
 
 
@@ -156,9 +157,10 @@ def test_trees_of_several_classes_and_their_votes(kind: str, tmp_path: Path) -> 
 def test_trees_of_lightgbm(kind: str, edges: list[float], tmp_path: Path) -> None:
     lightgbm = pytest.importorskip("lightgbm")
     X, said = rows()
-    boosting = lightgbm.LGBMClassifier(
-        n_estimators=9, num_leaves=7, n_jobs=1, verbose=-1, **OF_LIGHTGBM[kind]
-    )
+    params = dict(OF_LIGHTGBM[kind])
+    if "objective" in params:
+        params["num_class"] = len(edges) + 1
+    boosting = lightgbm.LGBMClassifier(n_estimators=9, num_leaves=7, n_jobs=1, verbose=-1, **params)
     model = BootstrapClassifier(boosting, n_bootstraps=8, random_state=0)
     model.fit(X, np.digitize(said, edges))
     export_onnx(model, tmp_path / "m.onnx")
@@ -176,6 +178,7 @@ def test_trees_of_lightgbm(kind: str, edges: list[float], tmp_path: Path) -> Non
         ({"categorical_feature": [0]}, "splits categories"),
         ({"linear_tree": True}, "linear models in its leaves"),
         ({"zero_as_missing": True}, "zero_as_missing"),
+        ({"pred_early_stop": True}, "pred_early_stop leaves trees out"),
     ],
 )
 def test_other_trees_of_lightgbm_are_refused(params: Any, said: str, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_adaptive_coverage(number, n, record):
     luck, independent = 3 * error, truth.family != "clustered rows"
     if truth.smooth and independent and n >= 500:
         assert coverage >= 0.93 - luck
-        if truth.linear:
-            assert ratio <= 1.15
+        if truth.linear and truth.family != "more columns than rows":
+            assert ratio <= 1.15  # of hundreds of columns the limit knows the five that count
     elif not (truth.smooth and independent):
         assert coverage >= 0.90 - luck or np.mean(np.array(warned)[short]) >= 0.95

@@ -46,6 +46,8 @@ def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
             return _finite(found[:, None], classifier)
         if found.shape[1:] != (K,):  # such as one column for each pair
             found = None
+        elif K == 2:
+            return _finite(found[:, 1:] - found[:, :1], classifier)
     if found is None:
         probability = np.asarray(_probability(classifier, X), dtype=np.float64)
         if probability.shape[1:] != (K,):

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability, of_pair
 from bootprob.ensemble.bases.forests import scores_of_trees
-from bootprob.ensemble.machines import Machines, for_pair
+from bootprob.ensemble.machines import Machines, farthest_rows, for_pair
 from bootprob.ensemble.scoring.moments import ScoreMoments
+from bootprob.ensemble.scoring.rows import NewRows
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
@@ -67,9 +68,10 @@ class Classifiers:
 
     def as_seen(self, X: TableRows | Floats, rows: slice) -> torch.Tensor:
         """Some of the rows as the posterior knows them, which looks at the matrix alone."""
-        matrix = X.matrix if isinstance(X, TableRows) else X
-        seen = (matrix[rows] - self.state.center_) / self.state.scale_
-        return torch.from_numpy(seen).to(resolve_device(self.spec.device))
+        matrix, state = X.matrix if isinstance(X, TableRows) else X, self.state
+        farthest = farthest_rows(state.kernel)
+        seen = NewRows(matrix, state.center_, state.scale_, farthest=farthest)
+        return seen.standardized(rows).to(resolve_device(self.spec.device))
 
     def _of_classes(self, X: TableRows) -> NDArray[Any]:
         """Scores of all classes, shape (m, R, B, 1) or (m, R, B, K), made once for these rows."""

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -67,7 +68,8 @@ class Task:
 
     def __post_init__(self) -> None:
         used = self.weight[self.weight > 0]
-        without = [each for each in self.candidates if not _takes_weight(each)]
+        fitted = [each for each in self.candidates if not isinstance(each, FrozenEstimator)]
+        without = [each for each in fitted if not _takes_weight(each)]
         if without and (used != used[0]).any():
             raise DataError(
                 f"fit of {type(without[0]).__name__} takes no sample_weight, and rows have "

@@ -51,28 +51,38 @@ class ClassifierSpec:
     verbose: int
     checkpoint: str | None
 
-    @property
-    def candidates(self) -> list[Any]:
-        """Unfitted classifiers, R.
-
-        Raises
-        ------
-        DataError
-            There are none, or a grid of parameters for several classifiers.
-        """
-        if not isinstance(self.estimator, list):
-            grid = [{}] if self.param_grid is None else list(ParameterGrid(self.param_grid))
-            found = [unfitted(self.estimator) for _ in grid]
-            for each, parameters in zip(found, grid, strict=True):
-                each.set_params(**parameters)  # of a FrozenEstimator it returns nothing
-            return found
-        if not self.estimator or self.param_grid is not None:
+    def __post_init__(self) -> None:
+        """Raise a DataError for what gives no classifiers to fit."""
+        several = isinstance(self.estimator, list)
+        if several and (not self.estimator or self.param_grid is not None):
             what = "an empty list" if not self.estimator else "a list, and param_grid is given"
             raise DataError(
                 f"estimator is {what}; give one classifier with a param_grid, or a list of "
                 "classifiers that have their parameters."
             )
-        return [unfitted(each) for each in self.estimator]
+        for each in self.estimator if several else []:
+            if isinstance(each, type) or not hasattr(each, "get_params"):
+                raise DataError(
+                    f"estimator has {each!r} among its classifiers; give each of them as "
+                    "scikit-learn has it, with fit and get_params."
+                )
+        if self.param_grid is not None and self.is_frozen:
+            raise DataError(
+                "estimator is fitted already (FrozenEstimator), and param_grid is given, whose "
+                "settings would have to be fitted; leave one of them out."
+            )
+        if self.param_grid is not None and not len(ParameterGrid(self.param_grid)):
+            raise DataError("param_grid has no settings; leave it out, or give some.")
+
+    @property
+    def candidates(self) -> list[Any]:
+        """Unfitted classifiers, R."""
+        if isinstance(self.estimator, list):
+            return [unfitted(each) for each in self.estimator]
+        if self.param_grid is None:
+            return [unfitted(self.estimator)]
+        grid = ParameterGrid(self.param_grid)
+        return [unfitted(self.estimator).set_params(**settings) for settings in grid]
 
     @property
     def name(self) -> str:
@@ -178,6 +188,11 @@ def _resampled(
 
 def _forest(spec: ClassifierSpec, task: Task) -> Trained:
     """The trees of a forest, and what each says of the rows that it has not seen."""
+    if task.candidates[0].n_estimators < 2:
+        raise DataError(
+            f"{spec.name} has n_estimators=1, and its trees are the bootstrap samples; give two at "
+            "least, or a DecisionTreeClassifier."
+        )
     forest = task.fitted_to_all(spec.n_jobs)
     counts = counts_of_trees(forest, len(task.y))
     scores = scores_of_trees(forest.estimators_, task.X)

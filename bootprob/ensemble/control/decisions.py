@@ -83,7 +83,7 @@ def check_control(spec: ControlSpec, calibration: str | None, example: Mapping[A
         if rates or confidence is not None:
             raise DataError(
                 f"rates is {rates!r} and confidence is {confidence!r}, but control is None; give "
-                "control='threshold' or control='constrained', or leave them out."
+                "control='threshold' (or 'constrained', of a BootstrapSVC), or leave them out."
             )
         return
     if not rates:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats, Indices
+from bootprob.runtime.device_rows import DeviceRows
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
@@ -99,6 +100,8 @@ def new_rows(model: Any, X: Any) -> TableRows:
     """Rows for a fitted `BootstrapClassifier`; errors of scikit-learn."""
     if isinstance(X, TableRows):
         return X
+    if isinstance(X, DeviceRows):  # classifiers of others take arrays
+        X = X.tensor.cpu().numpy()
     frame, preprocessor = as_frame(X), model.preprocessor_
     mixed = frame is not None and preprocessor is not None
     if frame is None and preprocessor is not None and hasattr(model, "feature_names_in_"):
