@@ -105,8 +105,7 @@ class Machines:
         assert not isinstance(X, TableRows)  # which are of classifiers
         given, state = X.tensor if isinstance(X, DeviceRows) else X, self.state
         if state.kernel.has_features:
-            farthest = farthest_rows(state.kernel, self.spec.dtype)
-            return NewRows(given, state.center_, state.scale_, farthest=farthest)
+            return NewRows(given, state.center_, state.scale_, farthest=self._farthest)
         if state.shared_draws_ is not None:  # of the whole table's columns the pair's
             given = given[:, state.shared_draws_["rows"]]
         return NewRows(given, np.zeros(given.shape[1]), np.ones(given.shape[1]))
@@ -159,6 +158,10 @@ class Machines:
         return PrincipalReplicates(
             self.models, state.weights_, state.score_scale_, state.score_offset_, state.counts_gram_
         )
+
+    @cached_property
+    def _farthest(self) -> float:
+        return farthest_rows(self.state.kernel, self.spec.dtype)
 
     @cached_property
     def _map(self) -> FeatureMap | ViewMap | None:

@@ -14,17 +14,14 @@ from bootprob.exceptions import DataError
 
 __all__ = ["is_lightgbm", "lightgbm_nodes"]
 
-_INTEGERS = (
-    "nodes_treeids",
-    "nodes_nodeids",
+_OF_SPLIT = (
     "nodes_featureids",
     "nodes_truenodeids",
     "nodes_falsenodeids",
     "nodes_missing_value_tracks_true",
-    "target_treeids",
-    "target_nodeids",
-    "target_ids",
 )
+_OF_NODE = ("nodes_treeids", "nodes_nodeids", *_OF_SPLIT)
+_OF_LEAF = ("target_treeids", "target_nodeids", "target_ids")
 
 
 def is_lightgbm(classifier: Any) -> bool:
@@ -76,7 +73,7 @@ def lightgbm_nodes(fitted: Sequence[Any], K: int) -> dict[str, Any]:
 class _Nodes:
     def __init__(self) -> None:
         self._n_trees = 0
-        self._integers: dict[str, list[int]] = {name: [] for name in _INTEGERS}
+        self._integers: dict[str, list[int]] = {name: [] for name in (*_OF_NODE, *_OF_LEAF)}
         self._modes: list[str] = []
         self._values: list[float] = []
         self._weights: list[float] = []
@@ -120,12 +117,8 @@ class _Nodes:
             )
         # without gaps in training, those of new rows are zeros
         gaps_left = node["default_left"] if missing == "NaN" else node["threshold"] >= 0
-        self._add(number, "BRANCH_LEQ", node["threshold"])
-        of_node = self._integers
-        of_node["nodes_featureids"].append(node["split_feature"])
-        of_node["nodes_truenodeids"].append(left)
-        of_node["nodes_falsenodeids"].append(left + 1)
-        of_node["nodes_missing_value_tracks_true"].append(int(gaps_left))
+        split = node["split_feature"], left, left + 1, int(gaps_left)
+        self._add(number, "BRANCH_LEQ", node["threshold"], split)
 
     def _add_leaf(self, number: int, node: dict[str, Any], target: int, sign: int) -> None:
         if "leaf_coeff" in node:
@@ -133,17 +126,13 @@ class _Nodes:
                 "LGBMClassifier with linear_tree has linear models in its leaves, and a graph has "
                 "numbers; serve the model, or score files with it."
             )
-        self._add(number, "LEAF", 0.0)
-        of_node = self._integers
-        for name in _INTEGERS[2:6]:
-            of_node[name].append(0)
-        of_node["target_treeids"].append(self._n_trees)
-        of_node["target_nodeids"].append(number)
-        of_node["target_ids"].append(target)
+        self._add(number, "LEAF", 0.0, (0,) * len(_OF_SPLIT))
+        for name, value in zip(_OF_LEAF, (self._n_trees, number, target), strict=True):
+            self._integers[name].append(value)
         self._weights.append(sign * node["leaf_value"])
 
-    def _add(self, number: int, mode: str, value: float) -> None:
-        self._integers["nodes_treeids"].append(self._n_trees)
-        self._integers["nodes_nodeids"].append(number)
+    def _add(self, number: int, mode: str, value: float, split: Sequence[int]) -> None:
+        for name, each in zip(_OF_NODE, (self._n_trees, number, *split), strict=True):
+            self._integers[name].append(each)
         self._modes.append(mode)
         self._values.append(value)
