@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,13 +39,9 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
 
     from bootprob.encoding.columns import level_text
 
-    given = pd.Series(np.asarray(by) if not isinstance(by, pd.Series) else by.to_numpy())
-    if given.shape != (n,):
-        raise DataError(
-            f"by has {counted(len(given), 'value')}, and there are {counted(n, 'row')}; give one a "
-            "row."
-        )
-    values = given.infer_objects()
+    given = by.to_numpy() if isinstance(by, pd.Series) else np.asarray(by)
+    _check_shape("by", given, n)
+    values = pd.Series(given).infer_objects()
     numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
     if numbers and values.nunique() > _MOST_OF_NUMBERS:
         names, codes = _quarters(values.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -86,12 +83,22 @@ def names_of_rows(what: str, by: ArrayLike | None, n: int) -> NDArray[np.str_]:
 
     from bootprob.encoding.columns import level_text
 
-    values = pd.Series(np.asarray(by))
-    if values.shape != (n,):
-        raise DataError(f"{what} has {counted(len(values), 'value')}, and there are {n} rows.")
+    given = np.asarray(by)
+    _check_shape(what, given, n)
+    values = pd.Series(given)
     if values.isna().any():
         raise DataError(f"{what} is missing in {int(values.isna().sum())} of {n} rows.")
     return np.array([level_text(value) for value in values], dtype=np.str_)
+
+
+def _check_shape(what: str, given: NDArray[Any], n: int) -> None:
+    if given.ndim != 1:
+        raise DataError(f"{what} has the shape {given.shape}; give one value a row, (n,).")
+    if len(given) != n:
+        raise DataError(
+            f"{what} has {counted(len(given), 'value')}, and there are {counted(n, 'row')}; give "
+            "one a row."
+        )
 
 
 def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]:
