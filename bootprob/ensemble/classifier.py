@@ -24,7 +24,11 @@ from bootprob.ensemble.fitted import as_whole
 from bootprob.ensemble.later_rows import TimedRows
 from bootprob.ensemble.scoring.table_rows import training_rows
 from bootprob.ensemble.specs import CalibrationSpec, ControlSpec
-from bootprob.ensemble.training_table import refuse_groups_with_time, told_of_columns
+from bootprob.ensemble.training_table import (
+    columns_kept,
+    refuse_groups_with_time,
+    told_of_columns,
+)
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals.votes import OF_VOTES
 from bootprob.metrics.rates import OF_TWO_CLASSES
@@ -237,7 +241,8 @@ class BootstrapClassifier(BootstrapEnsemble):
         >>> model.fit(X[50:], y[50:]).predict_proba(X[50:53]).shape
         (3, 2)
         """
-        return self._fit(X, y, sample_weight, groups, time)
+        with columns_kept(self):
+            return self._fit(X, y, sample_weight, groups, time)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(

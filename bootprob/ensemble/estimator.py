@@ -29,6 +29,7 @@ from bootprob.ensemble.scoring.rows import warn_of_unsolved
 from bootprob.ensemble.specs import FitSpec
 from bootprob.ensemble.state import TwoClassState, state_of
 from bootprob.ensemble.training_table import (
+    columns_kept,
     refuse_groups_with_time,
     told_of_columns,
     training_table,
@@ -449,7 +450,8 @@ class BootstrapSVC(BootstrapEnsemble):
         >>> model.classes_, model.n_replicates_
         (array([1, 2]), 20)
         """
-        return self._fit(X, y, sample_weight, groups, time, None)
+        with columns_kept(self):
+            return self._fit(X, y, sample_weight, groups, time, None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def _fit(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,25 @@ from bootprob.runtime.arrays import Floats
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
 
-__all__ = ["refuse_groups_with_time", "told_of_columns", "training_table"]
+__all__ = ["columns_kept", "refuse_groups_with_time", "told_of_columns", "training_table"]
+
+_OF_COLUMNS = "n_features_in_", "feature_names_in_"
+
+
+@contextmanager
+def columns_kept(model: Any) -> Iterator[None]:
+    """Within, a fit that fails, or is interrupted, leaves the model the columns that it had.
+
+    scikit-learn notes those of a fit before anything else of it is known.
+    """
+    before = {name: vars(model)[name] for name in _OF_COLUMNS if name in vars(model)}
+    try:
+        yield
+    except BaseException:
+        for name in _OF_COLUMNS:
+            vars(model).pop(name, None)
+        vars(model).update(before)
+        raise
 
 
 def training_table(

@@ -30,6 +30,23 @@ def test_a_column_is_no_data_frame():
             each.fit(X["age"], X["age"] > 20)
 
 
+@pytest.mark.parametrize("kind", ["any", "svc"])
+def test_a_refit_that_fails_leaves_the_columns(kind):
+    X = pd.DataFrame({"age": np.arange(40.0), "size": np.arange(40) % 7.0})
+    if kind == "any":
+        model = BootstrapClassifier(LogisticRegression(), n_bootstraps=4, random_state=0)
+    else:
+        model = BootstrapSVC(kernel="linear", n_bootstraps=4, C=1.0, random_state=0)
+    with pytest.raises(ValueError, match="1 class"):
+        model.fit(X, np.ones(40))
+    assert not hasattr(model, "feature_names_in_")
+    found = model.fit(X, X["age"] % 3 > 1).predict_proba(X)
+    for other in (X[["size", "age"]], X.to_numpy()[:, :1]):
+        with pytest.raises(ValueError, match="1 class"):
+            model.fit(other, np.ones(40))
+        np.testing.assert_array_equal(model.predict_proba(X), found)
+
+
 @pytest.mark.parametrize(
     "model", [BootstrapClassifier(LogisticRegression()), BootstrapSVC()], ids=["any", "svc"]
 )
