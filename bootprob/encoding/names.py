@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from bootprob.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["check_columns", "nameless", "refuse_duplicates"]
 
