@@ -83,7 +83,9 @@ def test_adaptive_coverage(number, n, record):
     luck, independent = 3 * error, truth.family != "clustered rows"
     if truth.smooth and independent and n >= 500:
         assert coverage >= 0.93 - luck
-        if truth.linear and truth.family != "more columns than rows":
-            assert ratio <= 1.15  # of hundreds of columns the limit knows the five that count
+        if truth.linear and ratio > 1.15 and truth.family == "more columns than rows":
+            pytest.xfail("Of hundreds of columns the limit knows the five that count.")
+        if truth.linear:
+            assert ratio <= 1.15
     elif not (truth.smooth and independent):
         assert coverage >= 0.90 - luck or np.mean(np.array(warned)[short]) >= 0.95

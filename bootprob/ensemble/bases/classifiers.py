@@ -69,9 +69,12 @@ class Classifiers:
     def as_seen(self, X: TableRows | Floats, rows: slice) -> torch.Tensor:
         """Some of the rows as the posterior knows them, which looks at the matrix alone."""
         matrix, state = X.matrix if isinstance(X, TableRows) else X, self.state
-        farthest = farthest_rows(state.kernel)
-        seen = NewRows(matrix, state.center_, state.scale_, farthest=farthest)
+        seen = NewRows(matrix, state.center_, state.scale_, farthest=self._farthest)
         return seen.standardized(rows).to(resolve_device(self.spec.device))
+
+    @cached_property
+    def _farthest(self) -> float:
+        return farthest_rows(self.state.kernel)
 
     def _of_classes(self, X: TableRows) -> NDArray[Any]:
         """Scores of all classes, shape (m, R, B, 1) or (m, R, B, K), made once for these rows."""

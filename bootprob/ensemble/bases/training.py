@@ -188,10 +188,10 @@ def _resampled(
 
 def _forest(spec: ClassifierSpec, task: Task) -> Trained:
     """The trees of a forest, and what each says of the rows that it has not seen."""
-    if task.candidates[0].n_estimators < 2:
+    if (n_trees := task.candidates[0].n_estimators) < 2:
         raise DataError(
-            f"{spec.name} has n_estimators=1, and its trees are the bootstrap samples; give two at "
-            "least, or a DecisionTreeClassifier."
+            f"{spec.name} has n_estimators={n_trees}, and its trees are the bootstrap samples; "
+            "give two at least, or a DecisionTreeClassifier."
         )
     forest = task.fitted_to_all(spec.n_jobs)
     counts = counts_of_trees(forest, len(task.y))
