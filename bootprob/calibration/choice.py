@@ -77,7 +77,7 @@ class Calibrator(Protocol):
         positive : ndarray of bool, shape (n,)
             Which rows are of the positive class.
         weight : ndarray, shape (n,)
-            Row weights, positive, of mean 1.
+            Row weights, positive, of mean 1 or less.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
 
@@ -162,7 +162,7 @@ def choose_calibration(
     positive : ndarray of bool, shape (n,)
         Which rows are of the positive class.
     weight : ndarray, shape (n,)
-        Row weights, positive, of mean 1.
+        Row weights, positive, of mean 1 or less.
     groups : ndarray of int, shape (n,), optional
         Of rows that stay in one fold, and whose losses vary together.
 
@@ -214,7 +214,7 @@ def held_out_losses(
     positive : ndarray of bool, shape (n,)
         Which rows are of the positive class.
     weight : ndarray, shape (n,)
-        Row weights, positive, of mean 1.
+        Row weights, positive, of mean 1 or less.
     groups : ndarray of int, shape (n,), optional
         Of rows that stay in one fold.
 

@@ -72,7 +72,7 @@ class VennAbers:
         positive : ndarray of bool, shape (n,)
             Which rows are of the positive class.
         weight : ndarray, shape (n,)
-            Row weights, positive, of mean 1.
+            Row weights, positive, of mean 1 or less.
         vote_logits : ndarray, shape (n,), optional
             Logits of out-of-bag vote shares, where votes count.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bootprob.costs.matrix import CostMatrix
@@ -31,7 +32,7 @@ def cost_matrix_of(given: CostMatrix | ArrayLike, classes: NDArray[Any]) -> Cost
     if isinstance(given, CostMatrix):
         return given
     if isinstance(given, pd.DataFrame):
-        order = list(classes)
+        order: list[Any] = np.asarray(classes).tolist()
         for axis, labels in (("index", given.index), ("columns", given.columns)):
             if len(labels) != len(order) or set(labels) != set(order):
                 raise DataError(

@@ -687,7 +687,7 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         y : array_like, shape (k,), optional
             Their labels; without them the base rate of the rows is estimated.
         sample_weight : array_like, shape (k,), optional
-            Weights of the rows.
+            Weights of the rows, which have no unit (as in `fit`).
         base_rate : float, optional
             Share of the positive class from now on, where it is known; then without rows.
 

@@ -387,8 +387,9 @@ class BootstrapSVC(BootstrapEnsemble):
         y : array_like, shape (n,)
             Labels of two or more classes.
         sample_weight : array_like, shape (n,), optional
-            Weights that multiply C row by row, and count in accuracies and calibration; ≥ 0, and 0
-            where below 1e-100.
+            Weights that multiply C row by row, with ``kernel="auto"`` divided by their mean; ≥ 0,
+            and 0 where below 1e-100. In accuracies, calibration and intervals they have no unit:
+            rows tell as much as so many of equal weight, ``(Σ w)² / Σ w²``.
         groups : array_like, shape (n,), optional
             Which rows belong together, such as those of one patient: numbers or names. Whole groups
             are drawn and left out, and what rows of a group have in common counts once

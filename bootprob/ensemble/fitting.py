@@ -28,7 +28,7 @@ from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.effort import EFFORTS
-from bootprob.preparation.labels import encode_classes, weigh_classes
+from bootprob.preparation.labels import encode_classes, of_mean_one, weigh_classes
 from bootprob.preparation.standardization import MANY_LEVELS
 from bootprob.preparation.time_blocks import block_length, time_blocks
 from bootprob.runtime.arrays import Floats
@@ -214,6 +214,8 @@ def ready(
         kernel, X, codes, weight, groups, told_as, ranks, set(map(repr, dates))
     )
     weight, training_weight = weigh_classes(spec.class_weight, classes, y, weight)
+    if kernel == ViewKernels.name:  # whose values of C suit rows of weight 1
+        training_weight = of_mean_one(training_weight)
     levels = [each for each in (columns or {}).values() if each.stop - each.start > MANY_LEVELS]
     if spec.calibration.calibration is None:  # the papers scale every dummy
         levels = []

@@ -43,6 +43,7 @@ from bootprob.ensemble.weighting import (
 )
 from bootprob.exceptions import DataError
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
+from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
@@ -114,9 +115,9 @@ def learn_out_of_bag(
         The attributes of the fit that depend on the labels.
     """
     control = control or Control()
-    # Weights have no unit here: n rows teach as much as n rows, whatever they sum to.
-    teaching = weight * (np.count_nonzero(weight) / weight.sum())
-    taught = _taught(ensemble, teaching)
+    # Weights have no unit: rows teach as much as so many of equal weight, whatever they sum to.
+    teaching = weight * (effective_rows(weight) / weight.sum())
+    taught = _taught(ensemble, teaching, table.groups)
     weights = _weigh(spec, table, ensemble, positive, teaching, taught)
     machines = ensemble.weighed(weights, table)
     calibrated = spec.calibration is not None
@@ -197,13 +198,15 @@ def learn_out_of_bag(
     }
 
 
-def _taught(ensemble: Ensemble, weight: Floats) -> NDArray[np.bool_]:
+def _taught(ensemble: Ensemble, weight: Floats, groups: Groups | None) -> NDArray[np.bool_]:
     """Rows of weight that were ever out of bag, shape (n,); a DataError if there are none."""
     found: NDArray[np.bool_] = (ensemble.n_out_of_bag > 0) & (weight > 0)
     if not found.any():
+        more = "give more rows or raise n_bootstraps"
+        if groups is not None:
+            more = "whole groups are left out, and too few hold each class: give more groups"
         raise DataError(
-            f"No row was ever out of bag in {len(ensemble.accuracy)} bootstrap samples; give more "
-            "rows or raise n_bootstraps."
+            f"No row was ever out of bag in {len(ensemble.accuracy)} bootstrap samples; {more}."
         )
     return found
 

@@ -18,7 +18,7 @@ from bootprob.ensemble.scoring.rows import Rows, checked_rows
 from bootprob.ensemble.state import TwoClassState
 from bootprob.ensemble.two_classes import TwoClasses
 from bootprob.exceptions import DataError
-from bootprob.preparation.labels import weigh_classes
+from bootprob.preparation.labels import of_mean_one, weigh_classes
 from bootprob.preparation.standardization import center_and_scale
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import on_host
@@ -27,6 +27,7 @@ from bootprob_gpu import Certificate, FittedBatch
 from bootprob_gpu.derivatives.active_sets import SetStatus
 from bootprob_gpu.derivatives.kkt import solve_exactly
 from bootprob_gpu.hardware.memory import chunked, free_bytes
+from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["ProbabilitySensitivity", "probability_sensitivity"]
 
@@ -243,7 +244,7 @@ def _training_weight(state: TwoClassState, class_weight: object) -> Floats:
     if class_weight == "balanced":
         labels = state.classes_[state.y_]
         _, weight = weigh_classes("balanced", state.classes_, labels, weight)
-    return weight
+    return of_mean_one(weight) if isinstance(state.kernel, ViewKernels) else weight
 
 
 def _of_scores(

@@ -20,6 +20,7 @@ from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.state import TwoClassState
 from bootprob.exceptions import DataError
+from bootprob.intervals.shares import effective_rows
 from bootprob.metrics.column_residuals import column_residuals
 from bootprob.metrics.metrics import row_log_loss
 from bootprob.monitoring.monitor import Monitor
@@ -62,6 +63,7 @@ class _NewRows:
             weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
             if not (np.isfinite(weight).all() and (weight > 0).all()):
                 raise DataError("sample_weight has numbers that are not positive; leave rows out.")
+            weight = weight * (effective_rows(weight) / weight.sum())
         fitted = replace(ensemble, state=_without_recalibration(ensemble.state))
         before = logits_of(fitted.predict_proba(rows)[:, 1])
         matrix = rows.matrix if isinstance(rows, TableRows) else np.asarray(rows)
@@ -133,7 +135,8 @@ def recalibrated(
         (`bootprob.calibration.recalibration.base_rate_of_scores`), which takes for granted that
         rows of each class look as they did.
     sample_weight : array_like, shape (k,), optional
-        Weights of the rows; positive.
+        Weights of the rows; positive. They have no unit: rows tell as much as so many of equal
+        weight, ``(Σ w)² / Σ w²``. A row that stands for several labels is given several times.
     base_rate : float, optional
         Share of the positive class where the model is used from now on, if it is known: then
         without rows. Also this takes for granted that rows of each class look as they did.

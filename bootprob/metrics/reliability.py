@@ -29,6 +29,7 @@ __all__ = [
 
 N_RESAMPLES = 1000
 _CELLS_AT_ONCE = 4_000_000  # resamples × rows held in memory together: 32 MB a matrix
+_LABELS = "y must hold 0 for the negative class and 1 for the positive one"
 _ROUNDING = 1e-9  # a weighted share of votes may leave [0, 1] by rounding
 
 
@@ -231,7 +232,10 @@ def check_rows(
         For other shapes or values than these, weights that are too far apart
         (`bootprob.metrics.row_weights.without_unit`), or when no row is left.
     """
-    labels = np.asarray(y, dtype=np.float64)
+    try:
+        labels = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{_LABELS}, not text.") from error
     stated = np.asarray(p, dtype=np.float64)
     mass = np.ones(stated.shape) if weights is None else np.asarray(weights, dtype=np.float64)
     if not (labels.ndim == 1 and labels.shape == stated.shape == mass.shape):
@@ -240,7 +244,7 @@ def check_rows(
             f"{stated.shape} and {mass.shape}."
         )
     if not np.isin(labels, (0, 1)).all():
-        raise DataError("y must hold 0 for the negative class and 1 for the positive one.")
+        raise DataError(f"{_LABELS}.")
     if not (np.isfinite(mass) & (mass >= 0)).all():
         raise DataError("weights must be finite and at least 0.")
     missing = np.isnan(stated)

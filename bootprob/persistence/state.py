@@ -21,6 +21,7 @@ from bootprob.ensemble.fitted import without_frame
 from bootprob.ensemble.pairs import shared_draws
 from bootprob.ensemble.specs import NO_CONTROL
 from bootprob.ensemble.state import State, declared
+from bootprob.exceptions import DataError
 from bootprob.persistence.checks import check_parameters, check_state
 from bootprob.persistence.classifiers import check_classifiers
 from bootprob.persistence.layout import Layout, layout_of
@@ -239,7 +240,12 @@ def _split(model: Ensemble, layout: Layout) -> tuple[dict[str, np.ndarray], dict
             kept = arrays if name in layout.stored else values
             kept[layout.stored.get(name, name)] = found
     check_state(arrays, values | ({_PAIRS: []} if layout.several else {}), layout)
-    check_parameters(model, arrays, values, layout)
+    try:
+        check_parameters(model, arrays, values, layout)
+    except ValueError as error:
+        raise DataError(
+            f"A parameter was set after fit, and {error}; set it back, or fit again."
+        ) from error
     return arrays, values
 
 

@@ -16,6 +16,7 @@ from bootprob.runtime.arrays import Floats
 __all__ = [
     "encode_classes",
     "encode_labels",
+    "of_mean_one",
     "spaced_over_classes",
     "usable_weight",
     "weigh_classes",
@@ -169,6 +170,11 @@ def weigh_classes(
         raise DataError(f"class_weight gives {factors.tolist()}; {every} must be positive.")
     weight = weight * factors[np.searchsorted(classes, y)]
     return weight, weight
+
+
+def of_mean_one(weight: Floats) -> Floats:
+    """The same weights with a mean of 1 over the rows that have any."""
+    return weight * (np.count_nonzero(weight) / weight.sum())
 
 
 def spaced_over_classes(labels: NDArray[Any], size: int) -> NDArray[np.intp]:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 from scipy.special import expit, logit
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
@@ -144,6 +145,32 @@ def test_rows_count_as_often_as_they_were_drawn(table):
     neighbours = BootstrapClassifier(KNeighborsClassifier(5), **QUICK)
     with pytest.raises(DataError, match="KNeighborsClassifier takes no sample_weight"):
         neighbours.fit(X, y, sample_weight=np.arange(90) + 1.0)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_pipeline_whose_steps_ask_for_weights_has_them(table, n_jobs):
+    X, y = table
+    weight = np.arange(90) + 1.0
+    with config_context(enable_metadata_routing=True):
+        asking = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            LogisticRegression(tol=1e-10).set_fit_request(sample_weight=True),
+        )
+        model = BootstrapClassifier(asking, random_state=1, n_jobs=n_jobs, **QUICK)
+        model.fit(X, y, sample_weight=weight)
+        mute = make_pipeline(StandardScaler(), LogisticRegression())
+        with pytest.raises(DataError, match="Pipeline takes no sample_weight"):
+            BootstrapClassifier(mute, **QUICK).fit(X, y, sample_weight=weight)
+    count = model.bootstrap_counts()[0]
+    rows = count > 0
+    alone = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10))
+    mass = (count * weight)[rows]
+    alone.fit(
+        X[rows], y[rows], standardscaler__sample_weight=mass, logisticregression__sample_weight=mass
+    )
+    np.testing.assert_allclose(
+        model.estimators_[0][0].predict_proba(X), alone.predict_proba(X), rtol=1e-6
+    )
 
 
 def test_no_more_samples_are_drawn_than_are_needed(table):
@@ -449,7 +476,7 @@ def test_a_fitted_classifier_is_calibrated_and_the_interval_is_its_calibrators(t
         BootstrapClassifier(frozen).fit(X[40:], y[40:] == "yes")
     weight = np.where(np.arange(50) < 20, 3.0, 1.0)
     weighed = BootstrapClassifier(frozen, random_state=0).fit(X[40:], y[40:], weight)
-    sigmoid = Sigmoid.fit(scores[40:], y[40:] == "yes", weight / weight.mean())
+    sigmoid = Sigmoid.fit(scores[40:], y[40:] == "yes", weight * (weight.sum() / (weight @ weight)))
     np.testing.assert_allclose(weighed.predict_proba(X)[:, 1], sigmoid.predict(scores))
 
 

@@ -289,6 +289,12 @@ def test_few_groups_of_many_rows_end_in_a_word():
         bootstrap_counts(each, np.ones(20), range(100), [1], groups=each)
 
 
+def test_classes_of_one_group_each_are_told_of_groups():
+    X, y, _ = subjects()
+    with pytest.raises(DataError, match="give more groups"):
+        QUICK(kernel="linear").fit(X, y, groups=y)
+
+
 def test_groups_are_checked_before_any_work():
     X, y, groups = subjects()
     with pytest.raises(DataError, match="give one group a row"):

@@ -11,6 +11,7 @@ from scipy.special import expit, logit, softmax
 from bootprob import BootstrapSVC
 from bootprob.calibration.coupling import class_pairs, couple
 from bootprob.ensemble.fitted import ensemble_of
+from bootprob.ensemble.scoring.out_of_bag import quantiles
 from bootprob.ensemble.several_classes import (
     SeveralClasses,
     couple_known,
@@ -177,6 +178,27 @@ def test_iris(iris):
     inner, outer = (model.proba_interval(X, level, "normal") for level in (0.9, 0.95))
     assert (outer[..., 0] <= inner[..., 0]).all()
     assert (inner[..., 1] <= outer[..., 1]).all()
+
+
+def test_names_of_classes_do_not_move_intervals():
+    """What a posterior leaves open of a class goes to all of its pairs, whatever their order."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 3))
+    y = (1.2 * X + rng.gumbel(size=X.shape)).argmax(axis=1)
+    widths = []
+    for names in ([0, 1, 2], [1, 0, 2], [0, 2, 1]):
+        model = BootstrapSVC(n_bootstraps=200, effort="low", random_state=0)
+        model.fit(X, np.array(names)[y])
+        assert all(each.posterior_share_ for each in model.pair_ensembles_)
+        widths.append(np.ptp(model.proba_interval(X[:40])[:, names], axis=2).mean(axis=0))
+    np.testing.assert_allclose(widths, np.broadcast_to(widths[0], (3, 3)), rtol=0.08)
+
+
+def test_pairs_with_a_class_in_common_share_its_quantiles():
+    of_pairs = np.stack([quantiles(2000, pair) for pair in [(0, 1), (0, 2), (1, 2), (3, 4)]])
+    np.testing.assert_allclose(np.sort(of_pairs, axis=1)[0], np.sort(quantiles(2000)))
+    expected = [[1, 0.5, -0.5, 0], [0.5, 1, 0.5, 0], [-0.5, 0.5, 1, 0], [0, 0, 0, 1]]
+    np.testing.assert_allclose(np.corrcoef(of_pairs), expected, atol=0.06)
 
 
 def test_blocks_of_rows_change_nothing(iris, monkeypatch):

@@ -306,13 +306,18 @@ def test_bad_input_is_refused(models):
         votes.fit(X, y).recalibrated(X, y)
 
 
-def test_weights_count_as_repeated_rows(models):
+def test_weights_have_no_unit_and_tell_less_if_unequal(models):
     X, y, _ = drawn(60, shift=1.0, seed=14)
-    model, counts = models["linear"], np.arange(60) % 3 + 1
-    rows = np.repeat(np.arange(60), counts)
-    one = model.recalibrated(X[rows], y[rows]).recalibration_
-    other = model.recalibrated(X, y, sample_weight=counts).recalibration_
+    model, weight = models["linear"], np.arange(60) % 3 + 1.0
+    one, other = (
+        model.recalibrated(X, y, sample_weight=unit * weight).recalibration_ for unit in (1, 1e3)
+    )
     assert np.allclose(one["coefficients"], other["coefficients"])
+    of_equal = model.recalibrated(X, y, sample_weight=np.full(60, 7.0)).recalibration_
+    assert np.allclose(
+        of_equal["coefficients"], model.recalibrated(X, y).recalibration_["coefficients"]
+    )
+    assert one["covariance"][0, 0] > of_equal["covariance"][0, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.recalibrated(X)

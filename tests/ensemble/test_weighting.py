@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from bootprob import DataError
+from bootprob import BootstrapSVC, DataError
 from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
 from bootprob.persistence.save_load import save
 from linear_models import linear
@@ -53,3 +54,46 @@ def test_weights_whose_products_vanish_are_none(rng, tmp_path):
     assert np.array_equal(found.predict_proba(X), linear(**given).fit(X, y, cut).predict_proba(X))
     with pytest.raises(DataError, match="multiply all"):
         linear(**given).fit(X, y, np.full(40, 1e-90))
+
+
+def _weighted():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 3))
+    y = (1.5 * X[:, 0] - X[:, 1] + rng.logistic(size=90) > 0).astype(int)
+    return X, y, rng.normal(size=(20, 3))
+
+
+@pytest.mark.parametrize("kernel", ["auto", "rbf"])
+def test_rows_of_hardly_any_weight_are_as_good_as_absent(kernel):
+    X, y, new = _weighted()
+    intervals = []
+    for least in (0, 1e-12):
+        weight = np.r_[np.full(30, least), np.ones(60)]
+        model = BootstrapSVC(kernel=kernel, n_bootstraps=40, random_state=0)
+        intervals.append(model.fit(X, y, sample_weight=weight).proba_interval(new)[:, 1])
+    without, with_hardly = np.ptp(intervals, axis=2).mean(axis=1)
+    assert with_hardly == pytest.approx(without, rel=0.1)
+    assert np.abs(np.subtract(*intervals)).mean() < 0.05
+
+
+@pytest.mark.parametrize("kernel", ["auto", "linear", "rbf"])
+def test_unequal_weights_tell_less(kernel):
+    """As much as ``(Σ w)² / Σ w²`` rows, here a third of them."""
+    X, y, new = _weighted()
+    weight = np.random.default_rng(0).permutation(np.geomspace(0.05, 20, 90))
+    model = BootstrapSVC(kernel=kernel, n_bootstraps=40, random_state=0)
+    equal, unequal = (
+        np.ptp(logit(model.fit(X, y, sample_weight=each).proba_interval(new)[:, 1]), axis=1).mean()
+        for each in (None, weight)
+    )
+    assert unequal > 1.25 * equal
+
+
+def test_the_default_knows_no_unit_of_weights():
+    X, y, new = _weighted()
+    weight = np.linspace(0.5, 2, 90)
+    model = BootstrapSVC(n_bootstraps=12, random_state=0)
+    expected = model.fit(X, y, sample_weight=weight).predict_proba(new)
+    for unit in (1e-9, 1e9):
+        found = model.fit(X, y, sample_weight=unit * weight).predict_proba(new)
+        np.testing.assert_allclose(found, expected, atol=1e-3)

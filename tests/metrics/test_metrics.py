@@ -82,6 +82,7 @@ class TestValues:
             ([0, 1], [0.2, 0.7, 0.1], None, 0.95, "shapes"),
             ([0, 2], [0.2, 0.7], None, 0.95, "y must hold 0"),
             ([-1, 1], [0.2, 0.7], None, 0.95, "y must hold 0"),
+            (["no", "yes"], [0.2, 0.7], None, 0.95, "y must hold 0.* not text"),
             ([0, 1], [0.2, 1.1], None, 0.95, "between 0 and 1"),
             ([0, 1], [0.2, np.inf], None, 0.95, "between 0 and 1"),
             ([0, 1], [0.2, 0.7], [1, -1], 0.95, "at least 0"),

@@ -373,6 +373,13 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_parameter_that_was_set_after_fit(tmp_path: Path) -> None:
+    model = linear(**QUICK).fit(*_rows()).set_params(kernel="rbf")
+    with pytest.raises(DataError, match=r"set after fit.*set it back, or fit again"):
+        save(model, tmp_path / "model")
+    assert not any(tmp_path.iterdir())
+
+
 def test_an_attribute_that_would_be_lost(tmp_path: Path) -> None:
     model = linear(**QUICK).fit(*_rows())
     model.medians_ = np.zeros(4)

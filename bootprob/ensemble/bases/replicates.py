@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed  # which take along sklearn's configuration
 from sklearn.utils.validation import has_fit_parameter
 
 from bootprob.ensemble.bases.class_scores import class_scores, least_probability
@@ -152,7 +154,12 @@ def unfitted(classifier: Any) -> Any:
 
 def _takes_weight(classifier: Any) -> bool:
     """Whether rows may count several times, or have to be given several times."""
-    return bool(has_fit_parameter(classifier, "sample_weight"))
+    if has_fit_parameter(classifier, "sample_weight"):
+        return True
+    if not get_config()["enable_metadata_routing"]:
+        return False
+    routing = get_routing_for_object(classifier)  # of a Pipeline: where its steps ask for it
+    return "sample_weight" in routing.consumes("fit", ["sample_weight"])
 
 
 def _width(task: Task) -> int:

@@ -211,11 +211,24 @@ class OutOfBagScores:
         )
 
 
-def quantiles(n: int) -> Floats:
-    """Normal quantiles of mean 0 and variance 1, one for each of n replicates, in no order."""
-    found = ndtri((np.random.default_rng(0).permutation(n) + 0.5) / n)
-    found -= found.mean()
-    return found / found.std(ddof=1)
+def quantiles(n: int, pair: tuple[int, int] | None = None) -> Floats:
+    """Normal quantiles of mean 0 and variance 1, one for each of n replicates, in no order.
+
+    Of a pair of several classes they have the order of differences between its two classes, each
+    with an order of its own: what is not known of a class moves all pairs it is in, up where it is
+    the second and down where it is the first.
+    """
+    sorted_quantiles = ndtri((np.arange(n) + 0.5) / n)
+    sorted_quantiles -= sorted_quantiles.mean()
+    sorted_quantiles /= sorted_quantiles.std(ddof=1)
+    if pair is None:
+        return sorted_quantiles[np.random.default_rng(0).permutation(n)]
+    first, second = (
+        sorted_quantiles[np.random.default_rng(number).permutation(n)] for number in pair
+    )
+    found = np.empty(n)
+    found[np.argsort(second - first, kind="stable")] = sorted_quantiles
+    return found
 
 
 def score_out_of_bag(
@@ -230,7 +243,7 @@ def score_out_of_bag(
     machines : WeighedReplicates
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
-        Row weights of mean 1; rows of weight 0 are scored, but teach nothing.
+        Row weights of mean 1 or less; rows of weight 0 are scored, but teach nothing.
     align : bool
         Whether to bring the replicates to one location and scale.
     """

@@ -70,7 +70,7 @@ def fit_composite_posterior(
         Standardised.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
-        Row weights, positive, of mean 1; of groups less, by their design effects.
+        Row weights, positive, of mean 1 or less; of groups less, by their design effects.
     kernels : ViewKernels
         Candidates of the curved part; linear ones among them say nothing new and are left out.
     device : torch.device

@@ -56,7 +56,7 @@ def fit_kernel_posterior(
         As the kernel sees them; of a precomputed kernel (n, n), of constant diagonal.
     positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,)
-        Row weights, positive, of mean 1; of groups less, by their design effects.
+        Row weights, positive, of mean 1 or less; of groups less, by their design effects.
     kernel : KernelFunction
         With its grid of γ.
     device : torch.device

@@ -99,7 +99,7 @@ class TrueLogit:
         variance : ndarray, shape (n,)
             Their variances; NaN where unknown.
         weight : ndarray, shape (n,)
-            Row weights of mean 1, positive.
+            Row weights, positive, of mean 1 or less.
         worth : float, default 1.0
             Share of the rows that as many independent ones would be.
         """
