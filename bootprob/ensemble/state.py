@@ -144,7 +144,7 @@ _KERNEL_POSTERIOR = {
     "view": _part("gu", "not negative", kinds="i"),
     "columns_of_curve": _part("gup", "not negative", kinds="i"),
     "deviation": _part("gU", "not negative"),
-    "tails": _part("g2"),
+    "tails": _part("g2 g4"),
     "scored": _part("s", "not negative", kinds="i"),
     "column_directions": _part("pc"),
     "score_directions": _part("oe"),

@@ -74,8 +74,8 @@ def _add_moments(
         explained = _add_sum(graph, graph.add("Mul", products, columns))
         variance = graph.add("Max", graph.add("Sum", explained, *prior), LEAST_VARIANCE)
         center = graph.product(columns, mean[:, None], len(at))
-        tails = posterior.tails[part].tolist()
-        found.append(_add_bent_moments(graph, center, graph.add("Sqrt", variance), tails))
+        deviation = graph.add("Sqrt", variance)
+        found.append(_add_bent_moments(graph, center, deviation, posterior.links[part]))
     return found
 
 
@@ -194,10 +194,29 @@ def _add_bent_moments(
 
 
 def _add_bent(graph: Graph, logit: str, tails: Sequence[float]) -> str:
-    size = graph.add("Abs", logit)
-    above, below = (_add_tail(graph, size, alpha) for alpha in tails)
-    positive = graph.add("Greater", logit, 0.0)
-    return graph.add("Where", positive, above, graph.add("Neg", below))
+    *alphas, short, over = tails
+    if any(alphas):
+        size = graph.add("Abs", logit)
+        above, below = (_add_tail(graph, size, alpha) for alpha in alphas)
+        positive = graph.add("Greater", logit, 0.0)
+        logit = graph.add("Where", positive, above, graph.add("Neg", below))
+    if not (short or over):
+        return logit
+    right = 1 - short - over
+    against = _add_levelled(graph, graph.add("Neg", logit), right, short)
+    return graph.add("Sub", _add_levelled(graph, logit, right, over), against)
+
+
+def _add_levelled(graph: Graph, logit: str, right: float, wrong: float) -> str:
+    """Logarithm of ``wrong + right · expit logit``."""
+    if not wrong:
+        near = graph.add("Exp", graph.add("Neg", graph.add("Abs", logit)))
+        share = graph.add(
+            "Sub", graph.add("Min", logit, 0.0), graph.add("Log", graph.add("Add", near, 1.0))
+        )
+        return graph.add("Add", share, float(np.log(right)))
+    share = graph.add("Mul", graph.add("Sigmoid", logit), right)
+    return graph.add("Log", graph.add("Add", share, wrong))
 
 
 def _add_tail(graph: Graph, size: str, alpha: float) -> str:

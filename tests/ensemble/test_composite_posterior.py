@@ -24,7 +24,7 @@ from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_
 from bootprob.ensemble.uncertainty.curve_families import KERNELS
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
-from bootprob.ensemble.uncertainty.link_tails import bent, bent_moments
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, bent, bent_moments
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import learn_views, view_kernels
 
@@ -121,9 +121,10 @@ def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
     assert checked > 3
 
 
+@pytest.mark.parametrize("tails", [(-1.0, 0.3, 0.0, 0.0), (0.0, 0.0, 0.1, 0.2)])
 @pytest.mark.parametrize("noise", [False, True])
-def test_evidence_under_a_link_is_that_of_draws(rng, noise):
-    n, tails = 6, (-1.0, 0.3)
+def test_evidence_under_a_link_is_that_of_draws(rng, noise, tails):
+    n = 6
     columns = np.column_stack([np.ones(n), rng.normal(size=n)])
     label = torch.tensor([1.0, 0.0, 1.0, 1.0, 0.0, 0.0], dtype=torch.float64)
     spread = rng.uniform(0.1, 2, size=n) if noise else np.zeros(n)
@@ -203,7 +204,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
 def test_settings_count_by_the_root_of_their_evidence_and_links_by_the_fourth():
     posteriors = [
         SimpleNamespace(evidence=evidence, setting=SimpleNamespace(tails=tails))
-        for evidence, tails in ((-3.0, (0.0, 0.0)), (-4.0, (0.6, 0.6)), (-5.0, (0.0, 0.0)))
+        for evidence, tails in ((-3.0, LOGIT), (-4.0, (0.6, 0.6, 0.0, 0.0)), (-5.0, LOGIT))
     ]
     logit, other = np.exp([-1.5, -2.5]), np.exp(-2.0)
     of_links = np.sqrt([logit.sum(), other])
@@ -340,17 +341,28 @@ def test_ugly_tables(rng, case):
 
 def test_bent_logits(rng):
     logit = torch.from_numpy(np.sort(rng.normal(scale=5, size=200)))
-    for tails in ((0.0, 0.0), (-1.0, 0.3), (0.5, 0.0), (-0.4, -0.4)):
+    for alphas, levels in (
+        ((0.0, 0.0), (0.0, 0.0)),
+        ((-1.0, 0.3), (0.0, 0.0)),
+        ((0.5, 0.0), (0.0, 0.0)),
+        ((-0.4, -0.4), (0.0, 0.0)),
+        ((0.0, 0.0), (0.1, 0.0)),
+        ((-0.4, 0.0), (0.02, 0.3)),
+    ):
+        tails = (*alphas, *levels)
         found = bent(logit, tails)
         assert (found.diff() > 0).all()
-        flipped = bent(-logit, tails[::-1])
+        flipped = bent(-logit, (*alphas[::-1], *levels[::-1]))
         torch.testing.assert_close(flipped, -found)
         mean, deviation = bent_moments(logit, torch.ones_like(logit), tails).T
         ends = bent(logit + 1.959963984540054, tails)
         torch.testing.assert_close(mean + 1.959963984540054 * deviation, ends)
-    torch.testing.assert_close(bent(logit, (-1.0, 0.0))[-1:], logit[-1:].log1p())
+    torch.testing.assert_close(bent(logit, (-1.0, 0.0, 0.0, 0.0))[-1:], logit[-1:].log1p())
+    missed = 0.05 + 0.65 * logit.sigmoid()
+    torch.testing.assert_close(bent(logit, (0.0, 0.0, 0.3, 0.05)), missed.logit())
+    assert bent(torch.tensor([-1e4], dtype=torch.float64), (0.0, 0.0, 0.3, 0.0)) < -9e3
     near = logit.abs().clamp_max(5)
-    torch.testing.assert_close(bent(near, (0.5, 0.0)), (near / 2).expm1() * 2)
+    torch.testing.assert_close(bent(near, (0.5, 0.0, 0.0, 0.0)), (near / 2).expm1() * 2)
 
 
 def test_slopes_that_vary_among_landmarks_of_next_to_nothing(rng):

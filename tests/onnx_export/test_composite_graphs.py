@@ -126,11 +126,13 @@ def test_kernels(
     assert _answers(rows[:0], add).shape == (0, len(known))
 
 
+@pytest.mark.parametrize("levels", [(0.0, 0.0), (0.1, 0.0), (0.02, 0.3)], ids=str)
 @pytest.mark.parametrize("alphas", [(0.5, 0.5), (-0.5, 0.0), (0.0, 0.25), (0.1, -1.0)], ids=str)
-def test_links(alphas: tuple[float, float]) -> None:
+def test_links(alphas: tuple[float, float], levels: tuple[float, float]) -> None:
+    tails = (*alphas, *levels)
     logits = np.linspace(-40, 40, 81)[:, None]
-    found = _answers(logits, lambda graph, X: _add_bent(graph, X, alphas))
-    expected = bent(torch.from_numpy(logits), alphas).numpy()
+    found = _answers(logits, lambda graph, X: _add_bent(graph, X, tails))
+    expected = bent(torch.from_numpy(logits), tails).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
@@ -152,7 +154,8 @@ def _posterior(
     deviation[0, 1] = deviation[1, 1] = deviation[2, 0] = 0
     for part, kernel in enumerate(kernels):
         deviation[part, 2 : 2 + len(kernel)] = (0.9, 0.4, 0.2)[: len(kernel)]
-    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(kernels), 2))
+    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(kernels), 4))
+    tails[:, 2:] = rng.choice([0.0, 0.0, 0.02, 0.3], size=(len(kernels), 2))
     landmarks = Landmarks(torch.from_numpy(known), views)
     seen = landmarks.seen(landmarks.rows)
     most = max(

@@ -22,12 +22,12 @@ from bootprob.ensemble.uncertainty.curves import (
     Seen,
     of_few_columns,
 )
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = [
     "CURVED",
-    "LOGIT",
     "NOTHING",
     "TAILS",
     "Kernel",
@@ -43,14 +43,17 @@ Kernel = tuple[Curve, ...]
 _LINEAR = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 _STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
-LOGIT = (0.0, 0.0)
 _LOGIT_SHARE = 0.3  # of links
 _ONE_PART = 0.6  # of linear parts without a curve: the columns alone, or their scores alone
 _ALL_COLUMNS = 1 / 2  # of curves: the rest look at few columns
 _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
 _KINDS = 3  # families and views that say different things of few columns
-TAILS = tuple(pair for a in (-2.5, -0.8, -0.3, 0.25, 0.6) for pair in ((a, a), (a, 0.0), (0.0, a)))
+TAILS: tuple[Tails, ...] = tuple(
+    (*pair, 0.0, 0.0)
+    for a in (-2.5, -0.8, -0.3, 0.25, 0.6)
+    for pair in ((a, a), (a, 0.0), (0.0, a))
+)
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _DIRECTIONS = 256  # of either linear part
@@ -92,7 +95,7 @@ class Setting:
         σ₁ of the columns and σ₂ of their scores; 0 leaves them out.
     scales : tuple of float
         σ of each of the curves.
-    tails : (float, float)
+    tails : Tails
         Of the link.
     rest : Rest
     """
@@ -100,7 +103,7 @@ class Setting:
     kernel: Kernel
     linear: tuple[float, float]
     scales: tuple[float, ...]
-    tails: tuple[float, float]
+    tails: Tails
     rest: Rest = NOTHING
 
     @property
@@ -220,7 +223,7 @@ class Model:
         if setting.tails == LOGIT:
             probability *= _LOGIT_SHARE
         else:
-            probability *= (1 - _LOGIT_SHARE) / len(TAILS)
+            probability *= (1 - _LOGIT_SHARE) / len(TAILS)  # and if it levels off, where they do
         if self.curved:
             probability *= 1 - _STRAIGHT_SHARE if setting.kernel else _STRAIGHT_SHARE
         found = np.log(probability) + setting.rest.log_odds

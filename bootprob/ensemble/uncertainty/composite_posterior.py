@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, Seen
-from bootprob.ensemble.uncertainty.link_tails import bent_moments
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent_moments
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.views import ViewKernels
@@ -103,9 +103,9 @@ class CompositePosterior:
     deviation : ndarray, shape (g, 2 + k)
         σ₁, σ₂ and those of the curves, in logits, the root of their mean squares where a part
         stands for several; 0 for what it is without.
-    tails : ndarray, shape (g, 2)
-        Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
-        logit.
+    tails : ndarray, shape (g, 4)
+        Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`): α above and below 0, and how
+        far below 1 and above 0 it levels off; 0 for the logit.
     coefficients : ndarray, shape (g, d)
         c.
     quadratic : ndarray, shape (g, d, d)
@@ -141,6 +141,12 @@ class CompositePosterior:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that there are, by name."""
         return {name: array for name, array in vars(self).items() if array is not None}
+
+    @property
+    def links(self) -> list[Tails]:
+        """Those of the parts; a file of before links levelled off has two numbers of each."""
+        every = np.pad(self.tails, ((0, 0), (0, len(LOGIT) - self.tails.shape[1])))
+        return [(above, below, short, over) for above, below, short, over in every.tolist()]
 
     def curves(self, part: int) -> tuple[Curve, ...]:
         """Those of a part."""
@@ -199,7 +205,7 @@ class Moments:
         )
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._variances = arrays["deviation"].square()
-        self._tails = [(above, below) for above, below in posterior.tails.tolist()]
+        self._tails = posterior.links
         self._links = {
             tails: [part for part, each in enumerate(self._tails) if each == tails]
             for tails in self._tails

@@ -18,7 +18,7 @@ from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_intervals
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
-from bootprob.ensemble.uncertainty.link_tails import bent_moments
+from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats
@@ -128,7 +128,7 @@ def _mixture(
     of 2 % or more of the weight are kept: each costs whoever asks about rows.
     """
     weight = _weights(posteriors)
-    alike: dict[tuple[Kernel, tuple[float, float]], list[int]] = {}
+    alike: dict[tuple[Kernel, Tails], list[int]] = {}
     for number, each in enumerate(posteriors):
         alike.setdefault((each.setting.curves, each.setting.tails), []).append(number)
     of_parts = {key: weight[members].sum() for key, members in alike.items()}
@@ -199,9 +199,7 @@ def _together(group: list[Found], share: Floats, size: int) -> tuple[Tensor, Ten
     return mean, form + apart.T @ (shares[:, None] * apart)
 
 
-def _left_out(
-    group: list[Found], share: Floats, tails: tuple[float, float], groups: Groups | None
-) -> Tensor:
+def _left_out(group: list[Found], share: Floats, tails: Tails, groups: Groups | None) -> Tensor:
     """Mean and standard deviation of it for the training rows left out in turn, (n, 2)."""
     moments = (_left_out_of(each, groups) for each in group)
     means, variances = map(torch.stack, zip(*moments, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
 from bootprob.ensemble.uncertainty.composite_columns import Found
-from bootprob.ensemble.uncertainty.composite_model import LOGIT, NOTHING, TAILS, Kernel, Setting
+from bootprob.ensemble.uncertainty.composite_model import NOTHING, TAILS, Kernel, Setting
 from bootprob.ensemble.uncertainty.composite_stage import (
     LEAST_WEIGHT,
     NEAR,
@@ -17,6 +17,8 @@ from bootprob.ensemble.uncertainty.composite_stage import (
     Stage,
     kernels_of,
 )
+from bootprob.ensemble.uncertainty.levelled_links import level_off
+from bootprob.ensemble.uncertainty.link_tails import LOGIT
 
 __all__ = ["again", "outline", "search", "some"]
 
@@ -44,6 +46,7 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
         leader, kernels = stage.climb(base, kernels)
         for tails in (LOGIT, *TAILS):
             stage.add(replace(leader.setting, tails=tails), leader.found.sites)
+    level_off(stage, straight)
     return _possible(stage, kernels)
 
 
@@ -57,6 +60,7 @@ def again(
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
     straight, _ = stage.climb(stage.add(first, sites), [])
     few = _with_few_columns(stage, straight, [])
+    level_off(stage, straight)
     return _possible(stage, dict.fromkeys([*near, *few]))
 
 
@@ -66,7 +70,10 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     kernels = _with_few_columns(stage, straight, possible)
     leader = stage.best()
-    others = [stage.add(replace(leader.setting, tails=t), leader.found.sites) for t in TAILS]
+    for tails in TAILS:
+        stage.add(replace(leader.setting, tails=tails), leader.found.sites)
+    level_off(stage, straight)
+    others = [stage.best(tails) for tails in stage.links() if tails != LOGIT]
     near = list(dict.fromkeys([leader.setting.kernel, *kernels]))
     return [leader, max(others, key=lambda each: each.evidence)], near[:_MOST_NEAR_OF_LARGE]
 

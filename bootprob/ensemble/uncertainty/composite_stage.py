@@ -13,7 +13,6 @@ from bootprob.ensemble.uncertainty.additions import Added, Additions
 from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
-    LOGIT,
     Kernel,
     Model,
     Rest,
@@ -26,7 +25,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
     log_masses,
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
-from bootprob.ensemble.uncertainty.link_tails import bent
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent
 
 __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
@@ -78,7 +77,7 @@ class Stage:
         """
         return self.add(setting, Sites.beginning(self.data.label, self.data.weight))
 
-    def best(self, tails: tuple[float, float] | None = None, *, straight: bool = False) -> Found:
+    def best(self, tails: Tails | None = None, *, straight: bool = False) -> Found:
         """The one with the largest evidence, of all, of those with a link or without curves."""
         found = (
             each
@@ -87,9 +86,14 @@ class Stage:
         )
         return max(found, key=lambda each: each.evidence)
 
-    def links(self) -> list[tuple[float, float]]:
+    def links(self) -> list[Tails]:
         """Those that have been tried."""
         return list(dict.fromkeys(setting.tails for setting in self._done))
+
+    def forget(self, tails: Iterable[Tails]) -> None:
+        """Leave out all with these links."""
+        left_out = set(tails)
+        self._done = {s: each for s, each in self._done.items() if s.tails not in left_out}
 
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
