@@ -287,7 +287,7 @@ class TableModel:
         of_rows = None if costs is None else _costs_of_rows(costs, frame)
         ensemble = ensemble_of(self.svc)
         method = ensemble.checked_method(None)
-        warn_of_doubts(self.svc, method)
+        warn_of_doubts(self.svc, method, self.preprocessor.get_feature_names_out())
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
             for start in range(0, len(X), _ROWS_AT_ONCE):
