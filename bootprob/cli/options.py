@@ -37,8 +37,11 @@ def given_options(options: Any) -> list[str]:
     for each in fields(options):
         value = getattr(options, each.name)
         if value is not None and value is not False and value != []:
-            written = types[each.name].__metadata__[0].param_decls or ()
-            found.append(next(iter(written), f"--{each.name.replace('_', '-')}"))
+            option = types[each.name].__metadata__[0]
+            # What is annotated has no default, and typer keeps the first name in its place.
+            written = [option.default, *(option.param_decls or ())]
+            names = [name for name in written if isinstance(name, str)]
+            found.append(next(iter(names), f"--{each.name.replace('_', '-')}"))
     return found
 
 
