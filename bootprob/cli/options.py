@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -25,6 +25,7 @@ __all__ = [
     "Trust",
     "check_level",
     "given_options",
+    "listed_names",
     "takes_options",
     "takes_target",
 ]
@@ -43,6 +44,15 @@ def given_options(options: Any) -> list[str]:
             names = [name for name in written if isinstance(name, str)]
             found.append(next(iter(names), f"--{each.name.replace('_', '-')}"))
     return found
+
+
+def listed_names(given: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Names of columns, given one by one or with commas between them; a name may have commas."""
+    parts: list[str] = []
+    for text in given:
+        whole = text.strip() in columns
+        parts += [text.strip()] if whole else [part.strip() for part in text.split(",")]
+    return [part for part in parts if part]
 
 
 def takes_target(command: Callable[..., None]) -> Callable[..., None]:
