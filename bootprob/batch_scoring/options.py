@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -43,7 +44,8 @@ class ScoringOptions:
     Raises
     ------
     DataError
-        A level that is none, another word for `bad_rows`, or a column kept twice.
+        A level that is none, another word for `bad_rows`, a `keep` that is no tuple of names or
+        names one twice, or `costs` that are none.
 
     Examples
     --------
@@ -68,7 +70,13 @@ class ScoringOptions:
         check_level(self.level)
         if self.bad_rows not in get_args(BadRows):
             raise DataError(f"bad_rows is 'refuse' or 'null', not {self.bad_rows!r}.")
-        object.__setattr__(self, "keep", tuple(self.keep))
+        several = isinstance(self.keep, Iterable) and not isinstance(self.keep, str)
+        keep = tuple(self.keep) if several else (None,)
+        if not all(isinstance(name, str) for name in keep):
+            raise DataError(f"keep is {self.keep!r}; give a tuple of names, such as ('customer',).")
+        if not isinstance(self.costs, MistakeCosts | None):
+            raise DataError(f"costs is {self.costs!r}; give MistakeCosts, or None.")
+        object.__setattr__(self, "keep", keep)
         repeated = [repr(name) for name, count in Counter(self.keep).items() if count > 1]
         if repeated:
             raise DataError(f"Columns are to be kept twice: {', '.join(repeated)}.")

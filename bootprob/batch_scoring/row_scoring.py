@@ -174,6 +174,7 @@ class RowScorer:
         if options.costs is not None:
             options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
+        self._features = model.preprocessor.get_feature_names_out()
         svc, learnt = model.svc, model.encoder
         self._ensemble = ensemble_of(svc)
         self._method = self._ensemble.checked_method(None)
@@ -239,7 +240,7 @@ class RowScorer:
     def _columns(self, prepared: PreparedRows) -> Iterator[Any]:
         """Results in the order of `_result_fields`."""
         options = self._options
-        warn_of_doubts(self._svc, self._method)
+        warn_of_doubts(self._svc, self._method, self._features)
         found = self._ensemble.summarize(
             prepared.X, options.level, self._method, score_interval=options.scores
         )

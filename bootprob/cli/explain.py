@@ -57,7 +57,8 @@ def explain(
         typer.Option(
             metavar="TABLE",
             help="Rows to compare with, of which 16 are drawn. Default: training rows that the "
-            "model keeps, or the mean of them where machines are linear.",
+            "model keeps, or the mean of all where machines of two classes are linear with a "
+            "sigmoid; linear machines of several classes have no default.",
         ),
     ] = None,
     importance: Annotated[

@@ -211,7 +211,8 @@ class FittingOptions:
         typer.Option(
             "--strict",
             help="Train nothing where the table looks like a mistake, such as a column that alone "
-            "gives the target; fail, too, where most weight lies at an end of the grid.",
+            "gives the target; fail, too, where most weight lies at an end of the grid or later "
+            "rows are worse.",
         ),
     ] = field(default=False, metadata=_of_fit())
     jobs: Annotated[

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -25,6 +25,7 @@ __all__ = [
     "Trust",
     "check_level",
     "given_options",
+    "listed_names",
     "takes_options",
     "takes_target",
 ]
@@ -37,9 +38,21 @@ def given_options(options: Any) -> list[str]:
     for each in fields(options):
         value = getattr(options, each.name)
         if value is not None and value is not False and value != []:
-            written = types[each.name].__metadata__[0].param_decls or ()
-            found.append(next(iter(written), f"--{each.name.replace('_', '-')}"))
+            option = types[each.name].__metadata__[0]
+            # What is annotated has no default, and typer keeps the first name in its place.
+            written = [option.default, *(option.param_decls or ())]
+            names = [name for name in written if isinstance(name, str)]
+            found.append(next(iter(names), f"--{each.name.replace('_', '-')}"))
     return found
+
+
+def listed_names(given: Sequence[str], columns: Collection[str]) -> list[str]:
+    """Names of columns, given one by one or with commas between them; a name may have commas."""
+    parts: list[str] = []
+    for text in given:
+        whole = text.strip() in columns
+        parts += [text.strip()] if whole else [part.strip() for part in text.split(",")]
+    return [part for part in parts if part]
 
 
 def takes_target(command: Callable[..., None]) -> Callable[..., None]:

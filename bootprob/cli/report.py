@@ -104,7 +104,7 @@ def report(
     if held_out is not None:
         check_held_out(held_out, source)
     if card is not None:
-        check_card(card, *read)
+        check_card(card, output, *read)
 
     if all_classes:
         check_all_classes(positive, options)

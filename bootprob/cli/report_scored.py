@@ -11,6 +11,7 @@ import typer
 
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.options import check_level, given_options
+from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 from bootprob.runtime.files import check_output
 from bootprob.tables.suffixes import is_table_name
@@ -228,18 +229,25 @@ def report_scored(
     print_report(output)
 
 
-def check_card(path: Path, *others: Path) -> None:
+def check_card(path: Path, report: Path, *inputs: Path) -> None:
     """Refuse a card that could not be written, before any work is done.
 
     Raises
     ------
     DataError
-        The file cannot be written or is one of `others`, or skops is not installed.
+        The file cannot be written, is one of `inputs`, or is where the report or its numbers go;
+        or skops is not installed.
     """
     from bootprob.report.model.card_files import check_card_file
 
     check_card_file(path)
-    check_output(path, inputs=others)
+    check_output(path, inputs=inputs)
+    for taken, what in ((report, "the report"), (report.with_suffix(".json"), "its numbers")):
+        if path.resolve() == taken.resolve():
+            raise DataError(
+                f"--card {path} is where {what} would go (--output {report}); give the card "
+                "another name."
+            )
 
 
 def write_card(

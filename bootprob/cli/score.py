@@ -11,7 +11,7 @@ import typer
 from bootprob.cli.console import note, note_unknown
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.models import load_for
-from bootprob.cli.options import CsvSafe, Device, Level, Trust, takes_options
+from bootprob.cli.options import CsvSafe, Device, Level, Trust, listed_names, takes_options
 from bootprob.exceptions import DataError
 from bootprob.runtime.counted import counted
 
@@ -52,8 +52,13 @@ def score(
         bool, typer.Option("--scores", help="Write the score and its interval too; slower by far.")
     ] = False,
     keep: Annotated[
-        str, typer.Option(metavar="COLUMN,...", help="Columns of INPUT that are written too.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN,...",
+            help="Columns of INPUT that are written too, with commas between them; may be given "
+            "several times.",
+        ),
+    ] = None,
     bad_rows: Annotated[
         BadRows,
         typer.Option(
@@ -86,15 +91,18 @@ def score(
     from bootprob.batch_scoring.run_input import column_names
     from bootprob.batch_scoring.sources import find_files
 
+    mistakes = costs.mistakes()
+    files = find_files(source)  # a wrong path is told before torch is loaded
     options = ScoringOptions(
         level=level,
         scores=scores,
-        keep=tuple(name.strip() for name in keep.split(",") if name.strip()),
-        costs=costs.mistakes(),
+        keep=tuple(listed_names(keep, [*column_names(files[0]), *files[0].partition]))
+        if keep
+        else (),
+        costs=mistakes,
         bad_rows=bad_rows.value,
         csv_safe=csv_safe,
     )
-    files = find_files(source)  # a wrong path is told before torch is loaded
     fitted = load_for(model, trust, lambda: column_names(files[0]))
     if device is not None:
         if "device" not in fitted.svc.get_params(deep=False):

@@ -47,6 +47,7 @@ _YES_NO = {"true": "True", "1": "True", "false": "False", "0": "False"}
 LARGEST_CELL = 1e150
 """Largest number that a table may hold: sums of squares of larger ones overflow."""
 
+_OF_MODEL = "holds numbers in this model"
 UNREADABLE, INFINITE, TOO_LARGE = "not a number", "infinite", "too large"
 UNDATED, MISSING = "not a date", "missing"
 """Reasons for which a cell of a column of numbers, or of dates, cannot be used."""
@@ -155,7 +156,7 @@ def _no_times(name: str, are_dates: bool) -> DataError:
     )
 
 
-def as_numbers(column: pd.Series, name: str) -> Floats:
+def as_numbers(column: pd.Series, name: str, what: str = _OF_MODEL) -> Floats:
     """Bring a column to float64, NaN where a value is missing.
 
     Parameters
@@ -164,6 +165,8 @@ def as_numbers(column: pd.Series, name: str) -> Floats:
         Numbers, yes/no answers (1 and 0) or text that spells numbers.
     name : str
         Its name, for the error messages.
+    what : str, optional
+        Why it has to be numbers, what follows its name in the message about text.
 
     Returns
     -------
@@ -176,7 +179,7 @@ def as_numbers(column: pd.Series, name: str) -> Floats:
     """
     values, bad = numbers_and_bad(column, name)
     if bad:
-        raise bad[0].refusal(name)
+        raise bad[0].refusal(name, what)
     return values
 
 
@@ -198,13 +201,12 @@ class BadCells:
     rows: Bools
     example: float | str
 
-    def refusal(self, name: str) -> DataError:
-        """The error that names the column and these rows."""
+    def refusal(self, name: str, what: str = _OF_MODEL) -> DataError:
+        """The error that names the column and these rows; `what` is as of `as_numbers`."""
         rows = name_rows(self.rows)
         if self.reason == UNREADABLE:
             return DataError(
-                f"Column {name!r} holds numbers in this model, but {self.example!r} is not a "
-                f"number ({rows})."
+                f"Column {name!r} {what}, but {self.example!r} is not a number ({rows})."
             )
         if self.reason == UNDATED:
             return DataError(

@@ -127,12 +127,15 @@ def as_whole(pair: Any, model: Any) -> None:
         pair.feature_names_in_ = model.feature_names_in_
 
 
-def warn_of_doubts(model: Any, method: str) -> None:
-    """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag."""
+def warn_of_doubts(model: Any, method: str, names: Iterable[str] | None = None) -> None:
+    """Warn if a method's intervals are too narrow for what a `BootstrapSVC` found out of bag.
+
+    `names` are of the columns of the matrix, of a model that does not know them itself.
+    """
     if method not in METHODS or not METHODS[method].of_confidence:
         return
     found = model.lack_of_fit_
-    if reason := reason_of(found, column_names(model)):
+    if reason := reason_of(found, column_names(model) if names is None else list(names)):
         warnings.warn(
             "Intervals cover the truth less often than they say (lack of fit, "
             f"p = {found['p_value']:.4f}): {reason.what}. {reason.advice}",

@@ -81,6 +81,11 @@ class CalibrationBand:
         probability : array_like
             Within [0, 1].
 
+        Raises
+        ------
+        DataError
+            For other values than these.
+
         Examples
         --------
         >>> import numpy as np
@@ -92,6 +97,11 @@ class CalibrationBand:
         True
         """
         x = np.asarray(probability, dtype=np.float64)
+        outside = ~((x >= 0) & (x <= 1))
+        if outside.any():
+            raise DataError(
+                f"The band is of probabilities between 0 and 1, not of {x[outside][0]:g}."
+            )
         before = np.searchsorted(self.probability, x, side="right") - 1
         return self.lower[before], self.upper[np.searchsorted(self.probability, x)]
 

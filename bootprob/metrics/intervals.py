@@ -54,8 +54,9 @@ class MetricInterval:
         Nominal confidence.
     method : str
         Where the bounds come from: "bca", "percentile", "basic"; "exact" (Clopper and Pearson),
-        "score" (Newcombe, for the AUC), "deviation" (for the calibration error), or "unseen",
-        where all rows agree and only what they could not show can differ.
+        "score" (Newcombe, for the AUC; the score test, for the calibration intercept of a
+        subgroup), "deviation" (for the calibration error), "sandwich" (for `calibration_line`), or
+        "unseen", where all rows agree and only what they could not show can differ.
     n_rows : int
         Rows the number was computed from.
     n_left_out : int

@@ -120,6 +120,11 @@ def run(
     check_host(host, token)
     logging_as = log_config(log)
     check_certificate(certificate, key)
+    if grpc_port == port != 0:  # 0: the system chooses another for each
+        raise DataError(
+            f"Port {port} cannot be listened on for HTTP and for gRPC; choose another for one of "
+            "them."
+        )
     if not (math.isfinite(header_deadline) and header_deadline > 0):
         raise DataError(f"header_deadline is {header_deadline!r}; give seconds above 0.")
     if not (math.isfinite(drain_delay) and drain_delay >= 0):

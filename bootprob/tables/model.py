@@ -287,7 +287,7 @@ class TableModel:
         of_rows = None if costs is None else _costs_of_rows(costs, frame)
         ensemble = ensemble_of(self.svc)
         method = ensemble.checked_method(None)
-        warn_of_doubts(self.svc, method)
+        warn_of_doubts(self.svc, method, self.preprocessor.get_feature_names_out())
         parts = []
         with progress_bar("Predicting rows", len(X), shown=progress) as advance:
             for start in range(0, len(X), _ROWS_AT_ONCE):
@@ -373,7 +373,8 @@ def _costs_of_rows(costs: MistakeCosts, frame: pd.DataFrame) -> CostMatrix:
         if names.count(name) != 1:
             has = "no column" if name not in names else "several columns"
             raise DataError(f"The table has {has} {name!r}, which is to hold the costs of rows.")
-        values[name] = as_numbers(frame.iloc[:, names.index(name)], name)
+        what = "is given as a cost, which takes a number or a column of numbers"
+        values[name] = as_numbers(frame.iloc[:, names.index(name)], name, what)
         unusable = costs.unusable(values[name])
         if unusable.any():
             raise DataError(

@@ -150,7 +150,8 @@ class ColumnRoles:
 
 
 def _weights(column: pd.Series, name: str) -> Floats:
-    weight = as_numbers(column, name)
+    what = "is given as weight (--weight), which takes a column of numbers"
+    weight = as_numbers(column, name, what)
     unusable = ~(weight >= 0)
     if unusable.any():
         raise DataError(

@@ -253,6 +253,11 @@ def test_what_batches_cannot_be(model: TableModel, rng: np.random.Generator) -> 
         _scored(model, _batch(frame.assign(label=1)), keep=("label",))
     with pytest.raises(DataError, match="kept twice: 'id'"):
         ScoringOptions(keep=("id", "id"))
+    for keep in ("region", 3, ("id", 3)):
+        with pytest.raises(DataError, match="give a tuple of names"):
+            ScoringOptions(keep=keep)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="costs is 3; give MistakeCosts"):
+        ScoringOptions(costs=3)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="'drop'"):
         ScoringOptions(bad_rows="drop")  # type: ignore[arg-type]
     with pytest.raises(DataError, match="level"):

@@ -377,6 +377,18 @@ def test_the_command(
     pd.testing.assert_frame_equal(found[predicted.columns], predicted, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("given", [".csv", ".parquet"])
+def test_the_command_keeps_columns_with_commas_in_their_names(
+    folder: Path, tmp_path: Path, rng: np.random.Generator, given: str
+) -> None:
+    frame = rows_of(rng, 5).assign(**{"weight, kg": 1.0})
+    source, output = write(frame, tmp_path / f"in{given}"), tmp_path / "out.csv"
+    result = _run("score", folder / "m.model", source, "-o", output, "--keep", "weight, kg",
+                  "--keep", "id, months")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert read_table(output).columns[:3].tolist() == ["weight, kg", "id", "months"]
+
+
 def test_the_command_tells_bad_rows(folder: Path, tmp_path: Path, rng: np.random.Generator) -> None:
     frame = rows_of(rng, 40)
     frame.loc[[3, 17], "amount"] = np.inf

@@ -26,6 +26,7 @@ from bootprob.ensemble.out_of_bag_metrics import out_of_bag_class_intervals
 from bootprob.exceptions import DataError
 from bootprob.explanation import contributions, permutation_importance
 from bootprob.persistence.save_load import load, save
+from bootprob.runtime.version import __version__
 from bootprob.tables.files import read_table, write_table
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -740,6 +741,16 @@ def test_help_and_version_load_nothing_heavy() -> None:
     for command in ("demo", "fit", "predict", "report"):
         assert f"│ {command} " in result.stdout
     assert _shell("--version").stdout.startswith("bootprob ")
+
+
+def test_python_runs_the_package_as_the_command_does() -> None:
+    given = [sys.executable, "-m", "bootprob"]
+    result = subprocess.run([*given, "--version"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (0, f"bootprob {__version__}\n")
+    wrong = [*given, "predict", "none.model", "none.csv", "-o", "never.csv"]
+    result = subprocess.run(wrong, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr.startswith("Error: ")
 
 
 def _raising(error: BaseException) -> Result:

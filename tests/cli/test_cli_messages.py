@@ -56,6 +56,14 @@ def test_the_extra_of_export_is_shown():
     assert 'pip install "bootprob[onnx]"' in " ".join(said.split())
 
 
+def test_the_default_background_of_explain_is_that_of_the_model():
+    """Linear machines of two classes have their mean, those of several classes have none."""
+    [background] = [each for each in typer.main.get_command(app).commands["explain"].params
+                    if each.name == "background"]  # fmt: skip
+    assert "of two classes are linear with a sigmoid" in background.help
+    assert "linear machines of several classes have no default" in background.help
+
+
 def test_a_bar_can_be_called_like_a_file(capsys):
     with progress_bar("Reading a[bold].csv[/nothing]", 1, shown=True) as advance:
         advance(1)

@@ -144,6 +144,16 @@ def test_weights_groups_and_options():
     assert not has_band(np.array([1.0, 3.0]), None)
 
 
+@pytest.mark.parametrize("given", [1.01, -0.5, [0.2, np.nan], np.inf])
+def test_a_band_is_asked_of_probabilities(given):
+    p = np.repeat([0.2, 0.7], 50)
+    band = calibration_band(np.random.default_rng(0).random(100) < p, p)
+    lower, upper = band.at([0.0, 0.3, 1.0])
+    assert (lower <= upper).all()
+    with pytest.raises(DataError, match="between 0 and 1, not of"):
+        band.at(given)
+
+
 class TestCalibrationTests:
     def test_statistics_in_loops(self, rng):
         p, w = rng.beta(0.6, 0.6, 80).round(1), rng.exponential(size=80)

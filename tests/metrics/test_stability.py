@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from bootprob.exceptions import DataError
 from bootprob.metrics import (
+    MetricInterval,
     calibration_line,
     effective_sample_size,
     net_benefit,
@@ -249,6 +250,12 @@ def test_line_of_groups_of_copies_is_that_of_single_rows(rng):
     for name, each in one.items():
         for bound in ("value", "lower", "upper"):
             assert getattr(copies[name], bound) == pytest.approx(getattr(each, bound), abs=1e-9)
+
+
+def test_what_the_bounds_of_the_line_come_from_is_documented(rng):
+    p = rng.random(100)
+    for each in calibration_line(rng.random(100) < p, p).values():
+        assert f'"{each.method}"' in MetricInterval.__doc__
 
 
 def test_refusals():

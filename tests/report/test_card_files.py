@@ -174,3 +174,22 @@ def test_the_command_line_writes_each_kind(tmp_path):
         assert found.exit_code == 0, found.output
         assert card.stat().st_size > 1000
     assert isinstance(model.svc, BootstrapSVC)
+
+
+@pytest.mark.parametrize(
+    ("report", "card", "what"),
+    [
+        ("r.html", "r.html", "the report"),
+        ("r.html", "other/../r.html", "the report"),
+        ("r.html", "r.json", "its numbers"),
+        ("r.htm", "r.json", "its numbers"),
+    ],
+)
+def test_the_card_takes_the_place_of_no_report(report, card, what, tmp_path):
+    (tmp_path / "other").mkdir()
+    model = tmp_path / "never_read.model"  # refused before
+    given = ["report", model, "-o", tmp_path / report, "--card", tmp_path / card]
+    found = CliRunner().invoke(app, list(map(str, given)))
+    assert found.exit_code == 1
+    assert f"is where {what} would go" in " ".join(found.output.split())
+    assert [each.name for each in tmp_path.iterdir()] == ["other"]

@@ -315,6 +315,8 @@ class TestCommand:
             ("scored.csv --level 95", 2, "does not lie between 0 and 1"),
             ("scored.csv --input new.csv", 2, "--input needs --model"),
             ("m.model --level 0.9", 2, "--level: only for a table that was scored already"),
+            ("m.model --id x", 2, "--id: only for a table that was scored already"),
+            ("m.model --cost-fp 1", 2, "--cost-false-positive: only for a table that was"),
             ("new.csv --target risk --model m.model", 2, "--model: only for a table that was"),
             ("none.csv", 1, "There is no file"),
             ("scored.csv --model scored.csv", 1, "is no bootprob model"),

@@ -1,6 +1,7 @@
 """The section of subgroups: its numbers, what it warns of, and where it finds the column."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -82,6 +83,29 @@ def test_only_what_was_asked_for(model, table, tmp_path):
     values = pd.Series(np.resize(["x", "y"], 160), name="half")
     _, numbers = written(model, tmp_path / "r.html", by=values)
     assert numbers["models"][0]["subgroups"]["by"] == "half"
+
+
+def test_subgroups_of_one_class_have_shares_and_no_metrics(model, table, tmp_path):
+    training, held_out = (
+        rows.assign(kind=np.where(np.arange(len(rows)) % 3, "both", rows["risk"].astype(str)))
+        for rows in (table, credit_table(90, seed=4))
+    )
+    source, numbers = written(
+        model, tmp_path / "r.html", training=training, by="kind",
+        held_out=HeldOut.of_table(model, held_out),
+    )  # fmt: skip
+    told = numbers["models"][0]["subgroups"]
+    for where in ("out_of_bag", "held_out"):
+        [bad] = [each for each in told[where]["subgroups"] if each["name"] == "bad"]
+        assert bad["n_positive"] == bad["n_rows"]
+        assert "auc" not in bad["numbers"]
+        assert bad["numbers"]["observed_share"]["value"] == 1
+    cells = re.findall(r"<tr><th scope=\"row\">bad<small>.*?</tr>", source)
+    assert len(cells) == 2
+    for row in cells:  # Brier score and AUC are of both classes
+        assert row.endswith("<td>–</td><td>–</td></tr>")
+        assert "<td><" in row
+    check_accessible(source)
 
 
 def test_columns_that_are_not_at_hand(model, table, tmp_path):

@@ -212,6 +212,15 @@ def test_options_that_contradict_each_other(model_file, options, said):
     assert said in found.stderr
 
 
+@pytest.mark.parametrize(
+    "ports", [["--port", "8123", "--grpc-port", "8123"], ["--grpc-port", "8000"]]
+)
+def test_one_port_is_not_listened_on_for_both(ports):
+    found = CliRunner().invoke(app, ["serve", __file__, *ports])  # no model: nothing would be run
+    assert found.exit_code == 1
+    assert f"Port {ports[-1]} cannot be listened on for HTTP and for gRPC" in found.stderr
+
+
 def test_token_files_and_model_files_that_are_none(model_file, tmp_path):
     empty, short, binary = tmp_path / "empty", tmp_path / "short", tmp_path / "binary"
     empty.write_text("\n")

@@ -75,7 +75,8 @@ def test_rows_whose_cost_is_none(model: TableModel, new: pd.DataFrame) -> None:
     for row, value in ((1, None), (4, "much"), (5, 0), (8, -2.0), (9, np.inf), (11, 1e200)):
         spoiled.loc[row, "loss"] = value
     spoiled["loss"] = [None if value is None else str(value) for value in spoiled["loss"]]
-    with pytest.raises(DataError, match="Column 'loss'"):
+    words = r"'loss' is given as a cost, which takes .* 'much' is not a number \(row 5\)"
+    with pytest.raises(DataError, match=words):
         model.predict(spoiled, costs=costs)
     with pytest.raises(DataError, match="no cost in rows 3 and 4"):
         model.predict(new.assign(loss=new["loss"].where(~new.index.isin([2, 3]))), costs=costs)

@@ -70,6 +70,13 @@ def test_an_unusable_weight_is_named(weight):
         ColumnRoles(weight="copies").of_rows(table)
 
 
+def test_weights_of_text_are_told_what_they_are_for():
+    table = visits().assign(copies=["2", "a", "1", "1"])
+    words = r"'copies' is given as weight \(--weight\), which .* 'a' is not a number \(row 2\)"
+    with pytest.raises(DataError, match=words):
+        ColumnRoles(weight="copies").of_rows(table)
+
+
 def test_a_column_of_time_is_read_and_no_feature():
     table = visits().assign(day=["2026-01-02", "2026-01-01", "2026-01-02", "2026-01-03"])
     roles = ColumnRoles(time="day", drop=("patient",))

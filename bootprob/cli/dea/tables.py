@@ -12,6 +12,7 @@ import typer
 
 from bootprob.cli.console import note
 from bootprob.cli.dea.options import UnitOptions
+from bootprob.cli.options import listed_names
 from bootprob.exceptions import DataError
 from bootprob.runtime.files import check_output, replace_when_complete
 
@@ -172,23 +173,15 @@ def _write_json(output: Path, content: dict[str, Any]) -> None:
         file.write(f"{text}\n".encode())
 
 
-def _parts(given: Sequence[str], columns: Sequence[str]) -> list[str]:
-    parts = []
-    for text in given:
-        # A name may have a comma in it.
-        parts += [text] if text in columns else [part.strip() for part in text.split(",")]
-    return [part for part in parts if part]
-
-
 def _exact(given: Sequence[str], columns: Sequence[str]) -> set[str | None]:
-    return {part for part in _parts(given, columns) if part in columns}
+    return {part for part in listed_names(given, columns) if part in columns}
 
 
 def _chosen(
     table: Path, columns: list[str], given: Sequence[str], option: str, taken: set[str | None]
 ) -> list[str]:
     names: list[str] = []
-    for part in _parts(given, columns):
+    for part in listed_names(given, columns):
         if part in columns:
             names.append(part)
             continue
