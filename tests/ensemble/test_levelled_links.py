@@ -1,0 +1,72 @@
+"""Links that level off: found where labels are wrong or missed, and only there."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit, logit
+
+from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
+from bootprob.ensemble.uncertainty.levelled_links import asked_for
+from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
+from bootprob.preparation.views import view_kernels
+
+CPU = torch.device("cpu")
+
+
+def drawn(n, short, over, seed=0):
+    """Rows, labels of which some are wrong, and a function of the true logit."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 2))
+    right = 1 - short - over
+    positive = rng.uniform(size=n) < over + right * expit(3 * rows[:, 0] - 2 * rows[:, 1])
+    return rows, positive
+
+
+@pytest.mark.parametrize(("short", "over"), [(0.1, 0.1), (0.28, 0.0), (0.0, 0.07)])
+def test_labels_ask_for_the_levels_that_they_have(short, over):
+    rows, positive = drawn(6000, short, over)
+    scores = 1.5 * rows[:, 0] - rows[:, 1] + 0.4  # with another slope and intercept
+    gain, (above, below, *found) = asked_for(scores, positive, np.ones(len(rows)))
+    assert above == below == 0
+    assert gain > 50
+    np.testing.assert_allclose(found, [short, over], atol=0.045)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_of_a_logit_ask_for_nothing(seed):
+    rows, positive = drawn(2000, 0, 0, seed)
+    gain, _ = asked_for(3 * rows[:, 0] - 2 * rows[:, 1], positive, np.ones(len(rows)))
+    assert gain < 3
+    assert asked_for(np.zeros(6), np.arange(6) > 2, np.ones(6))[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_weights_are_repeated_labels():
+    rows, positive = drawn(300, 0.1, 0.1)
+    scores, count = rows[:, 0], np.arange(300) % 3 + 1
+    once = asked_for(scores, positive, count.astype(float))
+    repeated = asked_for(np.repeat(scores, count), np.repeat(positive, count), np.ones(count.sum()))
+    assert once[0] == pytest.approx(repeated[0], abs=1e-3)
+
+
+def posterior_of(rows, positive):
+    n = len(rows)
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
+    return posterior, lambda new: posterior.moments(new, kernels, CPU)
+
+
+def test_the_posterior_levels_off_where_labels_do():
+    rows, positive = drawn(900, 0.15, 0.15, seed=1)
+    posterior, moments = posterior_of(rows, positive)
+    assert posterior.weight[posterior.tails[:, 2:].any(axis=1)].sum() > 0.9
+    far = np.array([[5.0, -5.0], [-5.0, 5.0]])  # where a logit without levels is beyond ten
+    lower, upper = of_mixture(moments(far), posterior.weight, 0.95).T
+    assert (lower < logit([0.85, 0.15])).all()
+    assert (upper > logit([0.85, 0.15])).all()
+    reached = expit(logit_of_mixture(moments(far), posterior.weight))
+    np.testing.assert_allclose(reached, [0.85, 0.15], atol=0.07)
+
+
+def test_the_posterior_of_a_logit_does_not():
+    posterior, _ = posterior_of(*drawn(900, 0, 0, seed=1))
+    assert not posterior.tails[:, 2:].any()
