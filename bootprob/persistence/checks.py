@@ -431,6 +431,8 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     for name in ("scored", "stepped"):
         if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:
             raise ValueError(f"kernel_posterior_.{name} has numbers that are of no columns")
+    if "levels" in of and not (of["levels"].sum(axis=1) < 1).all():
+        raise ValueError("kernel_posterior_.levels leaves no probabilities between them")
     if ("stepped" in of) != ("thresholds" in of):
         raise ValueError("kernel_posterior_.stepped and thresholds belong together")
     try:

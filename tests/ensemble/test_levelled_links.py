@@ -5,6 +5,7 @@ import pytest
 import torch
 from scipy.special import expit, logit
 
+from bootprob import BootstrapSVC, load, save
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.levelled_links import asked_for
 from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
@@ -58,7 +59,7 @@ def posterior_of(rows, positive):
 def test_the_posterior_levels_off_where_labels_do():
     rows, positive = drawn(900, 0.15, 0.15, seed=1)
     posterior, moments = posterior_of(rows, positive)
-    assert posterior.weight[posterior.tails[:, 2:].any(axis=1)].sum() > 0.9
+    assert posterior.weight[posterior.levels.any(axis=1)].sum() > 0.9
     far = np.array([[5.0, -5.0], [-5.0, 5.0]])  # where a logit without levels is beyond ten
     lower, upper = of_mixture(moments(far), posterior.weight, 0.95).T
     assert (lower < logit([0.85, 0.15])).all()
@@ -69,4 +70,16 @@ def test_the_posterior_levels_off_where_labels_do():
 
 def test_the_posterior_of_a_logit_does_not():
     posterior, _ = posterior_of(*drawn(900, 0, 0, seed=1))
-    assert not posterior.tails[:, 2:].any()
+    assert posterior.levels is None
+
+
+def test_a_model_of_flipped_labels_from_a_file(tmp_path):
+    rows, positive = drawn(900, 0.15, 0.15, seed=1)
+    model = BootstrapSVC(n_bootstraps=4, effort="low", random_state=0).fit(rows, positive)
+    assert model.kernel_posterior_["levels"].any()
+    save(model, tmp_path / "model")
+    again, new = load(tmp_path / "model"), rows[:20] * 3
+    np.testing.assert_array_equal(again.proba_interval(new), model.proba_interval(new))
+    model.kernel_posterior_["levels"] = np.full_like(model.kernel_posterior_["levels"], 0.5)
+    with pytest.raises(ValueError, match="leaves no probabilities"):
+        save(model, tmp_path / "model")

@@ -154,8 +154,8 @@ def _posterior(
     deviation[0, 1] = deviation[1, 1] = deviation[2, 0] = 0
     for part, kernel in enumerate(kernels):
         deviation[part, 2 : 2 + len(kernel)] = (0.9, 0.4, 0.2)[: len(kernel)]
-    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(kernels), 4))
-    tails[:, 2:] = rng.choice([0.0, 0.0, 0.02, 0.3], size=(len(kernels), 2))
+    tails = rng.choice([0.0, 0.0, 0.4, -0.4], size=(len(kernels), 2))
+    levels = rng.choice([0.0, 0.0, 0.02, 0.3], size=(len(kernels), 2))
     landmarks = Landmarks(torch.from_numpy(known), views)
     seen = landmarks.seen(landmarks.rows)
     most = max(
@@ -170,6 +170,7 @@ def _posterior(
         **stored_curves(kernels, p, 3),
         deviation=deviation,
         tails=tails,
+        levels=levels,
         coefficients=rng.normal(size=(len(kernels), size)) / 2,
         quadratic=roots @ roots.transpose(0, 2, 1) - 0.01 * np.eye(size),
         landmarks=known,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, Seen
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent_moments
+from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.kernels.views import ViewKernels
@@ -103,9 +103,9 @@ class CompositePosterior:
     deviation : ndarray, shape (g, 2 + k)
         σ₁, σ₂ and those of the curves, in logits, the root of their mean squares where a part
         stands for several; 0 for what it is without.
-    tails : ndarray, shape (g, 4)
-        Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`): α above and below 0, and how
-        far below 1 and above 0 it levels off; 0 for the logit.
+    tails : ndarray, shape (g, 2)
+        Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
+        logit.
     coefficients : ndarray, shape (g, d)
         c.
     quadratic : ndarray, shape (g, d, d)
@@ -120,6 +120,8 @@ class CompositePosterior:
     stepped : ndarray of int, shape (j,), or None
     thresholds : ndarray, shape (j,), or None
         Columns and where they have a step, of large tables, beside their scores.
+    levels : ndarray, shape (g, 2), or None
+        How far below 1 and above 0 the links level off; None where none does.
     """
 
     weight: Floats
@@ -137,6 +139,7 @@ class CompositePosterior:
     score_directions: Floats | None = None
     stepped: Integers | None = None
     thresholds: Floats | None = None
+    levels: Floats | None = None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that there are, by name."""
@@ -144,9 +147,10 @@ class CompositePosterior:
 
     @property
     def links(self) -> list[Tails]:
-        """Those of the parts; a file of before links levelled off has two numbers of each."""
-        every = np.pad(self.tails, ((0, 0), (0, len(LOGIT) - self.tails.shape[1])))
-        return [(above, below, short, over) for above, below, short, over in every.tolist()]
+        """Those of the parts."""
+        levels = np.zeros_like(self.tails) if self.levels is None else self.levels
+        every = np.column_stack([self.tails, levels]).tolist()
+        return [(above, below, short, over) for above, below, short, over in every]
 
     def curves(self, part: int) -> tuple[Curve, ...]:
         """Those of a part."""

@@ -141,7 +141,7 @@ def _mixture(
     size += max(sum(len(basis) for basis in each.columns.bases) for each in kept)
     most = max(1, *(len(curves) for curves, _ in alike))
     coefficients, quadratic, variances, left_out = [], [], [], []
-    for (_, tails), members in alike.items():
+    for (_, link), members in alike.items():
         group, share = [posteriors[number] for number in members], weight[members]
         share /= share.sum()
         of_group = share @ [each.setting.variances[1:] for each in group]
@@ -149,17 +149,18 @@ def _mixture(
         mean, form = _together(group, share, size)
         coefficients.append(mean)
         quadratic.append(form)
-        left_out.append(_left_out(group, share, tails, groups))
+        left_out.append(_left_out(group, share, link, groups))
     landmarks = model.landmarks.rows
     straight = model.straight
     parts = (*straight.directions, straight.stepped, straight.thresholds)
     arrays = [None if each is None else each.cpu().numpy() for each in parts]
     kernels = [kernel for kernel, _ in alike]
+    tails, levels = np.split(np.array([link for _, link in alike]), 2, axis=1)
     posterior = CompositePosterior(
         weight=share_of / share_of.sum(),
         **stored_curves(kernels, landmarks.shape[1], most),
         deviation=np.sqrt(variances),
-        tails=np.array([tails for _, tails in alike]),
+        tails=tails,
         coefficients=torch.stack(coefficients).cpu().numpy(),
         quadratic=torch.stack(quadratic).cpu().numpy(),
         landmarks=landmarks[: None if any(kernels) else 1].cpu().numpy(),
@@ -168,6 +169,7 @@ def _mixture(
         score_directions=arrays[1],
         stepped=arrays[2],
         thresholds=arrays[3],
+        levels=levels if levels.any() else None,
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())
 
