@@ -33,6 +33,7 @@ _SPREADS = 1e-8, 1e4  # of variances of a logit
 _STEP = 1e-3  # of a derivative by differences
 _OF_BASE_RATE = ("ppv", "npv")  # rates that change with it
 _MOST_ENTRIES = 1_000
+_DIFFERENT = 0.8  # of rows, that are not few over and over
 _LEAST_LABELS = 50  # of which it is asked whether recalibration is enough
 _SIGNIFICANT = 0.01
 _LESS = 0.7  # of the slope: scores that tell the classes apart so much less are those of others
@@ -96,7 +97,7 @@ def watched(model: Any, X: Any, y: ArrayLike | None = None) -> Any:
         does not know.
     """
     rows, state = _NewRows.of(model, X, y, None), two_classes_of(model, "updates").state
-    monitor, since = _monitor(state), _recalibration(state)
+    monitor, since = _monitor(state, rows.before), _recalibration(state)
     served = since.logit(rows.before)
     calibration = monitor.calibration
     if rows.positive is not None:
@@ -348,13 +349,18 @@ def _definite(covariance: Floats) -> Floats:
     return found
 
 
-def _monitor(state: TwoClassState) -> Monitor:
-    """What is kept; of a model that has seen no rows, beside its training rows out of bag."""
+def _monitor(state: TwoClassState, logits: Floats) -> Monitor:
+    """What is kept; of a model that has seen no rows, beside its training rows out of bag.
+
+    It begins with none where later rows are not drawn as these were, or the first of them tell that
+    few rows differ: out of bag equal rows do, each by its own replicates, and later ones do not.
+    """
     if state.monitor_ is not None:
         return Monitor.of(state.monitor_)
     used = state.sample_weight_ > 0
     known = state.oob_proba_[used & np.isfinite(state.oob_proba_[:, 1]), 1]
-    if np.ptp(state.sample_weight_[used]) > 0:  # later rows are not drawn as these were
+    alike = len(np.unique(logits.round(9))) < _DIFFERENT * len(logits)
+    if alike or np.ptp(state.sample_weight_[used]) > 0:
         known = known[:0]
     return Monitor.beside(logits_of(known))
 

@@ -88,7 +88,13 @@ def add_interval(
             bounds = _around(graph, logit, *bounds)
         if not own:
             moved = graph.add("Sub", reported, logit)
-            bounds = graph.add("Add", bounds[0], moved), graph.add("Add", bounds[1], moved)
+            lower, upper = graph.add("Add", bounds[0], moved), graph.add("Add", bounds[1], moved)
+            if method == "corrected":
+                lower, upper = (
+                    graph.add("Min", bounds[0], lower),
+                    graph.add("Max", bounds[1], upper),
+                )
+            bounds = lower, upper
     else:
         mean, deviation = _add_moments(graph, ensemble.state, scored)
         weight = ensemble.state.kernel_posterior_["weight"]

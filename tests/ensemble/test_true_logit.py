@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from bootprob import BootstrapSVC, DataError, FewRowsWarning, LackOfFitWarning
 from bootprob.calibration import Sigmoid
@@ -90,6 +90,22 @@ def test_no_interval_has_width_0(rng, kind):
     for method in ("basic", "percentile", "bca", "studentised"):
         lower, upper = model.score_interval(asked, method=method).T
         assert (lower < upper).all(), method
+
+
+@pytest.mark.parametrize("kind", ["isotonic", "sigmoid-votes"])
+def test_the_interval_holds_that_of_the_sigmoid_and_the_same_moved(kind):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.logistic(size=120) > 0
+    model = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=20, random_state=0).fit(X, y)
+    of_sigmoid, before = model.proba_interval(X)[:, 1], model.predict_proba(X)[:, 1]
+    model.set_params(calibration=kind).fit(X, y)
+    lower, upper = model.proba_interval(X)[:, 1].T
+    moved = logit(model.predict_proba(X)[:, 1].clip(1e-9, 1 - 1e-9)) - logit(before)
+    both = np.stack([logit(of_sigmoid), logit(of_sigmoid) + moved[:, None]])
+    inside = np.abs(moved) < 5  # where no probability is 0 or 1
+    np.testing.assert_allclose(lower[inside], expit(both[..., 0].min(axis=0))[inside], rtol=1e-6)
+    np.testing.assert_allclose(upper[inside], expit(both[..., 1].max(axis=0))[inside], rtol=1e-6)
 
 
 def test_columns_that_say_nothing_give_the_base_rate_with_an_interval():

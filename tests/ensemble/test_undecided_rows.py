@@ -5,8 +5,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from scipy.special import expit
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
-from bootprob import BootstrapSVC, DataError, UnattainableRateError
+from bootprob import BootstrapClassifier, BootstrapSVC, DataError, UnattainableRateError
 from bootprob.batch_scoring import score_batches
 from bootprob.ensemble.control.thresholds import LeftOut
 from bootprob.ensemble.control.undecided_rows import thresholds_of_all
@@ -179,3 +181,20 @@ def test_the_bound_of_the_share_decided():
     assert floor.attainable(n) == pytest.approx(0.7, abs=1e-3)
     with pytest.raises(UnattainableRateError, match=f"at least {n} rows"):
         floor.required_share(n - 1)
+
+
+def test_the_share_that_tied_scores_have_to_reach_is_a_number():
+    """Some of the candidates with one score hold, and others have no chance left."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 3, size=(600, 2)).astype(float)
+    y = rng.random(600) < expit(X @ [1.6, 1.0] - 2.6)
+    frozen = FrozenEstimator(LogisticRegression().fit(X[300:], y[300:]))
+    model = BootstrapClassifier(
+        frozen,
+        n_bootstraps=20,
+        control="threshold",
+        rates={"ppv": 0.7, "npv": 0.7, "decided": 0.1},
+        confidence=0.9,
+        random_state=0,
+    ).fit(X[:300], y[:300])
+    assert all(0.7 <= each["required_share"] <= 1 for each in model.controlled_rates_[:2])

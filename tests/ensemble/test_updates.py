@@ -119,6 +119,22 @@ def test_weighted_rows_are_not_compared_with_later_ones():
     assert model.fit(X[rows], y[rows], weight).watched(later).history_[-1]["alarms"] == []
 
 
+def test_tables_of_few_levels_are_not_compared_with_scores_out_of_bag():
+    """Single replicates differ about equal rows, and no later row lies between what they say."""
+    alarms = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, new = (rng.integers(0, 2, size=(n, 2)).astype(float) for n in (300, 3000))
+        y = rng.uniform(size=300) < expit(X[:, 0] - X[:, 1])
+        model = BootstrapSVC(kernel="linear", C=[1.0], n_bootstraps=20, random_state=seed).fit(X, y)
+        watched = model.watched(new[:1000])
+        assert len(watched.monitor_["pool"]) <= 1000
+        alarms += "drift" in watched.history_[-1]["alarms"]
+        shifted = np.column_stack([new[1000:, 0], rng.uniform(size=2000) < 0.9])
+    assert alarms <= 1
+    assert "drift" in watched.watched(shifted).history_[-1]["alarms"]
+
+
 def test_histories_end(models):
     model = models["linear"].recalibrated(base_rate=0.4)
     X = drawn(1, seed=1)[0]

@@ -76,7 +76,8 @@ def thresholds_of_all(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]
         raise _too_few_decided(floors, reached, shares["decided"])
     for floor in predictive:
         own, at = held[floor.rate], upper if floor.rate == "ppv" else lower
-        shares[floor.rate] = float(own.needed(floor)[own.thresholds == at].max())
+        # Of rows of one score some candidates may have no chance left, and are NaN.
+        shares[floor.rate] = float(np.nanmax(own.needed(floor)[own.thresholds == at]))
     return Chosen(float(np.clip(0.0, lower, upper)), shares, (lower, upper))
 
 

@@ -130,7 +130,10 @@ class ProbabilityIntervals:
             return self._opened(around(reported, bounds))
         before = mean + self.calibrated.threshold
         bounds = self.true_logit.bounds(before, moments.spread, moments.jackknife, level)
-        return self._probabilities(bounds, mean, probability)
+        moved = self._moved(bounds, mean, probability)
+        # What another calibrator says errs in ways that no bound knows: both are held.
+        lower, upper = np.minimum(bounds, moved)[:, 0], np.maximum(bounds, moved)[:, 1]
+        return self._opened(np.stack([lower, upper], axis=-1))
 
     def _logit_normal(
         self, mean: Floats, variance: Floats, probability: Floats, level: float
