@@ -31,6 +31,7 @@ __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
+_MOST_LEVELLED = 40
 LEAST_WEIGHT = 0.005  # of a setting that is kept, by all of its evidence
 _UNSETTLED = 1e12  # what the evidence of factors that do not converge is less: the last resort
 RISE = 0.1  # of the logarithm of the evidence that is worth another look
@@ -98,9 +99,11 @@ class Stage:
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
         found = sorted(self._done.values(), key=lambda each: -each.evidence)
-        straight = [each for each in found if not each.setting.curves][:_MOST_STRAIGHT]
-        curved = [each for each in found if each.setting.curves][:_MOST_CURVED]
-        found = sorted((*straight, *curved), key=lambda each: -each.evidence)
+        levelled = [each for each in found if any(each.setting.tails[2:])][:_MOST_LEVELLED]
+        others = [each for each in found if not any(each.setting.tails[2:])]
+        straight = [each for each in others if not each.setting.curves][:_MOST_STRAIGHT]
+        curved = [each for each in others if each.setting.curves][:_MOST_CURVED]
+        found = sorted((*straight, *curved, *levelled), key=lambda each: -each.evidence)
         weight = np.exp([each.evidence - found[0].evidence for each in found])
         kept = weight > LEAST_WEIGHT * weight.sum()
         return [each for each, counts in zip(found, kept, strict=True) if counts]

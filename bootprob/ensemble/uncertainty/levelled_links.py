@@ -16,22 +16,22 @@ from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["asked_for", "level_off"]
 
-_LEVELS = (0.0, 0.02, 0.03, 0.045, 0.07, 0.1, 0.14, 0.2, 0.28)
-_WORTH_A_LOOK = 3.0  # of the log-likelihood
-_TELLS_MORE = 2.0  # of the logarithm of the evidence, than links of other tails
-_BEHIND = 7.0  # of the same: a thousandth
+_LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25)
+_WORTH_A_LOOK = 4.0  # of the log-likelihood
+_BEHIND = 7.0  # of the logarithm of the evidence: a thousandth
+_LIKELY = 4.0  # of the same: links whose neighbours are looked at
 
 
 def level_off(stage: Stage, straight: Found) -> None:
     """Look at links that level off, beside the best and a straight one, where labels ask for one.
 
-    Few labels do not tell them from links of other tails. So none counts unless one tells clearly
-    more than those: else they would say the same twice, each as if it alone were true.
+    Few labels do not tell them from links of other tails. So none is looked at unless they clearly
+    do, and none counts if the best of all is another.
     """
     others = [tails for tails in stage.links() if not any(tails[2:])]
     reached = max((stage.best(tails).evidence for tails in others), default=-np.inf)
     if _levelled(stage):  # as fewer rows had it
-        _climb(stage, _best(stage), reached)
+        _spread(stage, reached)
     else:
         starts = (
             stage.add(replace(each.setting, tails=LOGIT), each.found.sites)
@@ -44,29 +44,38 @@ def level_off(stage: Stage, straight: Found) -> None:
                 stage.data.weight.cpu().numpy(),
             )
             if gain > _WORTH_A_LOOK:
-                _add(stage, start, [tails])
-                _climb(stage, _best(stage), reached)
-    if stage.best().evidence < reached + _TELLS_MORE:
+                _add(stage, start, tails)
+                _spread(stage, reached)
+    if stage.best().evidence <= reached:
         stage.forget(_levelled(stage))
 
 
-def _climb(stage: Stage, base: Found, reached: float) -> None:
-    """To the best link near one, as long as that is possible."""
-    while base.evidence > reached - _BEHIND:
+def _spread(stage: Stage, reached: float) -> None:
+    """To the neighbours of all that are likely, as long as the best of them is possible.
+
+    The best alone, with few labels, is the one that they flatter most.
+    """
+    while (best := _best(stage)).evidence > reached - _BEHIND:
         tried = stage.links()
-        near = [each for each in _neighbours(base.setting.tails) if each not in tried]
+        likely = map(stage.best, _levelled(stage))
+        near = {
+            tails: each
+            for each in likely
+            if each.evidence > best.evidence - _LIKELY
+            for tails in _neighbours(each.setting.tails)
+            if tails not in tried
+        }
         if not near:
             break
-        _add(stage, base, near)
-        base = _best(stage)
+        for tails, each in near.items():
+            _add(stage, each, tails)
 
 
-def _add(stage: Stage, base: Found, links: list[Tails]) -> None:
-    """The same with these links, and the best of each."""
-    for tails in links:
-        found = stage.add(replace(base.setting, tails=tails), base.found.sites)
-        if found.found.settled:
-            stage.climb(found, [kernel for kernel in [found.setting.kernel] if kernel])
+def _add(stage: Stage, base: Found, tails: Tails) -> None:
+    """The same with this link, and the best with it."""
+    found = stage.add(replace(base.setting, tails=tails), base.found.sites)
+    if found.found.settled:
+        stage.climb(found, [kernel for kernel in [found.setting.kernel] if kernel])
 
 
 def _best(stage: Stage) -> Found:
