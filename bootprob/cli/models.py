@@ -173,7 +173,7 @@ def fit_table(
                 estimator=options.estimator(),
             )
         except DoubtfulTableWarning as found:
-            raise DataError(f"{found}\nNothing was trained, as --strict asks.") from None
+            raise DataError(f"{found}\nNo model is written, as --strict asks.") from None
     model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
     for sentence in model.preprocessor.notes_:
         note(sentence)

@@ -277,6 +277,8 @@ class TableModel:
 
         level = check_level(level)
         if costs is not None:
+            if not isinstance(costs, MistakeCosts):
+                raise DataError(f"costs is {costs!r}; give MistakeCosts, or None.")
             costs.check_model(self.svc)
         if sets is not None:
             sets = check_level(sets)

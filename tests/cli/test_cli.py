@@ -325,7 +325,7 @@ def test_a_table_that_is_too_good_to_be_true(folder: Path, tmp_path: Path) -> No
     fit = ["fit", tmp_path / "leak.csv", *_TARGET, *QUICK, "-o", model]
     refused = _run(*fit, "--strict")
     _refused(refused, f"Error: {leak}")
-    assert "Nothing was trained, as --strict asks." in refused.stderr
+    assert "No model is written, as --strict asks." in refused.stderr
     assert not model.exists()
     fitted = _run(*fit)
     assert fitted.exit_code == 0

@@ -136,6 +136,11 @@ def test_models_that_costs_cannot_decide(new: pd.DataFrame) -> None:
             _scored(model, new, costs=costs)
 
 
+def test_costs_that_are_none(model: TableModel, new: pd.DataFrame) -> None:
+    with pytest.raises(DataError, match="costs is 3; give MistakeCosts"):
+        model.predict(new, costs=3)  # type: ignore[arg-type]
+
+
 def test_a_missing_column_of_costs_is_named(model: TableModel, new: pd.DataFrame) -> None:
     costs = MistakeCosts(1, "price")
     with pytest.raises(DataError, match="no column 'price'"):

@@ -31,7 +31,7 @@ __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
-_MOST_LEVELLED = 40
+_MOST_LEVELLED = 40  # of links with levels on either side
 LEAST_WEIGHT = 0.005  # of a setting that is kept, by all of its evidence
 _UNSETTLED = 1e12  # what the evidence of factors that do not converge is less: the last resort
 RISE = 0.1  # of the logarithm of the evidence that is worth another look
