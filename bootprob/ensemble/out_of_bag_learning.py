@@ -43,7 +43,7 @@ from bootprob.ensemble.weighting import (
 )
 from bootprob.exceptions import DataError
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
-from bootprob.intervals.shares import effective_rows
+from bootprob.intervals.shares import in_effective_rows
 from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
@@ -116,7 +116,7 @@ def learn_out_of_bag(
     """
     control = control or Control()
     # Weights have no unit: rows teach as much as so many of equal weight, whatever they sum to.
-    teaching = weight * (effective_rows(weight) / weight.sum())
+    teaching = in_effective_rows(weight)
     taught = _taught(ensemble, teaching, table.groups)
     weights = _weigh(spec, table, ensemble, positive, teaching, taught)
     machines = ensemble.weighed(weights, table)

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from bootprob.calibration import CALIBRATORS
 from bootprob.ensemble.kernels import kernel_of, kernel_of_posterior
 from bootprob.exceptions import DataError
+from bootprob.intervals.shares import in_effective_rows
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
@@ -502,7 +503,7 @@ class TwoClassState(State):
         """Which training rows the calibrator was fitted to; their scores, labels and weights."""
         scores, used = self.oob_decision_function_ + self.score_threshold_, self.sample_weight_ > 0
         taught = np.isfinite(scores) & used
-        weight = self.sample_weight_[taught] / self.sample_weight_[used].mean()
+        weight = in_effective_rows(self.sample_weight_)[taught]
         return taught, scores[taught], self.y_[taught] == 1, weight
 
 

@@ -20,7 +20,7 @@ from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.state import TwoClassState
 from bootprob.exceptions import DataError
-from bootprob.intervals.shares import effective_rows
+from bootprob.intervals.shares import in_effective_rows
 from bootprob.metrics.column_residuals import column_residuals
 from bootprob.metrics.metrics import row_log_loss
 from bootprob.monitoring.monitor import Monitor
@@ -64,7 +64,7 @@ class _NewRows:
             weight = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
             if not (np.isfinite(weight).all() and (weight > 0).all()):
                 raise DataError("sample_weight has numbers that are not positive; leave rows out.")
-            weight = weight * (effective_rows(weight) / weight.sum())
+            weight = in_effective_rows(weight)
         fitted = replace(ensemble, state=_without_recalibration(ensemble.state))
         before = logits_of(fitted.predict_proba(rows)[:, 1])
         matrix = rows.matrix if isinstance(rows, TableRows) else np.asarray(rows)

@@ -12,7 +12,7 @@ from bootprob.intervals.votes import wilson
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
 
-__all__ = ["effective_rows", "exact_interval", "wilson_interval"]
+__all__ = ["effective_rows", "exact_interval", "in_effective_rows", "wilson_interval"]
 
 
 def effective_rows(weight: NDArray[np.floating[Any]], groups: Groups | None = None) -> float:
@@ -26,6 +26,11 @@ def effective_rows(weight: NDArray[np.floating[Any]], groups: Groups | None = No
     weight = sums_of_groups(weight, groups)
     share = weight / weight.max()  # squares of very small weights are 0
     return float(share.sum()) ** 2 / float(np.square(share).sum())
+
+
+def in_effective_rows(weight: Floats) -> Floats:
+    """The same weights with the sum of `effective_rows`: how many rows each tells as much as."""
+    return weight * (effective_rows(weight) / weight.sum())
 
 
 def exact_interval(share: float, n_rows: float, level: float) -> tuple[float, float]:

@@ -30,8 +30,8 @@ def _evidence(model):
     """Out-of-bag means, logits of votes, labels and weights of the rows that teach."""
     taught = (model.sample_weight_ > 0) & (model.oob_counts_ > 0)
     votes = vote_logits(model.oob_vote_proba_[:, 1], model.oob_counts_.mean())
-    weight = model.sample_weight_ * (np.count_nonzero(model.sample_weight_)
-                                     / model.sample_weight_.sum())  # fmt: skip
+    weight = model.sample_weight_
+    weight = weight * (weight.sum() / np.square(weight).sum())
     return (
         model.oob_decision_function_[taught],
         model.y_[taught] == 1,

@@ -44,7 +44,7 @@ def _small_is_large():
         for name, number in (("EXACT_ROWS", 100), ("DRAWN", 120), ("COLUMNS", 30)):
             patched.setattr(large_tables, f"_{name}", number)
         patched.setattr(views, "_MULTIPLES", _FEW)
-        patched.setattr(composite_search, "TAILS", ((-0.3, -0.3),))
+        patched.setattr(composite_search, "TAILS", ((-0.3, -0.3, 0.0, 0.0),))
         yield
 
 

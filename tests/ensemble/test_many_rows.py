@@ -73,7 +73,7 @@ def test_out_of_bag_statistics_by_hand(rng, small_blocks, kernel):
     np.testing.assert_allclose(model.oob_vote_proba_[:, 1], votes, atol=1e-12)
 
     used = weight > 0
-    teaching = weight[used] * (used.sum() / weight.sum())
+    teaching = weight[used] * (weight.sum() / np.square(weight).sum())
     losses = []
     for r in range(R):
         mean = np.array([scores[i, r, outside[i]].mean() for i in range(n)])[used]

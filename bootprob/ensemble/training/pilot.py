@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.preparation import Prepared
 from bootprob.ensemble.weighting import log_losses, tempered_weights
-from bootprob.intervals.shares import effective_rows
+from bootprob.intervals.shares import in_effective_rows
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.effort import Effort
 from bootprob.preparation.feature_map import kernel_error
@@ -91,8 +91,7 @@ def choose_kernels(
                 advance(kernel.n_values)
                 continue
             counts = drawn * own
-            taught = weight[rows] * own
-            taught *= effective_rows(taught) / taught.sum()  # weights have no unit
+            taught = in_effective_rows(weight[rows] * own)
             for g in range(kernel.n_values):
                 problem = Problem(
                     table.rows[rows],

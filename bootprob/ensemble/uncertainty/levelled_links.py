@@ -16,7 +16,7 @@ from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["asked_for", "level_off"]
 
-_LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25)
+_LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)
 _WORTH_A_LOOK = 4.0  # of the log-likelihood
 _BEHIND = 7.0  # of the logarithm of the evidence: a thousandth
 _LIKELY = 4.0  # of the same: links whose neighbours are looked at
