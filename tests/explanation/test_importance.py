@@ -22,6 +22,7 @@ from bootprob.ensemble.uncertainty.curves import FAMILIES, Curve, Landmarks
 from bootprob.explanation import permutation_importance
 from bootprob.explanation.permuted_rows import HeldOutRows, Permuted, permutations
 from bootprob.explanation.row_values import METRICS, Judged, Metric
+from bootprob.intervals.shares import in_effective_rows
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
 
@@ -81,7 +82,7 @@ def test_importance_is_what_permuting_by_hand_costs(linear, metric):
         model.oob_decision_function_,
         np.zeros(120),
         y,
-        model.sample_weight_ / model.sample_weight_.mean(),
+        in_effective_rows(model.sample_weight_),
     )
     slope, intercept = model.sigmoid_
 
