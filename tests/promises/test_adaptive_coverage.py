@@ -24,8 +24,20 @@ NOT_KEPT = pytest.mark.xfail(
     reason="A logit that bends a little, or in many directions, looks straight in 500 rows.",
     strict=True,
 )
+FALLS_SHORT = pytest.mark.xfail(
+    reason="Above, where a quarter of the positives is missed, 2,000 rows are covered .78 to .87.",
+    strict=True,
+)
+
+
+def _marks(truth, n):
+    if truth.family == "weak bends":
+        return NOT_KEPT
+    return FALLS_SHORT if (truth.name, n) == ("positives missed (25 %)", 2000) else ()
+
+
 NUMBERED = [
-    pytest.param(k, n, marks=NOT_KEPT if each.family == "weak bends" else ())
+    pytest.param(k, n, marks=_marks(each, n))
     for n in (2000, 500, 200)
     for k, each in enumerate(BANK)
     if n in each.sizes
