@@ -235,9 +235,12 @@ class Scores:
         slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]
         assert slope is not None
         doubt = slope * deviation_of_mixture(logits, weight)
+        return self._added(logits)[:, None] + doubt[:, None] * self._quantiles
+
+    @cached_property
+    def _quantiles(self) -> Floats:
         pair = None if self.state.shared_draws_ is None else self.state.pair
-        spread = quantiles(self.state.n_replicates, pair)
-        return self._added(logits)[:, None] + doubt[:, None] * spread
+        return quantiles(self.state.n_replicates, pair)
 
     def _added(self, logits: Floats) -> Floats:
         slope, weight = self.state.posterior_slope_, self.state.kernel_posterior_["weight"]

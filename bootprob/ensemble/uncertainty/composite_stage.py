@@ -25,7 +25,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
     log_masses,
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent, levels_off
 
 __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
@@ -99,8 +99,8 @@ class Stage:
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
         found = sorted(self._done.values(), key=lambda each: -each.evidence)
-        levelled = [each for each in found if any(each.setting.tails[2:])][:_MOST_LEVELLED]
-        others = [each for each in found if not any(each.setting.tails[2:])]
+        levelled = [each for each in found if levels_off(each.setting.tails)][:_MOST_LEVELLED]
+        others = [each for each in found if not levels_off(each.setting.tails)]
         straight = [each for each in others if not each.setting.curves][:_MOST_STRAIGHT]
         curved = [each for each in others if each.setting.curves][:_MOST_CURVED]
         found = sorted((*straight, *curved, *levelled), key=lambda each: -each.evidence)

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_stage import Stage
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["asked_for", "level_off"]
@@ -28,7 +28,7 @@ def level_off(stage: Stage, straight: Found) -> None:
     Few labels do not tell them from links of other tails. So none is looked at unless they clearly
     do, and none counts if the best of all is another.
     """
-    others = [tails for tails in stage.links() if not any(tails[2:])]
+    others = [tails for tails in stage.links() if not levels_off(tails)]
     reached = max((stage.best(tails).evidence for tails in others), default=-np.inf)
     if _levelled(stage):  # as fewer rows had it
         _spread(stage, reached)
@@ -83,7 +83,7 @@ def _best(stage: Stage) -> Found:
 
 
 def _levelled(stage: Stage) -> list[Tails]:
-    return [tails for tails in stage.links() if any(tails[2:])]
+    return [tails for tails in stage.links() if levels_off(tails)]
 
 
 def _neighbours(tails: Tails) -> list[Tails]:

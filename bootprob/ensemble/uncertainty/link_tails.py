@@ -7,13 +7,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-__all__ = ["LOGIT", "OUTER", "STEEPEST", "Tails", "bent", "bent_moments"]
+__all__ = ["LOGIT", "OUTER", "STEEPEST", "Tails", "bent", "bent_moments", "levels_off"]
 
 OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
 STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
 Tails = tuple[float, float, float, float]
 """Stukel's α₁ and α₂; how far below 1 and above 0 probabilities level off."""
 LOGIT: Tails = (0.0, 0.0, 0.0, 0.0)
+
+
+def levels_off(tails: Tails) -> bool:
+    """Whether probabilities end before 0 or 1."""
+    return any(tails[2:])
 
 
 def bent(logit: Tensor, tails: Tails) -> Tensor:
