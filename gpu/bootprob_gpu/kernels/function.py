@@ -149,7 +149,8 @@ class KernelFunction(ABC):
         dtype : torch.dtype
         """
         assert known is not None
-        return self.between(self.seen(rows, scale, dtype), self.seen(known, scale, dtype))
+        others = self.ready(self.seen(known, scale, dtype))
+        return self.between(self.seen(rows, scale, dtype), others)
 
     @property
     def looks_at(self) -> tuple[str, ...]:
@@ -157,11 +158,15 @@ class KernelFunction(ABC):
         return ()
 
     def seen(self, rows: Tensor, scale: Tensor, dtype: torch.dtype) -> Any:
-        """What `between` compares of rows, which can be kept for rows that are met again."""
+        """What `between` compares of rows."""
         return (rows / scale).to(dtype)
 
+    def ready(self, seen: Any) -> Any:
+        """The same of others that many rows are compared with: what is made of it once."""
+        return seen
+
     def between(self, rows: Any, others: Any) -> Tensor:
-        """Kernel between rows and others as they are `seen`, shape (G, m, n)."""
+        """Kernel between rows as they are `seen` and others that are `ready`, shape (G, m, n)."""
         return self.gram(rows, others)
 
     def matrix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -35,30 +36,69 @@ def laplacian_median_gamma(X: ArrayLike) -> float:
     return inverse_median(torch.pdist(spaced_rows(X), p=1))
 
 
-def _distances(rows: Tensor, others: Tensor) -> Tensor:
-    """L1 distances (..., m, n).
+@dataclass(frozen=True)
+class _TwoValued:
+    """Columns of rows that have two values, apart from the others."""
 
-    A column in which the others are a or b adds ``|x − a|`` or ``|x − b|``, which is linear in
-    which of the two they are: many such columns are a matrix product. It rounds: equal rows may be
-    1e-15 apart. Few distances are not worth a second thread, which on busy cores is waited for.
+    at: Tensor
+    low: Tensor
+    high: Tensor
+    is_high: Tensor  # 0 or 1, (columns, n)
+    other_columns: Tensor
+    others: Tensor
+
+    def distances(self, rows: Tensor) -> Tensor:
+        """L1 distances (m, n) of rows (m, p)."""
+        of = rows.index_select(1, self.at)
+        from_low = (of - self.low).abs_()
+        found = (of.sub_(self.high).abs_() - from_low) @ self.is_high
+        found += from_low.sum(1, keepdim=True)
+        if len(self.other_columns):
+            own = rows.index_select(1, self.other_columns)
+            found += torch.cdist(own, self.others, p=1)
+        return found.clamp_min_(0)
+
+
+class _Others:
+    """Rows (..., n, p) that others are compared with; what is made of them alone is made once.
+
+    A column in which they are a or b adds ``|x − a|`` or ``|x − b|``, which is linear in which of
+    the two they are: many such columns are a matrix product. It rounds: equal rows may be 1e-15
+    apart. Few distances are not worth a second thread, which on busy cores is waited for.
     """
-    tables = rows.dim() == others.dim() == 2 and others.numel() > 0
-    if tables and rows.is_cpu and rows.numel() * len(others) <= _FEW_DIFFERENCES:
-        few = cdist(rows.numpy(), others.numpy(), "cityblock")
-        return torch.from_numpy(few).to(rows.dtype)
-    if tables and len(rows) >= _MANY:
-        low, high = torch.aminmax(others, dim=0)
-        upper = others == high
-        two = (upper | (others == low)).all(0)
-        if two.count_nonzero() >= _MANY:
-            of, low, high = rows[:, two], low[two], high[two]
-            from_low = (of - low).abs()
-            found = ((of - high).abs_() - from_low) @ upper[:, two].to(of.dtype).mT
-            found += from_low.sum(1, keepdim=True)
-            if not two.all():
-                found += torch.cdist(rows[:, ~two], others[:, ~two], p=1)
-            return found.clamp_min_(0)
-    return torch.cdist(rows, others, p=1)
+
+    def __init__(self, rows: Tensor) -> None:
+        self._rows = rows
+
+    def distances(self, rows: Tensor) -> Tensor:
+        """L1 distances (..., m, n) of rows (..., m, p)."""
+        others = self._rows
+        tables = rows.dim() == others.dim() == 2 and others.numel() > 0
+        if tables and rows.is_cpu and rows.numel() * len(others) <= _FEW_DIFFERENCES:
+            few = cdist(rows.numpy(), others.numpy(), "cityblock")
+            return torch.from_numpy(few).to(rows.dtype)
+        if tables and len(rows) >= _MANY and self._two_valued is not None:
+            return self._two_valued.distances(rows)
+        return torch.cdist(rows, others, p=1)
+
+    @cached_property
+    def _two_valued(self) -> _TwoValued | None:
+        """None where such columns are few."""
+        rows = self._rows
+        low, high = torch.aminmax(rows, dim=0)
+        is_high = rows == high
+        two = (is_high | (rows == low)).all(0)
+        at, other_columns = (each.nonzero().flatten() for each in (two, ~two))
+        if len(at) < _MANY:
+            return None
+        return _TwoValued(
+            at,
+            low[at],
+            high[at],
+            is_high[:, at].to(rows.dtype).mT.contiguous(),
+            other_columns,
+            rows[:, other_columns],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +116,19 @@ class Laplacian(Exponential):
 
     def gram(self, rows: Tensor, others: Tensor) -> Tensor:
         """From differences; of columns of two values from products."""
-        return self.of_distances(_distances(rows, others))
+        return self.between(rows, self.ready(others))
 
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """From the rows."""
         return self.gram(rows, others)
+
+    def ready(self, seen: Tensor) -> _Others:
+        """Rows that know which of their columns have two values."""
+        return _Others(seen)
+
+    def between(self, rows: Tensor, others: _Others) -> Tensor:
+        """As `gram`."""
+        return self.of_distances(others.distances(rows))
 
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """Absolute differences."""

@@ -24,6 +24,7 @@ View = Literal[
     "columns", "scores", "levels", "relevant columns", "relevant scores", "relevant levels"
 ]
 RELEVANT = "relevant "
+_Others = dict[tuple[str, View], Any]  # rows that others are compared with, of each family and view
 
 _FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
     each.name: each for each in (Linear, Rbf, Laplacian)
@@ -191,7 +192,9 @@ class ViewKernels(KernelFunction):
 
     def gram(self, rows: Tensor, others: Tensor) -> Tensor:
         """Each on its view of the rows (..., m, p) and others (..., n, p); (..., G, m, n)."""
-        return self._of_views(self._seen(rows, rows.dtype), self._seen(others, rows.dtype))
+        return self.between(
+            self._seen(rows, rows.dtype), self.ready(self._seen(others, rows.dtype))
+        )
 
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """As `gram`: products of the columns say nothing of other views."""
@@ -206,9 +209,12 @@ class ViewKernels(KernelFunction):
         """The views of rows, taken in float64, whatever the precision of values."""
         return self._seen(rows / scale, dtype)
 
-    def between(self, rows: dict[View, Tensor], others: dict[View, Tensor]) -> Tensor:
-        """As `gram`, of rows whose views were taken already."""
-        return self._of_views(rows, others)
+    def ready(self, seen: Mapping[View, Tensor]) -> _Others:
+        """The views as the families want them."""
+        return {
+            (family, view): _FAMILIES[family](self.gamma).ready(seen[view])
+            for family, view in set(zip(self.families, self.views, strict=True))
+        }
 
     def slope(self, gram: Tensor, gamma: Tensor, products: Tensor | None) -> Tensor:
         """As of the family of each, one after the other in a batch (b · G, m, n)."""
@@ -227,20 +233,22 @@ class ViewKernels(KernelFunction):
         rows = rows.double()
         return {view: self.of_columns.of(view, rows).to(dtype) for view in self.looks_at}
 
-    def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
+    def between(self, rows: Mapping[View, Tensor], others: _Others) -> Tensor:
+        """As `gram`, of rows whose views were taken already."""
         parts, start = [], 0
         for (family, view), same in groupby(zip(self.families, self.views, strict=True)):
             end = start + len(list(same))
-            parts.append(_of_family(family, self.gamma[start:end], rows[view], others[view]))
+            gamma, known = self.gamma[start:end], others[family, view]
+            parts.append(_of_family(family, gamma, rows[view], known))
             start = end
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-3)
 
 
-def _of_family(family: str, gamma: Tensor, rows: Tensor, others: Tensor) -> Tensor:
-    """Kernels of some γ (G,) between views of rows, shape (..., G, m, n)."""
+def _of_family(family: str, gamma: Tensor, rows: Tensor, others: Any) -> Tensor:
+    """Kernels of some γ (G,) between views of rows and others made ready, (..., G, m, n)."""
     if family == "linear":
         return gamma.to(rows.dtype)[:, None, None] * (rows @ others.mT).unsqueeze(-3)
-    return _FAMILIES[family](gamma).gram(rows, others)
+    return _FAMILIES[family](gamma).between(rows, others)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -282,12 +290,13 @@ class ViewSum(ViewKernels):
         """Of sums the slope is not known."""
         raise InputError("A sum of kernels does not say how it changes with gamma.")
 
-    def _of_views(self, rows: Mapping[View, Tensor], others: Mapping[View, Tensor]) -> Tensor:
+    def between(self, rows: Mapping[View, Tensor], others: _Others) -> Tensor:
+        """The sum of those of each."""
         found: Tensor | None = None
         for family, view, gamma, share in zip(
             self.families, self.views, self.gamma, self.shares, strict=True
         ):
-            part = _of_family(family, gamma[None], rows[view], others[view])
+            part = _of_family(family, gamma[None], rows[view], others[family, view])
             part = part.mul_(share.to(part.dtype))
             found = part if found is None else found.add_(part)
         assert found is not None

@@ -62,11 +62,11 @@ class SharedColumns:
 
     @cached_property
     def _known(self) -> Any:
-        """The training rows of the support as the kernel sees them."""
+        """The training rows of the support, ready for the kernel."""
         models = self.models
         assert models.X is not None
         known = models.X[self.support] - models.center
-        return self.kernel.seen(known, models.scale, models.dtype)
+        return self.kernel.ready(self.kernel.seen(known, models.scale, models.dtype))
 
     def linear(self, replicates: slice) -> tuple[Tensor, Tensor]:
         """Coefficients (b, r, k) and intercepts (b, r) on the columns, float64."""
