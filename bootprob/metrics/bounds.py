@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
 from scipy.optimize import brentq
 from scipy.stats import norm
 
@@ -16,12 +17,15 @@ __all__ = [
     "bca",
     "calibration_error_interval",
     "concordance",
+    "expanded_level",
+    "quantile_of_few",
     "unseen_share",
 ]
 
 Bounds = tuple[float, float]
 
 _DRAWS = 10_000
+_FEWEST = 2.0  # units that say anything of how they vary
 _ROUNDING = 1e-9
 _CLOSEST_TO_ONE = 1 - 1e-12
 
@@ -55,6 +59,30 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     ranks = bca_share(shares, z0, acceleration, 0.1)
     lower, upper = np.quantile(replicates, ranks)
     return float(lower), float(upper)
+
+
+def quantile_of_few(level: float, n_units: float) -> float:
+    """How many bootstrap standard deviations bounds are from an estimate: 1.96 of many units.
+
+    Resamples of n units vary by (n − 1) / n of what they should, and how much they vary is known no
+    better than by n − 1 degrees of freedom: ``t_(n−1) √(n / (n − 1))`` with Student's quantile.
+
+    Parameters
+    ----------
+    level : float
+    n_units : float
+        Rows or groups that are drawn, or the effective number.
+    """
+    n = max(n_units, _FEWEST)
+    return float(stats.t.ppf((1 + level) / 2, n - 1) * np.sqrt(n / (n - 1)))
+
+
+def expanded_level(level: float, n_units: float) -> float:
+    """The level at which percentiles of a bootstrap over so few units reach as far.
+
+    T. Hesterberg's expanded percentiles, Am. Stat. 69 (2015) 371–386.
+    """
+    return min(float(1 - 2 * norm.sf(quantile_of_few(level, n_units))), _CLOSEST_TO_ONE)
 
 
 def concordance(y: Floats, p: Floats, weights: Floats) -> Floats:

@@ -9,7 +9,7 @@ from bootprob.calibration.calibrated import CLOSEST
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows
-from bootprob.metrics.bounds import bca, unseen_share
+from bootprob.metrics.bounds import bca, expanded_level, unseen_share
 from bootprob.metrics.intervals import MetricInterval
 from bootprob.metrics.measured_rows import ROUNDING, MeasuredRows
 from bootprob.metrics.metrics import resampled_weights
@@ -112,6 +112,7 @@ def class_metric_intervals(
         for w in resampled_weights(frequent, weight, seed, groups)
     ]
     *of_losses, of_accuracy = np.concatenate(parts).T
+    expanded = expanded_level(level, effective_rows(weight, groups))
     for loss, replicates in zip(losses, of_losses, strict=True):
         value = float(np.average(losses[loss], weights=weight))
         if np.ptp(replicates) <= ROUNDING:
@@ -119,8 +120,9 @@ def class_metric_intervals(
             found[loss] = value, *_all_alike(loss, value, codes, probability, n_rows, level)
             continue
         influence = sums_of_groups(weight * (losses[loss] - value), groups)
-        lower, upper = bca(value, replicates, influence, level)
+        lower, upper = bca(value, replicates, influence, expanded)
         upper += _unseen_mistakes(loss, codes, probability, weight, decided, groups, level)
+        upper = min(upper, 2.0) if loss == "brier_score" else upper
         found[loss] = value, max(min(lower, value), 0.0), max(upper, value), "bca"
     # Whether a row is right is a matter of two classes.
     of_two = MeasuredRows(right, right, weight, right >= 0, right, level, groups)

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.metrics.bounds import bca, calibration_error_interval
+from bootprob.intervals.shares import effective_rows
+from bootprob.metrics.bounds import bca, calibration_error_interval, expanded_level
 from bootprob.metrics.measured_rows import MeasuredRows
 from bootprob.metrics.metrics import (
     METRICS,
@@ -115,7 +116,8 @@ def metric_intervals(
         Nominal confidence.
     method : {"auto", "bca", "percentile", "basic"}, default "auto"
         - "auto": Clopper and Pearson's interval for accuracy, sensitivity and specificity (with
-          Kish's effective number of rows under weights), BCa for Brier score, log-loss and AUC.
+          Kish's effective number of rows under weights), BCa for Brier score, log-loss and AUC,
+          expanded where rows or groups are few (`bootprob.metrics.bounds.expanded_level`).
           Where fewer than five rows of a class are misordered, the AUC has Newcombe's score
           interval; where a class is decided without a mistake, the upper bounds of Brier score
           and log-loss hold what the mistakes would cost that this many rows cannot exclude.
@@ -237,7 +239,8 @@ def log_loss_difference(
     value = float(np.average(difference, weights=weights))
     resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, 0, codes)]
     influence = sums_of_groups(weights * (difference - value), codes)
-    lower, upper = bca(value, np.concatenate(resampled), influence, level)
+    expanded = expanded_level(level, effective_rows(weights, codes))
+    lower, upper = bca(value, np.concatenate(resampled), influence, expanded)
     return MetricInterval(
         "log_loss_difference",
         "Difference in log-loss",

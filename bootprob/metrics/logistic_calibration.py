@@ -16,7 +16,9 @@ from scipy.special import expit, logit
 
 from bootprob.calibration.calibrated import CLOSEST
 from bootprob.exceptions import DataError
-from bootprob.intervals import check_level, normal_quantile
+from bootprob.intervals import check_level
+from bootprob.intervals.shares import effective_rows
+from bootprob.metrics.bounds import quantile_of_few
 from bootprob.metrics.intervals import MetricInterval
 from bootprob.metrics.metrics import check_both_classes
 from bootprob.metrics.reliability import check_rows, groups_of_rows
@@ -116,8 +118,8 @@ def calibration_line(
 ) -> dict[str, MetricInterval]:
     """Calibration slope and calibration in the large, with intervals.
 
-    Normal intervals with the sandwich variance, which weights and groups do not deceive (H. White,
-    Econometrica 50 (1982) 1–25).
+    Intervals with the sandwich variance, which weights and groups do not deceive (H. White,
+    Econometrica 50 (1982) 1–25), and Student's quantile for as many rows, or groups.
 
     Parameters
     ----------
@@ -165,7 +167,7 @@ def calibration_line(
             "there is no calibration slope."
         )
     x = _logits(p)
-    alone = np.ones((len(x), 1))
+    alone, n_units = np.ones((len(x), 1)), effective_rows(weights, codes)
     found = {}
     for name, design, coefficients, offset in (
         ("calibration_slope", np.column_stack([alone, x]), [line.intercept, line.slope], 0.0 * x),
@@ -177,7 +179,7 @@ def calibration_line(
         bread = np.linalg.inv((design.T * (weights * fitted * (1 - fitted))) @ design)
         variance = bread @ (of_units.T @ of_units) @ bread
         value = coefficients[-1]
-        half = normal_quantile(level) * float(np.sqrt(variance[-1, -1]))
+        half = quantile_of_few(level, n_units) * float(np.sqrt(variance[-1, -1]))
         found[name] = MetricInterval(
             name,
             *_LABELS[name],

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from bootprob.intervals import percentile
 from bootprob.intervals.shares import effective_rows, exact_interval
-from bootprob.metrics.bounds import auc_score_interval, bca, concordance, unseen_share
+from bootprob.metrics.bounds import (
+    auc_score_interval,
+    bca,
+    concordance,
+    expanded_level,
+    unseen_share,
+)
 from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
@@ -63,7 +69,7 @@ class MeasuredRows:
     ) -> tuple[float, float, str]:
         """Bounds of a metric other than the calibration error, and where they come from."""
         if method != "auto":
-            lower, upper = self._resampled(name, estimate, replicates, method)
+            lower, upper = self._resampled(name, estimate, replicates, method, self.level)
             if upper - lower > ROUNDING:
                 return lower, upper, method
         if name == "auc":
@@ -76,20 +82,22 @@ class MeasuredRows:
             return *exact_interval(min(estimate, 1.0), self._n_rows[name], self.level), "exact"
         elif np.ptp(replicates) <= ROUNDING:
             return *self._all_alike(name, estimate), "unseen"
-        lower, upper = self._resampled(name, estimate, replicates, "bca")
+        n_units = effective_rows(self.weights, self.groups)
+        level = expanded_level(self.level, n_units)
+        lower, upper = self._resampled(name, estimate, replicates, "bca", level)
         if name in ROW_LOSSES:
             upper += sum(self._unseen_mistakes(name, label) for label in (0, 1))
         return lower, upper, "bca"
 
     def _resampled(
-        self, name: str, estimate: float, replicates: Floats, method: str
+        self, name: str, estimate: float, replicates: Floats, method: str, level: float
     ) -> tuple[float, float]:
         """Bootstrap interval, cut where no metric can be."""
         if method == "bca":
             influence = sums_of_groups(self._influence(name, estimate), self.groups)
-            lower, upper = bca(estimate, replicates, influence, self.level)
+            lower, upper = bca(estimate, replicates, influence, level)
         else:
-            lower, upper = map(float, percentile(replicates, self.level))
+            lower, upper = map(float, percentile(replicates, level))
         if method == "basic":
             lower, upper = 2 * estimate - upper, 2 * estimate - lower
         return max(lower, 0.0), upper if name == "log_loss" else min(upper, 1.0)

@@ -11,6 +11,7 @@ from bootprob.metrics.bounds import (
     bca,
     calibration_error_interval,
     concordance,
+    expanded_level,
     unseen_share,
 )
 from bootprob.metrics.intervals import log_loss_difference, metric_intervals
@@ -192,7 +193,8 @@ class TestUnseenMistakes:
     def test_what_mistakes_would_cost_is_in_the_upper_bound(self, rng):
         y, p = all_right(40, 60)
         p = p + rng.uniform(-0.05, 0.05, 100)
-        auto, plain = (metric_intervals(y, p, method=m)["brier_score"] for m in ("auto", "bca"))
+        auto = metric_intervals(y, p)["brier_score"]
+        plain = metric_intervals(y, p, level=expanded_level(0.95, 100), method="bca")["brier_score"]
         expected = 0.0
         for label, n in ((1, 40), (0, 60)):
             cost = np.mean((label - p[y != label]) ** 2) - np.mean((label - p[y == label]) ** 2)
@@ -202,9 +204,39 @@ class TestUnseenMistakes:
 
     def test_mistakes_that_are_seen_add_nothing(self, rng):
         y, p, _ = sample(rng)
+        auto = metric_intervals(y, p)
+        plain = metric_intervals(y, p, level=expanded_level(0.95, 200), method="bca")
         for name in ("brier_score", "log_loss"):
-            auto, plain = (metric_intervals(y, p, method=m)[name] for m in ("auto", "bca"))
-            assert auto == plain
+            bounds = [(found[name].lower, found[name].upper) for found in (auto, plain)]
+            assert bounds[0] == bounds[1]
+
+
+class TestFewUnits:
+    def test_means_of_few_normal_rows_have_the_width_of_students_interval(self):
+        rng, n, covered = np.random.default_rng(5), 6, []
+        for _ in range(400):
+            x = rng.normal(size=n)
+            means = rng.choice(x, (1000, n)).mean(axis=1)
+            lower, upper = np.quantile(
+                means, [0.5 - (half := expanded_level(0.9, n) / 2), 0.5 + half]
+            )
+            covered.append(lower <= 0 <= upper)
+        assert 0.86 <= np.mean(covered) <= 0.94
+
+    def test_many_units_leave_the_level_as_it_is(self):
+        assert expanded_level(0.95, 1e6) == pytest.approx(0.95, abs=1e-5)
+        assert expanded_level(0.95, 1.0) < 1  # one unit says nothing
+
+    def test_they_cover_with_ten_groups(self):
+        """As of the later rows of a table with times; of the resamples alone it was .89."""
+        rng, covered = np.random.default_rng(6), []
+        for _ in range(300):
+            p = 1 / (1 + np.exp(-1.5 * rng.normal(size=(10, 10))))
+            y = rng.random(p.shape) < p
+            found = metric_intervals(y.ravel(), p.ravel(), groups=np.repeat(np.arange(10), 10))
+            brier = found["brier_score"]
+            covered.append(brier.lower <= 0.17673 <= brier.upper)
+        assert np.mean(covered) >= 0.91
 
 
 class TestBounds:

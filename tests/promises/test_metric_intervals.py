@@ -1,9 +1,12 @@
 """Do intervals of metrics contain what the fitted model reaches on new rows, as often as said?"""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import norm
 
 from bootprob import BootstrapSVC
 from bootprob.ensemble import out_of_bag_intervals
@@ -80,6 +83,39 @@ def test_metric_intervals_cover(truth, record):
     for rows, least in (("held out", 0.91), ("out of bag", 0.88)):
         for name in wanted:
             assert coverage[rows, "auto", name] >= least, (rows, name)
+
+
+FEW_GROUPS, ROWS_OF_EACH, ALIKE, SETS = (5, 10, 20), 10, (0.0, 0.8), 600
+
+
+def test_metric_intervals_of_few_groups_cover(record):
+    """The probabilities are the true ones, so no model is fitted."""
+    slope = 1.5
+    truths = expit(slope * norm.ppf((np.arange(200_000) + 0.5) / 200_000))  # of normal scores
+    wanted = _true_metrics(truths, truths)
+    found = {}
+    for n_groups, alike in product(FEW_GROUPS, ALIKE):
+        rng, covered = np.random.default_rng([2028, n_groups, round(10 * alike)]), []
+        while len(covered) < SETS:
+            own = rng.normal(size=(n_groups, ROWS_OF_EACH))
+            score = np.sqrt(alike) * rng.normal(size=(n_groups, 1)) + np.sqrt(1 - alike) * own
+            p = expit(slope * score).ravel()
+            y = rng.random(p.shape) < p
+            if y.min() == y.max():
+                continue
+            intervals = metric_intervals(
+                y, p, level=LEVEL, groups=np.repeat(np.arange(n_groups), ROWS_OF_EACH)
+            )
+            covered.append([each.lower <= wanted[k] <= each.upper for k, each in intervals.items()])
+        coverage = dict(zip(intervals, np.mean(covered, axis=0).round(3).tolist(), strict=True))
+        found[f"{n_groups} groups, correlation {alike:g}"] = coverage
+    record(
+        "metric_intervals_of_few_groups",
+        {"sets": SETS, "rows of each group": ROWS_OF_EACH, "level": LEVEL, "coverage": found},
+    )
+    # 600 sets leave .9 points of noise.
+    for name, coverage in found.items():
+        assert min(coverage.values()) >= (0.86 if name.startswith("5 groups") else 0.90), name
 
 
 def _with_both_classes(truth, generator):

@@ -167,7 +167,15 @@ def _metric_intervals(results: Path) -> str:
                 (covered, width), (by_percentiles, _) = found["auto"], found["percentile"]
                 cells.append(f"{_share(covered)} / {_share(width)} ({_share(by_percentiles)})")
             rows.append([_METRICS.get(metric, metric), *cells])
-    return markdown(["", *(_title(case) for case in cases)], rows)
+    of_rows = markdown(["", *(_title(case) for case in cases)], rows)
+    (few,) = _cases(results, "metric_intervals_of_few_groups")
+    of_groups = [
+        [name, *(_share(covered) for covered in coverage.values())]
+        for name, coverage in few["coverage"].items()
+    ]
+    metrics = next(iter(few["coverage"].values()))
+    heads = [f"of {few['rows of each group']} rows", *(_METRICS.get(m, m) for m in metrics)]
+    return f"{of_rows}\n\n{markdown(heads, of_groups)}"
 
 
 def _dea(results: Path) -> str:
