@@ -1,17 +1,26 @@
 """Links that level off: found where labels are wrong or missed, and only there."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit, logit
 
 from bootprob import BootstrapSVC, load, save
+from bootprob.ensemble.uncertainty.composite_model import Model, Setting, straight_columns
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
+from bootprob.ensemble.uncertainty.composite_search import again
+from bootprob.ensemble.uncertainty.composite_stage import Stage
+from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.levelled_links import asked_for
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, levels_off
 from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
 from bootprob.preparation.views import view_kernels
 
 CPU = torch.device("cpu")
+LEVELS = (0.0, 0.0, 0.25, 0.25)
 
 
 def drawn(n, short, over, seed=0):
@@ -71,6 +80,23 @@ def test_the_posterior_levels_off_where_labels_do():
 def test_the_posterior_of_a_logit_does_not():
     posterior, _ = posterior_of(*drawn(900, 0, 0, seed=1))
     assert posterior.levels is None
+
+
+def test_more_rows_may_leave_none_of_the_links_that_level_off():
+    """Fewer rows asked for one beside a curve; what remains has a straight part to look beside."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 2))
+    positive = rng.uniform(size=400) < expit(6 * rows[:, 0] ** 2 - 4)
+    kernels = view_kernels(rows, np.ones(400))
+    data = LabelledRows.of(rows, positive, np.ones(400), CPU)
+    landmarks = Landmarks(data.rows[:50], kernels.of_columns)
+    straight = straight_columns(data.rows, kernels.of_columns)
+    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    kernel = (stage.model.curved[0],)
+    of_links = [Setting(kernel, (0.4, 0.4), (2.0,), tails) for tails in (LEVELS, LOGIT)]
+    found, _ = again(stage, [SimpleNamespace(setting=each) for each in of_links], [kernel])
+    assert not any(levels_off(each.setting.tails) for each in found)
+    assert stage.best(straight=True).setting.tails == LOGIT
 
 
 def test_a_model_of_flipped_labels_from_a_file(tmp_path):

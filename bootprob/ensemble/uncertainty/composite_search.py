@@ -18,7 +18,7 @@ from bootprob.ensemble.uncertainty.composite_stage import (
     kernels_of,
 )
 from bootprob.ensemble.uncertainty.levelled_links import level_off
-from bootprob.ensemble.uncertainty.link_tails import LOGIT
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, levels_off
 
 __all__ = ["again", "outline", "search", "some"]
 
@@ -57,7 +57,9 @@ def again(
     sites = stage.begin(replace(before[0].setting, rest=NOTHING)).found.sites
     for each in before[1:]:
         stage.add(replace(each.setting, rest=NOTHING), sites)
+    tails = before[0].setting.tails  # of those that level off more rows may leave none
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
+    first = replace(first, tails=LOGIT if levels_off(tails) else tails)
     straight, _ = stage.climb(stage.add(first, sites), [])
     few = _with_few_columns(stage, straight, [])
     level_off(stage, straight)
