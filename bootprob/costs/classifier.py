@@ -19,7 +19,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 from bootprob.costs.decisions import Decisions
 from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
 from bootprob.costs.matrix import CostMatrix
-from bootprob.costs.rules import RuleCost, cost_of_rules
+from bootprob.costs.rules import RuleCost
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.runtime.arrays import Floats
@@ -244,9 +244,7 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     ) -> dict[str, RuleCost]:
         """Mean cost of this rule and of those that it competes with, from out-of-bag rows.
 
-        Every training row is decided by the replicates that did not see it, and the threshold
-        comes from the costs alone; only the calibrator has seen the labels. Its two parameters
-        flatter the cost by little, an isotonic calibration's many by more.
+        As `bootprob.BootstrapSVC.oob_costs`.
 
         Parameters
         ----------
@@ -265,7 +263,8 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Raises
         ------
         DataError
-            If the estimator keeps no out-of-bag probabilities.
+            If the estimator keeps no out-of-bag probabilities, or costs are of another number of
+            rows.
 
         Examples
         --------
@@ -279,19 +278,13 @@ class CostSensitiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """
         check_is_fitted(self)
         last = _parts(self.estimator_)[1]
-        if not all(hasattr(last, name) for name in ("oob_proba_", "y_", "sample_weight_")):
+        if not hasattr(last, "oob_costs"):
             raise DataError(
                 f"{type(last).__name__} keeps no out-of-bag probabilities (BootstrapSVC does). Use "
                 "cost_of_rules with probabilities of cross_val_predict or of a test set."
             )
-        return cost_of_rules(
-            last.y_,
-            last.oob_proba_[:, 1],
-            self._costs(cost_matrix),
-            last.sample_weight_,
-            level=level,
-            seed=seed,
-        )
+        found: dict[str, RuleCost] = last.oob_costs(self._costs(cost_matrix), level, seed=seed)
+        return found
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata `fit` hands on, and that `predict` takes costs of rows.

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 from bootprob.costs.matrix import CostMatrix
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
-from bootprob.metrics.reliability import check_rows, resampling_parts
+from bootprob.metrics.reliability import check_rows, groups_of_rows, resampling_parts
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
+from bootprob.runtime.groups import sums_of_groups
 
 __all__ = ["RuleCost", "cost_of_rules"]
 
@@ -90,6 +91,7 @@ def cost_of_rules(
     weights: ArrayLike | None = None,
     *,
     level: float = 0.95,
+    groups: ArrayLike | None = None,
     seed: int = 0,
 ) -> dict[str, RuleCost]:
     """Mean cost of the rule of least expected cost, and of the rules that it competes with.
@@ -97,12 +99,12 @@ def cost_of_rules(
     The intervals are percentiles of a Bayesian bootstrap over rows (D. B. Rubin, Annals of
     Statistics 9 (1981) 130–134: 1,000 draws of exponential weights, on top of the rows' own), to
     which the lower bound adds one row with the best outcome that the rule can have, and the upper
-    bound one with the worst. That is Clopper and Pearson's exact interval where there are two
-    outcomes; without it, errors so rare that none or few were seen would be taken for impossible,
-    and the costliest ones are rare. All rules share the draws, so that the bounds of a saving are
-    those of a paired comparison, much closer than those of the two costs suggest. The
-    probabilities are left as they are: the interval is for the cost of the rule on further rows,
-    not for that of a model trained anew.
+    bound one with the worst; with groups of whole groups. That is Clopper and Pearson's exact
+    interval where there are two outcomes; without it, errors so rare that none or few were seen
+    would be taken for impossible, and the costliest ones are rare. All rules share the draws, so
+    that the bounds of a saving are those of a paired comparison, much closer than those of the two
+    costs suggest. The probabilities are left as they are: the interval is for the cost of the rule
+    on further rows, not for that of a model trained anew.
 
     Parameters
     ----------
@@ -117,6 +119,8 @@ def cost_of_rules(
         Row weights; rows of weight 0 are as good as absent.
     level : float, default 0.95
         Nominal coverage of the intervals.
+    groups : array_like, shape (n,), optional
+        Which rows belong together, such as those of one subject.
     seed : int, default 0
         Seed of the resampling.
 
@@ -141,6 +145,7 @@ def cost_of_rules(
     {'least_cost': 0.25, 'one_half': 1.25, 'all_positive': 0.5, 'all_negative': 2.5}
     """
     level = check_level(level)
+    codes = groups_of_rows(groups, p, weights)
     labels, stated, weight, n_left_out = check_rows(y, p, weights)
     if cost_matrix.n_rows not in (None, np.size(p)):
         given, rows = counted(cost_matrix.n_rows, "row"), counted(np.size(p), "row")
@@ -169,7 +174,8 @@ def cost_of_rules(
         ]
     )
     measured = np.concatenate([cost, cost - cost[0]])
-    bounds = _bounds(measured, weight, *_extremes(costs), level, seed)
+    sums = np.stack([sums_of_groups(each * weight, codes) for each in measured])
+    bounds = _bounds(sums, sums_of_groups(weight, codes), *_extremes(costs), level, seed)
     summary = np.stack([measured @ weight / weight.sum(), *bounds], axis=1)
     of_rules, of_savings = summary.reshape(2, len(decided), 3).tolist()
     rules = {}
@@ -220,17 +226,22 @@ def _extremes(costs: CostMatrix) -> tuple[Floats, Floats]:
 
 
 def _bounds(
-    values: Floats, weights: Floats, least: Floats, largest: Floats, level: float, seed: int
+    sums: Floats, weights: Floats, least: Floats, largest: Floats, level: float, seed: int
 ) -> tuple[Floats, Floats]:
-    """Bounds (k,) of weighted means of values (k, n), of which one more would lie in a range."""
+    """Bounds (k,) of means of which rows, or groups, have sums (k, n) and weights (n,).
+
+    One more would have a mean in a range.
+    """
+    present = weights > 0  # groups without a row that is known are none
+    sums, weights = sums[:, present], weights[present]
     rng = np.random.default_rng(seed)
     lower, upper = [], []
     for size in resampling_parts(len(weights)):
-        mass = rng.standard_exponential((size, len(weights))) * weights
+        mass = rng.standard_exponential((size, len(weights)))
         one_more = rng.standard_exponential((size, 1)) * weights.mean()
-        sums, total = mass @ values.T, mass.sum(axis=1, keepdims=True) + one_more
-        lower.append((sums + one_more * least) / total)
-        upper.append((sums + one_more * largest) / total)
+        drawn, total = mass @ sums.T, (mass @ weights)[:, None] + one_more
+        lower.append((drawn + one_more * least) / total)
+        upper.append((drawn + one_more * largest) / total)
     tail = (1 - level) / 2
     return (
         np.quantile(np.concatenate(lower), tail, axis=0),

@@ -14,11 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from bootprob.costs.decisions import Decisions
 from bootprob.costs.given import cost_matrix_of, refuse_uncalibrated
 from bootprob.costs.matrix import CostMatrix
+from bootprob.costs.rules import RuleCost
 from bootprob.ensemble.conformal import prediction_sets
 from bootprob.ensemble.documentation import filled, listed
 from bootprob.ensemble.fitted import ensemble_of, two_classes_of, warn_of_doubts
 from bootprob.ensemble.later_rows import TimedRows, measured_later, remark_of_later
-from bootprob.ensemble.out_of_bag_metrics import out_of_bag_intervals
+from bootprob.ensemble.out_of_bag_metrics import out_of_bag_costs, out_of_bag_intervals
 from bootprob.ensemble.replicate_stability import replicate_probabilities, stability_of
 from bootprob.ensemble.scoring.rows import checked_rows
 from bootprob.ensemble.specs import NO_CONTROL
@@ -410,6 +411,49 @@ class BootstrapEnsemble(ClassifierMixin, BaseEstimator, ABC):
         found = self.summarize(X, level, score_interval=False)
         probability, interval = (on_host(found[f"probability{of}"]) for of in ("", "_interval"))
         return matrix.decide(probability, interval, self.classes_)
+
+    def oob_costs(
+        self, costs: CostMatrix | ArrayLike, level: float = 0.95, *, seed: int = 0
+    ) -> dict[str, RuleCost]:
+        """Mean cost of `decide`, and of the rules that it competes with, from out-of-bag rows.
+
+        Every training row is decided by the replicates that did not see it, and by a calibrator
+        that did not either (`bootprob.ensemble.cross_fitted_proba`). Whole groups are drawn.
+
+        Parameters
+        ----------
+        costs : CostMatrix, array_like of shape (2, 2) or (n, 2, 2), or DataFrame
+            As for `decide`; one for all rows, or one for each training row.
+        level : float, default 0.95
+            Nominal coverage of the intervals.
+        seed : int, default 0
+            Of the resampling.
+
+        Returns
+        -------
+        dict of str to RuleCost
+            As of `bootprob.costs.cost_of_rules`. Rows that were never out of bag are left out and
+            counted.
+
+        Raises
+        ------
+        DataError
+            As `decide`, or for costs of another number of rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from bootprob import BootstrapSVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> X, y = X[50:], y[50:]  # two species of three
+        >>> model = BootstrapSVC(kernel="linear", n_bootstraps=20, random_state=0).fit(X, y)
+        >>> rules = model.oob_costs([[0, 1], [5, 0]])
+        >>> rules["least_cost"].cost < rules["all_positive"].cost
+        True
+        """
+        two_classes_of(self, "costs of decisions")
+        refuse_uncalibrated(self)
+        return out_of_bag_costs(self, cost_matrix_of(costs, self.classes_), level, seed=seed)
 
     def oob_proba_interval(
         self, level: float = 0.95, method: str | None = None, *, clip: bool = False

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bootprob.costs.matrix import CostMatrix
+from bootprob.costs.rules import RuleCost, cost_of_rules
 from bootprob.ensemble.out_of_bag_proba import (
     controlled_decisions,
     cross_fitted_proba,
@@ -16,7 +18,7 @@ from bootprob.exceptions import DataError
 from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import Method, MetricInterval, metric_intervals
 
-__all__ = ["out_of_bag_class_intervals", "out_of_bag_intervals"]
+__all__ = ["out_of_bag_class_intervals", "out_of_bag_costs", "out_of_bag_intervals"]
 
 
 def out_of_bag_intervals(
@@ -66,6 +68,32 @@ def out_of_bag_intervals(
         method,
         decided=controlled_decisions(model),
         ranks=out_of_bag_ranks(model),
+        groups=state.groups_,
+        seed=seed,
+    )
+
+
+def out_of_bag_costs(
+    model: Any, costs: CostMatrix, level: float = 0.95, *, seed: int = 0
+) -> dict[str, RuleCost]:
+    """What decisions by costs cost a row on average, and other rules, by the same probabilities.
+
+    Parameters
+    ----------
+    model : BootstrapSVC
+        Fitted to two classes.
+    costs : CostMatrix
+        For all rows alike, or one for each of the training rows.
+    level, seed
+        As in `bootprob.costs.cost_of_rules`.
+    """
+    state = two_class_state(model, "costs of decisions")
+    return cost_of_rules(
+        state.y_,
+        cross_fitted_proba(model),
+        costs,
+        state.sample_weight_,
+        level=level,
         groups=state.groups_,
         seed=seed,
     )

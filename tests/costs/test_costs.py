@@ -24,6 +24,7 @@ from bootprob import BootstrapSVC, DataError
 from bootprob.costs.classifier import CostSensitiveClassifier
 from bootprob.costs.matrix import CostMatrix
 from bootprob.costs.rules import cost_of_rules
+from bootprob.ensemble import cross_fitted_proba
 from configurations import parametrize_with_configurations
 
 
@@ -400,9 +401,10 @@ def test_out_of_bag_costs(cancer, rng):
     X, y, w = X[:120], y[:120], rng.uniform(0.5, 2, size=120)
     svm = BootstrapSVC(kernel="linear", n_bootstraps=6, C=1.0, random_state=0)
     model = CostSensitiveClassifier(svm, cost_matrix=[[0, 1], [9, 0]]).fit(X, y, sample_weight=w)
-    p = model.estimator_.oob_proba_[:, 1]
+    p = cross_fitted_proba(model.estimator_)
     assert np.isnan(p).any()  # rows that were never out of bag
     rules = model.oob_costs(level=0.9, seed=3)
+    assert rules == model.estimator_.oob_costs(CostMatrix(1, 9), 0.9, seed=3)
     expected = cost_of_rules(y == "malignant", p, CostMatrix(1, 9), w, level=0.9, seed=3)
     assert rules == expected
     assert rules["least_cost"].n_left_out == np.isnan(p).sum()
@@ -410,6 +412,38 @@ def test_out_of_bag_costs(cancer, rng):
     assert model.oob_costs(cost_matrix=by_row)["least_cost"].cost < rules["all_positive"].cost * 2
     with pytest.raises(DataError, match="costs of 3 rows, and 120 rows"):
         model.oob_costs(cost_matrix=CostMatrix(1, [2, 3, 4]))
+
+
+def test_of_rows_that_say_the_same_groups_count():
+    """Ten rows a subject, all alike: as many subjects as rows of one subject each."""
+    rng = np.random.default_rng(4)
+    p, costs = rng.random(40), CostMatrix(1, 5)
+    y = (rng.random(40) < p).astype(int)
+    alone = cost_of_rules(y, p, costs, seed=1)
+    repeated = [np.repeat(each, 10) for each in (y, p, np.arange(40))]
+    together = cost_of_rules(*repeated[:2], costs, groups=repeated[2], seed=1)
+    for name, rule in alone.items():
+        for number in ("cost", "lower", "upper", "saving", "saving_lower", "saving_upper"):
+            assert getattr(together[name], number) == pytest.approx(getattr(rule, number))
+    blind = cost_of_rules(*repeated[:2], costs, seed=1)["least_cost"]
+    own = alone["least_cost"]
+    assert blind.upper - blind.lower < 0.5 * (own.upper - own.lower)
+
+
+def test_out_of_bag_costs_are_of_whole_groups():
+    rng = np.random.default_rng(7)
+    subject = np.repeat(np.arange(15), 8)
+    own = np.repeat(rng.normal(size=(15, 3)), 8, axis=0)
+    y = np.repeat(rng.random(15) < 1 / (1 + np.exp(-1.5 * own[::8, 0])), 8)
+    X = own + 0.1 * rng.normal(size=own.shape)
+    svm = BootstrapSVC(kernel="linear", n_bootstraps=20, C=0.1, random_state=0)
+    svm.fit(X, y, groups=subject)
+    costs = CostMatrix(1, 5)
+    found = svm.oob_costs(costs, seed=2)
+    p = cross_fitted_proba(svm)
+    assert found == cost_of_rules(y, p, costs, groups=subject, seed=2)
+    blind = cost_of_rules(y, p, costs, seed=2)["one_half"]
+    assert blind.upper - blind.lower < 0.8 * (found["one_half"].upper - found["one_half"].lower)
 
 
 def test_no_out_of_bag_costs_without_out_of_bag_rows(cancer):

@@ -16,6 +16,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::bootprob.exceptions.LackOfFitWarning")  # of chance
 @pytest.mark.parametrize("truth", TRUTHS, ids=lambda truth: truth.name)
 def test_cost_interval(truth, record):
     covered = {name: [] for name in MATRICES}
