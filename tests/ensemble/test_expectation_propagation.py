@@ -7,7 +7,12 @@ from scipy.special import expit, log_expit, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
 from bootprob.ensemble.uncertainty import expectation_propagation
-from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate, attempt
+from bootprob.ensemble.uncertainty.expectation_propagation import (
+    Sites,
+    approximate,
+    attempt,
+    factor_of,
+)
 
 
 def approximated(columns, label, weight, precision):
@@ -88,13 +93,14 @@ def test_factors_without_bound_end_what_is_tried_and_no_more(rng, monkeypatch):
     label = torch.from_numpy((rng.random(30) < 0.5).astype(float))
     given = [(slice(0, 30), A)], label, torch.ones(30, dtype=torch.float64), torch.ones(2).double()
     start = Sites.beginning(*given[1:3])
-    solve, matrices = expectation_propagation._solve, []
+    sums, matrices = expectation_propagation._sums, []
 
-    def counted(matrix, vector):
+    def counted(*known):
+        matrix, vector = sums(*known)
         matrices.append(matrix)
-        return solve(matrix - 1e30 * torch.eye(2) if len(matrices) == 3 else matrix, vector)
+        return matrix - 1e30 * torch.eye(2) if len(matrices) == 3 else matrix, vector
 
-    monkeypatch.setattr(expectation_propagation, "_solve", counted)
+    monkeypatch.setattr(expectation_propagation, "_sums", counted)
     found = attempt(*given, start)
     assert len(matrices) == 3
     assert not found.settled
@@ -102,3 +108,16 @@ def test_factors_without_bound_end_what_is_tried_and_no_more(rng, monkeypatch):
     torch.testing.assert_close(found.covariance, matrices[1].inverse())
     monkeypatch.undo()
     assert attempt(*given, start).settled
+
+
+def test_factors_where_rounding_leaves_none():
+    """Columns that are 1e9 times as far apart as a prior is wide, and the same but for rounding."""
+    column = torch.tensor([1.0, 1.0 / 3, -7.0], dtype=torch.float64)
+    uneven = 1e18 * torch.outer(column, column) + torch.eye(3, dtype=torch.float64)
+    even = torch.diag(torch.tensor([4.0, 9.0, 16.0], dtype=torch.float64))
+    assert torch.linalg.cholesky_ex(uneven).info > 0
+    factors = factor_of(torch.stack([uneven, even]))
+    torch.testing.assert_close(factors[1], even.sqrt())
+    torch.testing.assert_close(factors[0] @ factors[0].T, uneven, rtol=1e-7, atol=0)
+    with pytest.raises(RuntimeError, match="not positive-definite"):
+        factor_of(-even)

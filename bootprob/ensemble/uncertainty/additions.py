@@ -18,6 +18,7 @@ from bootprob.ensemble.uncertainty.column_sets import (
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import CURVED, Model, Rest
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
+from bootprob.ensemble.uncertainty.expectation_propagation import factor_of
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.arrays import Floats
 
@@ -60,7 +61,7 @@ class Additions:
         self._tau = sites.precision
         self._residual = sites.shift - self._tau * (known @ base.found.mean)
         weighted = (known * self._tau.unsqueeze(1)).T
-        factor = torch.linalg.cholesky(torch.diag(precision) + weighted @ known)
+        factor = factor_of(torch.diag(precision) + weighted @ known)
         self._reach = torch.linalg.solve_triangular(factor, weighted, upper=False)
 
     @cached_property

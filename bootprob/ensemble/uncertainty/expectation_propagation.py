@@ -19,6 +19,7 @@ __all__ = [
     "Sites",
     "approximate",
     "attempt",
+    "factor_of",
     "log_masses",
     "log_masses_of_rows",
     "warn_of_rough_intervals",
@@ -36,6 +37,7 @@ _TOLERANCE = 1e-3  # of a logit's standard deviation
 _LEAST_PRECISION = 1e-12
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
 _NUMBERS_AT_ONCE = 2**23
+_MORE_ON_DIAGONAL = (1e-14, 1e-12, 1e-10, 1e-8)  # of the largest
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,9 @@ def attempt(
     """As `approximate`, without a warning: of one setting among many it says nothing."""
     settled = False
     sites, damping = start, 1.0
-    mean, factor = _solve(*_sums(blocks, sites.without(noise), precision))
+    matrix, vector = _sums(blocks, sites.without(noise), precision)
+    factor = factor_of(matrix)
+    mean = _mean(factor, vector)
     logits = torch.full_like(label, torch.inf)
     last_change = torch.inf
     for _ in range(_ITERATIONS):
@@ -191,11 +195,11 @@ def attempt(
             sites.precision + damping * (found.sites.precision - sites.precision),
             sites.shift + damping * (found.sites.shift - sites.shift),
         )
-        try:
-            mean, factor = _solve(*_sums(blocks, moved.without(noise), precision))
-        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        matrix, vector = _sums(blocks, moved.without(noise), precision)
+        moved_factor, failed = torch.linalg.cholesky_ex(matrix)
+        if failed:
             break  # precisions grow without bound: what was before is the last
-        sites = moved
+        sites, factor, mean = moved, moved_factor, _mean(moved_factor, vector)
     return Approximation(
         _log_mass(mean, factor, sites, precision, noise, found.log_factors),
         mean,
@@ -218,7 +222,7 @@ def log_masses(
     matrix, vector = _sums(blocks, sites_of_columns, torch.zeros_like(precisions[0]))
     found = []
     for chunk in precisions.split(max(1, _NUMBERS_AT_ONCE // matrix.numel())):
-        factors = torch.linalg.cholesky(matrix + torch.diag_embed(chunk))
+        factors = factor_of(matrix + torch.diag_embed(chunk))
         reached = torch.linalg.solve_triangular(factors, vector[None, :, None], upper=False)
         log_diagonals = factors.diagonal(dim1=1, dim2=2).log().sum(1)
         found.append(chunk.log().sum(1) / 2 - log_diagonals + reached.square().sum((1, 2)) / 2)
@@ -253,7 +257,7 @@ def log_masses_of_rows(
         covariance *= root
         covariance *= root.unsqueeze(1)
         covariance.diagonal().add_(1)
-        factor = torch.linalg.cholesky(covariance)
+        factor = factor_of(covariance)
         known = torch.linalg.solve_triangular(factor, (root * reached).unsqueeze(1), upper=False)
         fitted = sites.shift @ reached - known.square().sum()
         found.append(fitted / 2 - factor.diagonal().log().sum())
@@ -294,9 +298,26 @@ def _sums(blocks: Blocks, sites: Sites, precision: Tensor) -> tuple[Tensor, Tens
     return matrix, vector
 
 
-def _solve(matrix: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
-    factor = torch.linalg.cholesky(matrix)
-    return torch.cholesky_solve(vector.unsqueeze(1), factor).squeeze(1), factor
+def factor_of(matrix: Tensor) -> Tensor:
+    """Cholesky's factor of positive definite matrices (..., d, d).
+
+    Where columns or factors are so uneven that rounding leaves one without, of it and a little more
+    on its diagonal.
+    """
+    factor, failed = torch.linalg.cholesky_ex(matrix)
+    for share in _MORE_ON_DIAGONAL:
+        if not failed.any():
+            break
+        more = share * (failed > 0) * matrix.diagonal(dim1=-2, dim2=-1).amax(-1)
+        diagonal = more.unsqueeze(-1).expand(matrix.shape[:-1])
+        factor, failed = torch.linalg.cholesky_ex(matrix + torch.diag_embed(diagonal))
+    if failed.any():
+        return torch.linalg.cholesky(matrix)  # which says why not
+    return factor
+
+
+def _mean(factor: Tensor, vector: Tensor) -> Tensor:
+    return torch.cholesky_solve(vector.unsqueeze(1), factor).squeeze(1)
 
 
 def _update(

@@ -8,7 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Blocks
+from bootprob.ensemble.uncertainty.expectation_propagation import (
+    Approximation,
+    Blocks,
+    factor_of,
+)
 from bootprob.runtime.groups import Groups
 
 __all__ = ["without_groups"]
@@ -39,7 +43,7 @@ def without_groups(
     spread = columns @ found.covariance
     logit = columns @ found.mean
     mean, variance = torch.empty_like(logit), torch.empty_like(logit)
-    whole = torch.linalg.cholesky(found.covariance)
+    whole = factor_of(found.covariance)
     total = torch.cholesky_solve(found.mean.unsqueeze(1), whole).squeeze(1)  # Σ⁻¹ m
     for rows in _members(groups):
         own = torch.from_numpy(rows).to(logit.device)
