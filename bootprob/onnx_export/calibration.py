@@ -80,10 +80,15 @@ def add_logit(graph: Graph, calibrated: Calibrated, score: str, votes: str | Non
         case Beta(sigmoid, coefficients):
             logit = _affine(graph, score, *sigmoid)
             # ln s = −softplus(−l) and −ln(1 − s) = softplus(l)
-            below = graph.add("Softplus", graph.add("Neg", logit))
-            above = graph.add("Softplus", logit)
+            below, above = _softplus(graph, graph.add("Neg", logit)), _softplus(graph, logit)
             a, b, c = coefficients
-            parts = graph.add("Mul", below, np.float64(-a)), graph.add("Mul", above, np.float64(b))
+            parts = [
+                graph.add("Mul", each, np.float64(coefficient))
+                for each, coefficient in ((below, -a), (above, b))
+                if coefficient
+            ]
+            if not parts:  # constant, but NaN of NaN
+                parts = [graph.add("Mul", logit, np.float64(0.0))]
             return graph.add("Sum", *parts, np.float64(c))
     return None
 
@@ -97,6 +102,13 @@ def _before(graph: Graph, calibrated: Calibrated, score: str) -> str:
 
 def _affine(graph: Graph, score: str, slope: float, intercept: float) -> str:
     return graph.add("Add", graph.add("Mul", score, np.float64(slope)), np.float64(intercept))
+
+
+def _softplus(graph: Graph, value: str) -> str:
+    """``ln(1 + eˣ)``; that of onnxruntime is infinite from 710 on."""
+    rest = graph.add("Exp", graph.add("Neg", graph.add("Abs", value)))
+    rest = graph.add("Log", graph.add("Add", rest, np.float64(1.0)))
+    return graph.add("Add", graph.add("Max", value, np.float64(0.0)), rest)
 
 
 def _vote_logits(graph: Graph, votes: str, n_votes: float) -> str:
