@@ -110,6 +110,27 @@ class Beta:
         check_coefficients("sigmoid", self.sigmoid)
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
+    def logit(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Logits of the probabilities, exact where those round to 0 or 1; same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import Beta
+        >>> calibrator = Beta(np.array([1.0, 0.0]), np.array([1.0, 2.0, 0.0]))
+        >>> calibrator.logit(np.array([-1000.0, 1000.0]))
+        array([-1000.,  2000.])
+        """
+        parts = _log_odds_parts(self.sigmoid, scores)
+        return np.tensordot(self.coefficients[:2], parts, axes=1) + self.coefficients[2]
+
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`.
 
@@ -130,8 +151,7 @@ class Beta:
         >>> calibrator.predict(np.array([-1.0, 0.0, 1.0])).shape
         (3,)
         """
-        parts = _log_odds_parts(self.sigmoid, scores)
-        return expit(np.tensordot(self.coefficients[:2], parts, axes=1) + self.coefficients[2])
+        return expit(self.logit(scores))
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Derivative of the probability by the score, same shape as `scores`.

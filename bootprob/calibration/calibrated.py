@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit
 
-from bootprob.calibration import CALIBRATORS, Calibrator, Sigmoid, vote_logits
+from bootprob.calibration import (
+    CALIBRATORS,
+    Beta,
+    Calibrator,
+    ScoreAndVoteSigmoid,
+    Sigmoid,
+    vote_logits,
+)
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["CLOSEST", "Calibrated", "both", "both_intervals", "logits_of", "shares"]
@@ -55,6 +62,15 @@ class Calibrated:
     def predict(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """Probabilities of scores and vote shares, shape (m,)."""
         return self.calibrator.predict(scores + self.threshold, self._logits(votes))
+
+    def logit(self, scores: Floats, votes: Floats | None = None) -> Floats:
+        """Logits of the probabilities, shape (m,): of all digits, where there is a formula."""
+        match self.calibrator:
+            case Sigmoid() as sigmoid:
+                return sigmoid.logit(scores + self.threshold)
+            case Beta() | ScoreAndVoteSigmoid() as calibrator:
+                return calibrator.logit(scores + self.threshold, self._logits(votes))
+        return logits_of(self.predict(scores, votes))
 
     def predict_both(self, scores: Floats, votes: Floats | None = None) -> Floats:
         """The same for both classes, shape (m, 2)."""

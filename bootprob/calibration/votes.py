@@ -119,6 +119,28 @@ class ScoreAndVoteSigmoid:
         """
         check_coefficients("coefficients", self.coefficients, n_slopes=2)
 
+    def logit(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
+        """Logits of the probabilities, exact where those round to 0 or 1; same shape as `scores`.
+
+        Parameters
+        ----------
+        scores : ndarray, shape (m,)
+            Mean scores of rows.
+        vote_logits : ndarray, shape (m,), optional
+            Logits of their vote shares (`vote_logits`), where votes count.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bootprob.calibration import ScoreAndVoteSigmoid
+        >>> calibrator = ScoreAndVoteSigmoid(np.array([2.0, 0.5, 1.0]))
+        >>> calibrator.logit(np.array([-100.0]), np.array([-4.0]))
+        array([-201.])
+        """
+        assert vote_logits is not None
+        a, b, c = self.coefficients
+        return a * scores + b * vote_logits + c
+
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`.
 
@@ -140,9 +162,7 @@ class ScoreAndVoteSigmoid:
         >>> calibrator.predict(scores, votes).shape
         (6,)
         """
-        assert vote_logits is not None
-        a, b, c = self.coefficients
-        return expit(a * scores + b * vote_logits + c)
+        return expit(self.logit(scores, vote_logits))
 
     def derivative(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Derivative of the probability by the score; votes are steps, of derivative 0.

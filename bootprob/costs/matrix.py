@@ -33,6 +33,7 @@ __all__ = ["CostMatrix"]
 Cost = float | Floats
 
 _ASK = 2  # beside 0 and 1, the answers
+_ROUNDING = 4 * np.finfo(np.float64).eps  # of an expected cost, beside its two parts
 _WHAT_IS_NEEDED = (
     "In each class the wrong decision has to cost more than the right one: "
     "false_positive > true_negative and false_negative > true_positive."
@@ -162,7 +163,11 @@ class CostMatrix:
             crossed = (ask - at_0) / slope
         lowest = np.where(slope > 0, crossed, 0.0).max(axis=0)
         highest = np.where(slope < 0, crossed, 1.0).min(axis=0)
-        pays = (lowest < highest) & ~((slope == 0) & (at_0 <= ask)).any(axis=0)
+        # The better answer is dearest at the threshold, or at an end: there asking pays, if at all.
+        threshold = np.atleast_1d(self.threshold)
+        dearest = np.zeros_like(threshold), threshold, np.ones_like(threshold)
+        pays = np.any([self._least(p) == _ASK for p in dearest], axis=0)[:, None]
+        pays = (pays if self.n_rows is not None else pays[0]) & (lowest < highest)
         found = np.concatenate([lowest, highest], axis=-1).clip(0, 1)
         return np.where(pays, found, np.asarray(self.threshold)[..., None])
 
@@ -221,6 +226,8 @@ class CostMatrix:
         classes: ArrayLike = (False, True),
     ) -> Decisions:
         """Take the decision of least expected cost for each row; ties go to an answer, negative.
+
+        Asking and an answer are tied, too, where only rounding tells their costs apart.
 
         Parameters
         ----------
@@ -310,7 +317,15 @@ class CostMatrix:
         taken = (p > self.threshold).astype(np.intp)
         if self.ask is None:
             return taken
-        return np.where(self.ask < self.expected(p).min(axis=1), _ASK, taken)
+        return np.where(self.ask < self._surely(p).min(axis=1), _ASK, taken)
+
+    def _surely(self, p: Floats) -> Floats:
+        """What the answers are expected to cost at least, whatever was rounded, shape (m, 2)."""
+        of_negative, of_positive = np.abs(self.array[..., 0, :]), np.abs(self.array[..., 1, :])
+        p = p[:, None]
+        # Of p near 1 the last digit is many of those of 1 − p.
+        rounded = _ROUNDING * of_negative * np.maximum(p, 1 - p) + _ROUNDING * of_positive * p
+        return self.expected(p[:, 0]) - rounded
 
     def _checked(self, probability: ArrayLike) -> Floats:
         p = np.asarray(probability, dtype=np.float64)

@@ -154,7 +154,9 @@ class TwoClasses:
                 state.oob_score_variance_,
                 state.oob_jackknife_variance_,
             )
-            known = state.oob_kernel_logits_, state.oob_proba_[:, 1]
+            votes = state.oob_vote_proba_[:, 1]
+            reported = self.calibrated.logit(moments.mean, votes)
+            known = state.oob_kernel_logits_, reported
             return both_intervals(
                 self.probability_intervals.of_moments(moments, *known, level, method)
             )
@@ -185,11 +187,11 @@ class TwoClasses:
                 "replicate alone has none; fit with calibration='sigmoid'."
             )
         made = self.probability_intervals
-        probability = self.calibrated.predict(self.scores.mean(X), self._votes(X))
+        reported = self.calibrated.logit(self.scores.mean(X), self._votes(X))
         found, done = np.empty((len(X), self.n_replicates)), 0
         for scores in self.scores.of_replicates(X):
             rows = slice(done, done + len(scores))
-            of_rows = made.replicate_probabilities(scores, probability[rows])
+            of_rows = made.replicate_probabilities(scores, reported[rows])
             found[rows] = self._recalibrated(of_rows)
             done = rows.stop
         return found
@@ -274,15 +276,16 @@ class TwoClasses:
             seen = None if votes is None else votes[rows]
             known = None if kernel_logits is None else kernel_logits[rows]
             before = made.calibrated.predict(mean, seen)
+            reported = made.calibrated.logit(mean, seen)
             basic = interval = none
             if isinstance(part, ScoreMoments):
                 if method is not None:
-                    interval = made.of_moments(part, known, before, level, method)
+                    interval = made.of_moments(part, known, reported, level, method)
             else:
                 if of_scores:
                     basic = intervals.basic(part, level)
                 if method is not None:
-                    interval = made.of_replicates(part, known, before, level, method)
+                    interval = made.of_replicates(part, known, reported, level, method)
             if self.recalibration is not None and method is not None:
                 interval = self.recalibration.bounds(
                     before, interval, intervals.normal_quantile(level)

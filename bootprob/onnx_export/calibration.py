@@ -10,7 +10,7 @@ from bootprob.calibration.calibrated import Calibrated
 from bootprob.calibration.votes import ScoreAndVoteSigmoid
 from bootprob.onnx_export.graph import Graph
 
-__all__ = ["add_calibration"]
+__all__ = ["add_calibration", "add_logit"]
 
 
 def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str | None) -> str:
@@ -33,24 +33,11 @@ def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str
     NotImplementedError
         For a calibrator that is not known here.
     """
-    if calibrated.threshold != 0:
-        score = graph.add("Add", score, np.float64(calibrated.threshold))
+    logit = add_logit(graph, calibrated, score, votes)
+    if logit is not None:
+        return graph.add("Sigmoid", logit)
+    score = _before(graph, calibrated, score)
     match calibrated.calibrator:
-        case Sigmoid(slope, intercept):
-            return _sigmoid(graph, _affine(graph, score, slope, intercept))
-        case ScoreAndVoteSigmoid(coefficients):
-            assert votes is not None
-            a, b, c = coefficients
-            logits = graph.add("Mul", _vote_logits(graph, votes, calibrated.n_votes), np.float64(b))
-            return _sigmoid(graph, graph.add("Add", _affine(graph, score, a, c), logits))
-        case Beta(sigmoid, coefficients):
-            logit = _affine(graph, score, *sigmoid)
-            # ln s = −softplus(−l) and −ln(1 − s) = softplus(l)
-            below = graph.add("Softplus", graph.add("Neg", logit))
-            above = graph.add("Softplus", logit)
-            a, b, c = coefficients
-            parts = graph.add("Mul", below, np.float64(-a)), graph.add("Mul", above, np.float64(b))
-            return _sigmoid(graph, graph.add("Sum", *parts, np.float64(c)))
         case Isotonic(scores, probabilities):
             return _interpolation(graph, score, scores, probabilities)
         case VennAbers(scores, lower, upper) as pairs:
@@ -64,12 +51,64 @@ def add_calibration(graph: Graph, calibrated: Calibrated, score: str, votes: str
     raise NotImplementedError(f"{type(calibrated.calibrator).__name__} as ONNX")
 
 
+def add_logit(graph: Graph, calibrated: Calibrated, score: str, votes: str | None) -> str | None:
+    """Add the probability's logit, of all digits; None of a calibrator without a formula for it.
+
+    onnxruntime's ``Sigmoid`` keeps 16 decimals, and of 1e-15 no digits.
+
+    Parameters
+    ----------
+    graph : Graph
+    calibrated : Calibrated
+    score, votes : str
+        As for `add_calibration`.
+
+    Returns
+    -------
+    str or None
+        Shape (m, 1), as `Calibrated.logit`.
+    """
+    score = _before(graph, calibrated, score)
+    match calibrated.calibrator:
+        case Sigmoid(slope, intercept):
+            return _affine(graph, score, slope, intercept)
+        case ScoreAndVoteSigmoid(coefficients):
+            assert votes is not None
+            a, b, c = coefficients
+            logits = graph.add("Mul", _vote_logits(graph, votes, calibrated.n_votes), np.float64(b))
+            return graph.add("Add", _affine(graph, score, a, c), logits)
+        case Beta(sigmoid, coefficients):
+            logit = _affine(graph, score, *sigmoid)
+            # ln s = −softplus(−l) and −ln(1 − s) = softplus(l)
+            below, above = _softplus(graph, graph.add("Neg", logit)), _softplus(graph, logit)
+            a, b, c = coefficients
+            parts = [
+                graph.add("Mul", each, np.float64(coefficient))
+                for each, coefficient in ((below, -a), (above, b))
+                if coefficient
+            ]
+            if not parts:  # constant, but NaN of NaN
+                parts = [graph.add("Mul", logit, np.float64(0.0))]
+            return graph.add("Sum", *parts, np.float64(c))
+    return None
+
+
+def _before(graph: Graph, calibrated: Calibrated, score: str) -> str:
+    """The score before control of a rate has moved it."""
+    if calibrated.threshold == 0:
+        return score
+    return graph.add("Add", score, np.float64(calibrated.threshold))
+
+
 def _affine(graph: Graph, score: str, slope: float, intercept: float) -> str:
     return graph.add("Add", graph.add("Mul", score, np.float64(slope)), np.float64(intercept))
 
 
-def _sigmoid(graph: Graph, logit: str) -> str:
-    return graph.add("Sigmoid", logit)
+def _softplus(graph: Graph, value: str) -> str:
+    """``ln(1 + eˣ)``; that of onnxruntime is infinite from 710 on."""
+    rest = graph.add("Exp", graph.add("Neg", graph.add("Abs", value)))
+    rest = graph.add("Log", graph.add("Add", rest, np.float64(1.0)))
+    return graph.add("Add", graph.add("Max", value, np.float64(0.0)), rest)
 
 
 def _vote_logits(graph: Graph, votes: str, n_votes: float) -> str:

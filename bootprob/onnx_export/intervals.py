@@ -20,6 +20,7 @@ from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE, Kerne
 from bootprob.ensemble.uncertainty.true_logit import ROUNDING
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level, normal_quantile, student_quantile
+from bootprob.onnx_export.calibration import add_logit
 from bootprob.onnx_export.composite_posterior import add_posterior_moments
 from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import add_exponential, add_squared_distances
@@ -81,7 +82,10 @@ def add_interval(
     before = graph.add("Add", scored.score, np.float64(calibrated.threshold))
     logit = _affine(graph, before, sigmoid.slope, sigmoid.intercept)
     own = calibrated.calibrator is sigmoid
-    reported = logit if own else _add_logit(graph, probability)
+    reported = logit
+    if not own:
+        found = add_logit(graph, calibrated, scored.score, scored.votes)
+        reported = found or _add_logit_of(graph, probability)
     if ensemble.state.kernel.is_linear:
         bounds = _add_of_scores(graph, ensemble, scored, before, logit, level)
         if method == "corrected":
@@ -167,7 +171,7 @@ def _affine(graph: Graph, value: str, slope: float, intercept: float) -> str:
     return graph.add("Add", scaled, np.float64(intercept))
 
 
-def _add_logit(graph: Graph, probability: str) -> str:
+def _add_logit_of(graph: Graph, probability: str) -> str:
     inside = graph.add("Clip", probability, np.float64(CLOSEST), np.float64(1 - CLOSEST))
     return graph.add("Log", graph.add("Div", inside, graph.add("Sub", np.float64(1.0), inside)))
 

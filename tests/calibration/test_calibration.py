@@ -20,6 +20,7 @@ from bootprob.calibration import (
     sigmoid_replicates,
     vote_logits,
 )
+from bootprob.calibration.calibrated import Calibrated
 from bootprob.calibration.logistic import fit_logistic
 
 
@@ -290,6 +291,28 @@ def test_derivatives_are_those_of_the_probabilities(rng, kind):
         fitted.derivative(asked, logits)[clear], ((up - down) / (2 * step))[clear],
         rtol=1e-4, atol=1e-6,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS)
+def test_logits_have_their_digits_where_probabilities_have_none(scored, kind):
+    scores, positive, weight = scored
+    shares = np.round(expit(scores), 2)
+    sigmoid = Sigmoid.fit(scores, positive, weight)
+    fitted = CALIBRATORS[kind].fit(scores, positive, weight, vote_logits(shares, 20))
+    calibrated = Calibrated(sigmoid, fitted, 0.3, 20.0)
+    p = calibrated.predict(scores, shares)
+    np.testing.assert_allclose(expit(calibrated.logit(scores, shares)), p, rtol=1e-9)
+    far, votes = np.array([-500.0, -400.0, -300.0, 300.0, 400.0, 500.0]), np.full(6, 0.5)
+    logits = calibrated.logit(far, votes)
+    p = calibrated.predict(far, votes)
+    if kind in ("sigmoid", "sigmoid-both", "beta"):  # which rise without end, as straight lines
+        rises = np.diff(logits)
+        assert (rises > 10).all()
+        assert rises[0] == pytest.approx(rises[1])
+        assert rises[3] == pytest.approx(rises[4])
+        np.testing.assert_allclose(p, expit(logits), rtol=1e-9)
+    else:
+        np.testing.assert_allclose(logits, np.log(p / (1 - p)), rtol=1e-9)
 
 
 def test_weights_count_as_repetitions(rng):

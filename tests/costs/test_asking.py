@@ -84,6 +84,47 @@ def test_known_cases_and_ties():
     np.testing.assert_allclose(CostMatrix(5, 9, 4, 4, ask=4.2).asking_between, [0.04, 0.8])
 
 
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        {"tn": 3, "fn": 3, "fp": 6, "tp": 1, "ask": 3},  # as dear wherever "negative" is the better
+        {"tn": 0.1 + 0.2, "fn": 0.3, "fp": 2, "tp": 0, "ask": 0.3},
+        {"tn": 0, "fn": 0.1, "fp": 0.7, "tp": 0, "ask": 0.7 * 0.1 / 0.8},  # at the threshold
+        {"tn": -2, "fn": 1, "fp": 1, "tp": -2, "ask": -0.5},
+    ],
+    ids=str,
+)
+def test_ties_but_for_rounding_are_answered(costs, by_row):
+    p = np.append(np.linspace(0, 1, 1001), 0.7 / 0.8)
+    given = (costs["fp"], costs["fn"], costs["tn"], costs["tp"])
+    if by_row:
+        given = tuple(np.full(len(p), each) for each in given)
+    tied = CostMatrix(*given, ask=costs["ask"])
+    within = np.column_stack([p / 2, (1 + p) / 2])
+    found = tied.decide(p, within)
+    assert not found.ask.any()
+    lower, upper = (tied.decide(end).label for end in within.T)
+    np.testing.assert_array_equal(found.stable, lower == upper)
+    lowest, highest = np.moveaxis(tied.asking_between, -1, 0)
+    assert np.all(lowest == tied.threshold)
+    assert np.all(highest == tied.threshold)
+    # What is less by more than rounding is still less.
+    cheaper = CostMatrix(*given, ask=costs["ask"] - 1e-12 * abs(costs["ask"]))
+    best = tied.expected(p).min(axis=1)
+    np.testing.assert_array_equal(cheaper.decide(p).ask, cheaper.ask < best - 1e-14)
+    assert cheaper.decide(p).ask.any()
+    lowest, highest = np.moveaxis(cheaper.asking_between, -1, 0)
+    assert np.all(lowest < highest)
+
+
+@pytest.mark.parametrize("p", [0.7, 0.99, 0.22, 1e-9])
+def test_rare_mistakes_are_tied_to_their_own_digits(p):
+    # 1 − .99 has lost two digits of .01; those of 1e-9 are all there.
+    assert not CostMatrix(1, 1, ask=min(round(1 - p, 12), p)).decide([p]).ask[0]
+    assert CostMatrix(1, 1, ask=min(1 - p, p) * (1 - 1e-12)).decide([p]).ask[0]
+
+
 def test_costs_of_asking_are_kept_compared_and_refused(rng):
     rows = CostMatrix(1, [2.0, 3.0, 4.0], ask=[0.1, 0.2, 0.3])
     assert rows.take(np.array([True, False, True])) == CostMatrix(1, [2.0, 4.0], ask=[0.1, 0.3])

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from bootprob.calibration import CALIBRATORS
 from bootprob.cli.__main__ import app
 from bootprob.exceptions import DataError
 from bootprob.intervals.mixtures import of_mixture
@@ -90,6 +91,22 @@ def test_models_say_the_same(params: dict[str, Any], tmp_path: Path, rng: np.ran
         np.testing.assert_allclose(probability, model.predict_proba(rows), rtol=0, atol=1e-9)
         found = np.stack([lower, upper], axis=-1)
         np.testing.assert_allclose(found, model.proba_interval(rows, 0.9), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATORS)
+@pytest.mark.parametrize("interval", ["corrected", "normal"])
+def test_far_rows(calibration: str, interval: Any, tmp_path: Path):
+    # Sigmoids of onnxruntime keep 16 decimals: of probabilities of 1e-15 few digits are left.
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + 0.2 * rng.normal(size=60) > 0).astype(int)
+    params = {"n_bootstraps": 8, "C": [1.0], "random_state": 0}
+    model = linear(**params, calibration=calibration, interval=interval).fit(X, y)
+    export_onnx(model, tmp_path / "m.onnx", interval=0.95)
+    far = np.linspace(-40, 40, 801)
+    rows = np.stack([far, np.zeros_like(far)], axis=1)
+    found = np.stack(_session(str(tmp_path / "m.onnx")).run(BOUNDS, {"X": rows}), axis=-1)
+    np.testing.assert_allclose(found, model.proba_interval(rows), rtol=0, atol=1e-8)
 
 
 def test_the_command_writes_those_of_a_table(tmp_path: Path):

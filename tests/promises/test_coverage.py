@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from bootprob import BootstrapSVC, LackOfFitWarning
+from bootprob.calibration.calibrated import logits_of
 from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.uncertainty.probability_intervals import OF_PROBABILITIES
 from bootprob.intervals import OF_VOTES, of_votes
@@ -128,11 +129,13 @@ def _bounds(model, new):
     scores = np.concatenate(list(ensemble.scores.of_replicates(new)))
     made, votes = ensemble.probability_intervals, model.vote_proba(new)[:, 1]
     kernel_logits = ensemble.scores.kernel_logits(new)
-    p = model.predict_proba(new)[:, 1]
+    reported = logits_of(model.predict_proba(new)[:, 1])
     found = {}
     for level in LEVELS:
         for method in OF_PROBABILITIES:
-            found[method, level] = made.of_replicates(scores, kernel_logits, p, level, method)
+            found[method, level] = made.of_replicates(
+                scores, kernel_logits, reported, level, method
+            )
         for method in OF_VOTES:
             found[method, level] = of_votes(votes, model.n_replicates_, level, method)
     return found

@@ -62,7 +62,7 @@ class ProbabilityIntervals:
         self,
         scores: Floats,
         kernel_logits: Floats | None,
-        probability: Floats,
+        reported: Floats,
         level: float,
         method: str,
     ) -> Floats:
@@ -75,34 +75,34 @@ class ProbabilityIntervals:
         kernel_logits : ndarray, shape (m, g, 2), or None
             From `bootprob.ensemble.uncertainty.kernel_posterior`; None for the linear kernel. Read
             for "corrected" only.
-        probability : ndarray, shape (m,)
-            Reported probabilities.
+        reported : ndarray, shape (m,)
+            Logits of the reported probabilities, from `Calibrated.logit`.
         level, method
             See `BootstrapSVC.proba_interval`.
         """
         made = METHODS[method].of_replicates
         if made is None:
             moments = ScoreMoments.of(scores, self.gram)
-            return self.of_moments(moments, kernel_logits, probability, level, method)
+            return self.of_moments(moments, kernel_logits, reported, level, method)
         mean = scores.mean(axis=1)
         bounds = made(self, self.replicate_logits(scores), self._sigmoid_logit(mean), level)
-        return self._probabilities(bounds, mean, probability)
+        return self._probabilities(bounds, mean, reported)
 
     def replicate_logits(self, scores: Floats) -> Floats:
         """Logits (m, B) of replicate scores, each by the sigmoid of its replicate."""
         slopes, intercepts = self.sigmoid_replicates.T
         return slopes * (scores + self.calibrated.threshold) + intercepts
 
-    def replicate_probabilities(self, scores: Floats, probability: Floats) -> Floats:
-        """Probabilities (m, B) of replicate scores, beside those reported (m,)."""
-        moved = self._moved(self.replicate_logits(scores), scores.mean(axis=1), probability)
+    def replicate_probabilities(self, scores: Floats, reported: Floats) -> Floats:
+        """Probabilities (m, B) of replicate scores, beside reported ones of these logits (m,)."""
+        moved = self._moved(self.replicate_logits(scores), scores.mean(axis=1), reported)
         return expit(moved)
 
     def of_moments(
         self,
         moments: ScoreMoments,
         kernel_logits: Floats | None,
-        probability: Floats,
+        reported: Floats,
         level: float,
         method: str,
     ) -> Floats:
@@ -112,35 +112,33 @@ class ProbabilityIntervals:
         ----------
         moments : ScoreMoments
             Of m rows.
-        kernel_logits, probability, level, method
+        kernel_logits, reported, level, method
             As for `of_replicates`.
         """
         made = METHODS[method].of_moments
         assert made is not None
-        return made(self, moments, kernel_logits, probability, level)
+        return made(self, moments, kernel_logits, reported, level)
 
     def _corrected(
-        self, moments: ScoreMoments, kernel_logits: Floats | None, probability: Floats, level: float
+        self, moments: ScoreMoments, kernel_logits: Floats | None, reported: Floats, level: float
     ) -> Floats:
         mean = moments.mean
         if kernel_logits is not None:
             bounds = intervals.of_mixture(kernel_logits, self.kernel_weight, level)
-            sigmoid = self.calibrated.calibrator is self.calibrated.sigmoid
-            reported = self._sigmoid_logit(mean) if sigmoid else logits_of(probability)
             return self._opened(around(reported, bounds))
         before = mean + self.calibrated.threshold
         bounds = self.true_logit.bounds(before, moments.spread, moments.jackknife, level)
-        moved = self._moved(bounds, mean, probability)
+        moved = self._moved(bounds, mean, reported)
         # What another calibrator says errs in ways that no bound knows: both are held.
         lower, upper = np.minimum(bounds, moved)[:, 0], np.maximum(bounds, moved)[:, 1]
         return self._opened(np.stack([lower, upper], axis=-1))
 
     def _logit_normal(
-        self, mean: Floats, variance: Floats, probability: Floats, level: float
+        self, mean: Floats, variance: Floats, reported: Floats, level: float
     ) -> Floats:
         before = mean + self.calibrated.threshold
         bounds = logit_normal(before, variance, self.calibrated.sigmoid, level)
-        return self._probabilities(bounds, mean, probability)
+        return self._probabilities(bounds, mean, reported)
 
     def _venn_abers(self, moments: ScoreMoments) -> Floats:
         bounds = self.venn_abers().bounds(moments.mean + self.calibrated.threshold)
@@ -149,15 +147,15 @@ class ProbabilityIntervals:
     def _sigmoid_logit(self, mean: Floats) -> Floats:
         return self.calibrated.sigmoid.logit(mean + self.calibrated.threshold)
 
-    def _probabilities(self, bounds: Floats, mean: Floats, probability: Floats) -> Floats:
+    def _probabilities(self, bounds: Floats, mean: Floats, reported: Floats) -> Floats:
         """From the sigmoid's logits to probabilities around the one that is reported."""
-        return self._opened(self._moved(bounds, mean, probability))
+        return self._opened(self._moved(bounds, mean, reported))
 
-    def _moved(self, logits: Floats, mean: Floats, probability: Floats) -> Floats:
+    def _moved(self, logits: Floats, mean: Floats, reported: Floats) -> Floats:
         """The sigmoid's logits (m, k), moved to the logit of the probability reported."""
         if self.calibrated.calibrator is self.calibrated.sigmoid:
             return logits
-        return logits + (logits_of(probability) - self._sigmoid_logit(mean))[:, None]
+        return logits + (reported - self._sigmoid_logit(mean))[:, None]
 
     def _opened(self, bounds: Floats) -> Floats:
         """Probabilities of logits, of which no two bounds are the same to the last bit."""
@@ -200,7 +198,7 @@ class IntervalMethod:
     doc : str
         What the documentation of `BootstrapSVC` says of it.
     of_moments : callable, optional
-        Takes `ProbabilityIntervals`, moments, kernel logits, probability and level; gives
+        Takes `ProbabilityIntervals`, moments, kernel logits, reported logits and level; gives
         probabilities.
     of_replicates : callable, optional
         Takes `ProbabilityIntervals`, the logits of the replicates (m, B), the logit (m,) and
@@ -230,15 +228,15 @@ METHODS = {
     "normal": IntervalMethod(
         """normal on the logit around `predict_proba`, with the variance of the replicates plus
         that of the calibrator.""",
-        of_moments=lambda made, moments, _, probability, level: made._logit_normal(
-            moments.mean, moments.spread, probability, level
+        of_moments=lambda made, moments, _, reported, level: made._logit_normal(
+            moments.mean, moments.spread, reported, level
         ),
     ),
     "jackknife": IntervalMethod(
         """the same with the infinitesimal jackknife's variance of the mean, which knows nothing of
         the posterior's share with ``kernel="auto"``.""",
-        of_moments=lambda made, moments, _, probability, level: made._logit_normal(
-            moments.mean, moments.jackknife, probability, level
+        of_moments=lambda made, moments, _, reported, level: made._logit_normal(
+            moments.mean, moments.jackknife, reported, level
         ),
     ),
     "percentile": IntervalMethod(
