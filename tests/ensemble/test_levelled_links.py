@@ -77,6 +77,14 @@ def test_the_posterior_levels_off_where_labels_do():
     np.testing.assert_allclose(reached, [0.85, 0.15], atol=0.07)
 
 
+def test_plateaus_of_a_box_are_of_a_curve_that_jumps():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(1000, 3))
+    positive = rng.uniform(size=1000) < np.where((rows[:, :2] > 0).all(axis=1), 0.82, 0.18)
+    posterior, _ = posterior_of(rows, positive)
+    assert posterior.levels is None
+
+
 def test_the_posterior_of_a_logit_does_not():
     posterior, _ = posterior_of(*drawn(900, 0, 0, seed=1))
     assert posterior.levels is None

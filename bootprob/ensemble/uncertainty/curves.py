@@ -39,6 +39,7 @@ MOST_COLUMNS = {"product": 8, "varying": 4, "varying roughly": 4}
 slopes that vary each pair of columns has knots of its own."""
 VARYING = ("varying", "varying roughly")
 """Families of slopes that vary."""
+_ROUGH = ("laplacian", "varying roughly")
 _VARYING_GAMMA = 1 / 2
 _MULTIPLIED_OF_ALL = 3  # the most, where a product is one of all columns
 
@@ -74,6 +75,11 @@ class Curve:
     view: View
     gamma: float
     columns: tuple[int, ...] = ()
+
+    @property
+    def rough(self) -> bool:
+        """Whether it may jump."""
+        return self.family in _ROUGH
 
     def of(self, view_rows: Tensor) -> Tensor:
         """The columns that it looks at."""

@@ -26,7 +26,8 @@ def level_off(stage: Stage, straight: Found) -> None:
     """Look at links that level off, beside the best and a straight one, where labels ask for one.
 
     Few labels do not tell them from links of other tails. So none is looked at unless they clearly
-    do, and none counts if the best of all is another.
+    do, and none counts if the best of all is another. What jumps between plateaus levels off
+    without a link: beside curves that may jump none is looked at, which would be too sure of where.
     """
     others = [tails for tails in stage.links() if not levels_off(tails)]
     reached = max((stage.best(tails).evidence for tails in others), default=-np.inf)
@@ -36,6 +37,7 @@ def level_off(stage: Stage, straight: Found) -> None:
         starts = (
             stage.add(replace(each.setting, tails=LOGIT), each.found.sites)
             for each in (stage.best(), straight)
+            if not any(curve.rough for curve in each.setting.curves)
         )
         for start in dict.fromkeys(starts):
             gain, tails = asked_for(
