@@ -36,12 +36,7 @@ UNWARNED = pytest.mark.xfail(
     reason="Of 2,000 rows of subjects measured with noise half the tables short are warned of.",
     strict=True,
 )
-STEPS = pytest.mark.xfail(
-    reason="Of 2,000 rows steps tell more than curves can follow, and the forest seldom warns.",
-    strict=True,
-)
 SHORT_OF_2000 = {
-    "a box": STEPS,
     "positives missed (25 %)": FALLS_SHORT,
     "heavy tails (t, 3 df)": WIDER,
     "uneven scales": WIDER,
