@@ -57,7 +57,7 @@ def again(
     sites = stage.begin(replace(before[0].setting, rest=NOTHING)).found.sites
     for each in before[1:]:
         stage.add(replace(each.setting, rest=NOTHING), sites)
-    tails = before[0].setting.tails  # of those that level off more rows may leave none
+    tails = before[0].setting.tails  # curves are looked for beside one that does not level off
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
     first = replace(first, tails=LOGIT if levels_off(tails) else tails)
     straight, _ = stage.climb(stage.add(first, sites), [])

@@ -91,11 +91,6 @@ class Stage:
         """Those that have been tried."""
         return list(dict.fromkeys(setting.tails for setting in self._done))
 
-    def forget(self, tails: Iterable[Tails]) -> None:
-        """Leave out all with these links."""
-        left_out = set(tails)
-        self._done = {s: each for s, each in self._done.items() if s.tails not in left_out}
-
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
         found = sorted(self._done.values(), key=lambda each: -each.evidence)

@@ -25,9 +25,9 @@ _LIKELY = 4.0  # of the same: links whose neighbours are looked at
 def level_off(stage: Stage, straight: Found) -> None:
     """Look at links that level off, beside the best and a straight one, where labels ask for one.
 
-    Few labels do not tell them from links of other tails. So none is looked at unless they clearly
-    do, and none counts if the best of all is another. What jumps between plateaus levels off
-    without a link: beside curves that may jump none is looked at, which would be too sure of where.
+    Few labels do not tell them from links of other tails, so none is looked at unless they clearly
+    do. What jumps between plateaus levels off without a link: beside curves that may jump none is
+    looked at, which would be too sure of where.
     """
     others = [tails for tails in stage.links() if not levels_off(tails)]
     reached = max((stage.best(tails).evidence for tails in others), default=-np.inf)
@@ -48,8 +48,6 @@ def level_off(stage: Stage, straight: Found) -> None:
             if gain > _WORTH_A_LOOK:
                 _add(stage, start, tails)
                 _spread(stage, reached)
-    if stage.best().evidence <= reached:
-        stage.forget(_levelled(stage))
 
 
 def _spread(stage: Stage, reached: float) -> None:
