@@ -77,6 +77,13 @@ def test_the_posterior_levels_off_where_labels_do():
     np.testing.assert_allclose(reached, [0.85, 0.15], atol=0.07)
 
 
+def test_levels_count_where_another_link_is_the_best():
+    rows, positive = drawn(700, 0.25, 0, seed=0)
+    posterior, _ = posterior_of(rows, positive)
+    assert not posterior.levels[0].any()
+    assert posterior.weight[posterior.levels.any(axis=1)].sum() > 0.3
+
+
 def test_plateaus_of_a_box_are_of_a_curve_that_jumps():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(1000, 3))
