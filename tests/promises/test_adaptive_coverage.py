@@ -24,10 +24,6 @@ NOT_KEPT = pytest.mark.xfail(
     reason="A logit that bends a little, or in many directions, looks straight in 500 rows.",
     strict=True,
 )
-FALLS_SHORT = pytest.mark.xfail(
-    reason="Above, where a quarter of the positives is missed, 2,000 rows are covered .78 to .87.",
-    strict=True,
-)
 WIDER = pytest.mark.xfail(
     reason="With 2,000 rows these straight truths have 1.15 to 1.18 of the limit's width.",
     strict=False,  # by a hair
@@ -37,7 +33,6 @@ UNWARNED = pytest.mark.xfail(
     strict=True,
 )
 SHORT_OF_2000 = {
-    "positives missed (25 %)": FALLS_SHORT,
     "heavy tails (t, 3 df)": WIDER,
     "uneven scales": WIDER,
     "skewed columns (log-normal)": WIDER,
