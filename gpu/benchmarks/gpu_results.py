@@ -20,6 +20,7 @@ _TIMES = (
     "times without Triton",
 )
 _KERNELS_SHOWN = 4
+_NAME_SHOWN = 40
 _COUNTERS = {
     "gpu__time_duration.sum": "time",
     "sm__throughput.avg.pct_of_peak_sustained_elapsed": "SM throughput",
@@ -32,9 +33,8 @@ _COUNTERS = {
 def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
     """The results that started last and are no rehearsals, or None where there is none.
 
-    Of format 2, which has a file for each of the two commands, the other command's newest file of
-    the same code and device joins in. Runs of single parts (``--only``) stand by themselves and
-    are not shown.
+    Other files of the same code and device join in: those of the two commands, and runs of single
+    parts (``--only``). Of a part that ran more than once, the last run counts.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The content of the newest file with the parts of both, and ``"files"``, ``"verdicts"`` (of
-        each command), ``"promises"``, ``"kept"`` (those that hold, by part), ``"times"``,
+        The content of the newest file with the parts of all, and ``"verdicts"`` (of each file, by
+        its name), ``"promises"``, ``"kept"`` (those that hold, by part), ``"times"``,
         ``"predicted"`` (seconds of jobs, low and high), ``"estimator"``, ``"ceilings"``,
         ``"shares"``, ``"counters"`` and ``"incomplete"`` (parts that did not end well) laid out as
         tables.
@@ -53,23 +53,17 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
     found = []
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
-        shown = content.get("command", "first") in ("first", "second")
-        if content.get("rehearsal", True) is False and shown:
+        if content.get("rehearsal", True) is False:
             found.append((content["started"], path.name, content))
     if not found:
         return None
     found.sort(key=lambda entry: entry[:2])
-    _, file, content = found[-1]
-    pair = {_command(content): (file, content)}
-    for _, name, other in found[:-1]:
-        if _command(other) != _command(content) and _origin(other) == _origin(content):
-            pair[_command(other)] = (name, other)
-    files = dict(sorted(pair.items()))  # "first" is before "second"
-    parts = {name: part for _, each in files.values() for name, part in each["parts"].items()}
+    content = found[-1][2]
+    files = {name: each for _, name, each in found if _origin(each) == _origin(content)}
+    parts = {name: part for each in files.values() for name, part in each["parts"].items()}
     return {
         **content,
-        "files": [name for name, _ in files.values()],
-        "verdicts": {command: each.get("verdict") for command, (_, each) in files.items()},
+        "verdicts": {name: each.get("verdict", "") for name, each in files.items()},
         "promises": [
             (name, promise) for name, part in parts.items() for promise in part.get("promises", ())
         ],
@@ -79,7 +73,10 @@ def newest(folder: Path = FOLDER) -> dict[str, Any] | None:
         "estimator": _measured(parts, "estimator times"),
         "ceilings": _measured(parts, "ceilings"),
         "shares": {
-            job: {**shares, "kernels": shares["kernels"][:_KERNELS_SHOWN]}
+            job: {
+                **shares,
+                "kernels": [_shown(each) for each in shares["kernels"][:_KERNELS_SHOWN]],
+            }
             for job, shares in _measured(parts, "kernel shares").items()
         },
         "counters": {
@@ -101,12 +98,14 @@ def _predicted(path: Path) -> dict[str, tuple[float, float]]:
     return {each["job"]: tuple(each["between, s"]) for each in jobs}
 
 
+def _shown(kernel: dict[str, Any]) -> dict[str, Any]:
+    """With a name that is short: libraries' have all parameters of their templates."""
+    name = kernel["name"].partition("<")[0].removeprefix("void ")
+    return {**kernel, "name": name if len(name) <= _NAME_SHOWN else name[:_NAME_SHOWN] + "…"}
+
+
 def _kept(part: dict[str, Any]) -> list[str]:
     return [each["promise"] for each in part.get("promises", ()) if each["holds"]]
-
-
-def _command(content: dict[str, Any]) -> str:
-    return content.get("command", "first")
 
 
 def _origin(content: dict[str, Any]) -> tuple[str, str]:

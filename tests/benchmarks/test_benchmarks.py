@@ -455,8 +455,9 @@ def gpu_result(started: str, **changes: object) -> dict:
 
 
 def test_the_newest_result_of_a_gpu_is_shown(tmp_path):
+    of_old_code = {"commit": "0123456789abcdef", "changed": False, "sha256": "1"}
     files = {
-        "b-old.json": gpu_result("2026-01-01T00:00:00+00:00"),
+        "b-old.json": gpu_result("2026-01-01T00:00:00+00:00", source=of_old_code),
         "a-new.json": gpu_result("2026-03-01T00:00:00+00:00"),
         "z-rehearsal.json": gpu_result("2026-09-01T00:00:00+00:00", rehearsal=True),
         "predictions.json": {"jobs": [{"job": "Wisconsin, linear", "between, s": [0.008, 0.02]}]},
@@ -496,25 +497,31 @@ def test_the_two_commands_of_a_check_are_shown_as_one(tmp_path):
         },
     }  # fmt: skip
     other = {**second, "source": {**second["source"], "sha256": "1"}}
-    single = {**first, "command": "only ceilings", "started": "2026-04-01T00:00:00+00:00"}
+    single = {
+        **first, "command": "only ceilings", "started": "2026-03-01T00:20:00+00:00",
+        "parts": {"ceilings": {"status": "stopped", "why": "no time"}},
+    }  # fmt: skip
     text = write(
         tmp_path,
         measured(),
-        {"c.json": first, "c-second.json": second, "d-second.json": other, "e.json": single},
+        {"c.json": first, "c-second.json": second, "c-2.json": single, "d-second.json": other},
     )
-    other["started"] = "2026-02-01T00:00:00+00:00"
-    assert "d-second.json" in text  # the newest, of other code: it stands alone
-    assert "c.json" not in text
-    assert "The first command was not run." in text
+    assert "c-2.json" in text
+    other["started"] = "2026-04-01T00:00:00+00:00"
     (tmp_path / "gpu" / "d-second.json").write_text(json.dumps(other))
     text = main(tmp_path / "docs", tmp_path / "gpu").read_text(encoding="utf-8")
-    assert "[c.json](../gpu/results/c.json) and [c-second.json]" in text
-    assert "Verdict of the first command: nothing failed." in text
-    assert "Verdict of the second command: incomplete: tuning (skipped" in text
+    assert "d-second.json" in text  # the newest, of other code: it stands alone
+    assert "c.json" not in text
+    other["started"] = "2026-02-01T00:00:00+00:00"
+    (tmp_path / "gpu" / "d-second.json").write_text(json.dumps(other))
+    text = main(tmp_path / "docs", tmp_path / "gpu").read_text(encoding="utf-8")
+    assert "d-second.json" not in text
+    assert "- [c.json](../gpu/results/c.json): nothing failed\n" in text
+    assert "- [c-second.json](../gpu/results/c-second.json): incomplete: tuning (skipped" in text
     assert "holds: 9 promises (each kernel against its twin)" in text
     assert "- `_factor`: time 2e+06 ns" in text
     assert "| Wisconsin, linear | 2.50 | 0.250 | 0.125 |" in text
-    assert "e.json" not in text
+    assert "**ceilings: stopped**, no time" in text  # the last run counts
 
 
 def test_a_rehearsal_is_no_result(tmp_path):
