@@ -1,4 +1,4 @@
-"""What a user waits for: `BootstrapSVC` with its defaults, and where the host's time goes."""
+"""What a user waits for: `BootstrapSVC`, and where the host's time goes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _SECONDS = 4.0  # for the runs of one job
 def run(record: Record) -> None:
     """Fits and predictions of the jobs that the engine is timed with; the host's clock."""
     for name, kernel in (
+        ("Wisconsin", "auto"),
         ("Wisconsin", "linear"),
         (GERMAN, "linear"),
         ("Wisconsin", "rbf"),
