@@ -59,7 +59,7 @@ def column_relevance(
     kept = _promising(known, mass, of_classes, views)
     terms = _Terms(known[:, kept], mass, views.among(kept))
     explained = torch.stack([terms.explained(label) for label in of_classes]).amax(0)
-    found = torch.zeros(rows.shape[1], dtype=torch.float64)
+    found = torch.zeros(rows.shape[1], dtype=torch.float64, device="cpu")
     found[kept] = explained.pow(0.25)
     return found.numpy()
 
@@ -70,10 +70,10 @@ def _promising(
     """Of many columns, those whose levels say most of the labels alone."""
     p = rows.shape[1]
     if p <= _MOST:
-        return torch.arange(p)
-    found = torch.zeros(p, dtype=torch.float64)
+        return torch.arange(p, device="cpu")
+    found = torch.zeros(p, dtype=torch.float64, device="cpu")
     for column in range(p):
-        only = torch.tensor([column])
+        only = torch.tensor([column], device="cpu")
         levels = views.among(only).of("levels", rows[:, only])[:, 0].long()
         counts = torch.bincount(levels, weight).clamp_min(1)
         for label in labels:
@@ -92,7 +92,7 @@ class _Terms:
         self._weight = weight / weight.mean()
         self._p, self._steps = rows.shape[1], views.thresholds.shape[1] + 1
         size = self._p * (1 + self._steps)
-        self._gram = torch.zeros(size, size, dtype=torch.float64)
+        self._gram = torch.zeros(size, size, dtype=torch.float64, device="cpu")
         for block, scores, levels in self._blocks():
             terms = torch.cat([scores, levels], dim=1)
             self._gram += terms.T @ (terms * self._weight[block, None])
@@ -102,7 +102,7 @@ class _Terms:
         for block in row_blocks(len(self._rows), self._p * (1 + self._steps), _NUMBERS_AT_ONCE):
             part = self._rows[block]
             levels = self._views.of("levels", part).long()
-            shown = torch.zeros(len(part), self._p, self._steps, dtype=torch.float64)
+            shown = torch.zeros(len(part), self._p, self._steps, dtype=torch.float64, device="cpu")
             shown.scatter_(2, levels.unsqueeze(2), 1.0)
             yield block, self._views.of("scores", part), shown.flatten(1)
 
@@ -111,7 +111,7 @@ class _Terms:
         p, weight = self._p, self._weight
         label = label - weight @ label / weight.sum()
         variance = float(weight @ label.square() / weight.sum())
-        vector = torch.zeros(len(self._gram), dtype=torch.float64)
+        vector = torch.zeros(len(self._gram), dtype=torch.float64, device="cpu")
         spread = torch.zeros_like(vector[p:])
         for block, scores, levels in self._blocks():
             mass = weight[block] * label[block]
@@ -121,13 +121,15 @@ class _Terms:
         tables = vector[p:].reshape(p, -1), spread.reshape(p, -1)
         alone = variance * _beyond_chance(*tables)
         ridge = _RIDGE * self._gram.diagonal().mean()
-        additive = torch.linalg.solve(self._gram + ridge * torch.eye(len(vector)).double(), vector)
+        additive = torch.linalg.solve(
+            self._gram + ridge * torch.eye(len(vector), device="cpu").double(), vector
+        )
         return (alone + self._in_pairs(label, additive, alone)) / (len(label) * variance)
 
     def _in_pairs(self, label: Tensor, additive: Tensor, alone: Tensor) -> Tensor:
         """Sums of squares that terms in two columns explain of what `additive` leaves, (p,)."""
         p, k = self._p, self._steps
-        products = torch.zeros(p, p, dtype=torch.float64)
+        products = torch.zeros(p, p, dtype=torch.float64, device="cpu")
         spread, left = products.clone(), torch.zeros_like(label)
         for block, scores, levels in self._blocks():
             weight = self._weight[block]
@@ -140,8 +142,8 @@ class _Terms:
         statistic = products.square() / spread.clamp_min(torch.finfo(torch.float64).tiny)
         own = alone + torch.where(statistic > 0, statistic, 0.0).fill_diagonal_(0).amax(1)
         crossed = own.argsort(descending=True)[:_CROSSED].sort().values
-        at = (crossed[:, None] * k + torch.arange(k)).flatten()
-        sums = torch.zeros(len(at), len(at), dtype=torch.float64)
+        at = (crossed[:, None] * k + torch.arange(k, device="cpu")).flatten()
+        sums = torch.zeros(len(at), len(at), dtype=torch.float64, device="cpu")
         variances = sums.clone()
         for block, _, levels in self._blocks():
             part, mass = levels[:, at], (self._weight[block] * left[block])[:, None]

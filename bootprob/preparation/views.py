@@ -137,7 +137,7 @@ def view_kernels(
         of += [view] * len(multiples)
         gammas += [unit * multiple for multiple in multiples]
     return ViewKernels(
-        gamma=torch.tensor(gammas, dtype=torch.float64),
+        gamma=torch.tensor(gammas, dtype=torch.float64, device="cpu"),
         families=tuple(families),
         views=tuple(of),
         of_columns=views,

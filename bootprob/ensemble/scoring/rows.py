@@ -153,7 +153,7 @@ def vote_shares(models: FittedBatch, rows: NewRows, weights: Floats) -> Floats:
     weights : ndarray, shape (R,)
         Weight of each model; one of weight 0 is not scored.
     """
-    votes = Votes(models, torch.tensor(weights))
+    votes = Votes(models, torch.tensor(weights, device="cpu"))
     shares = np.empty(len(rows.X))
     done = 0
     for part in _stream(models, rows, votes.shares, columns=1):
@@ -173,7 +173,7 @@ class WeighedScores:
     """
 
     def __init__(self, models: FittedBatch, weights: Floats) -> None:
-        self._models, self._weights = models, torch.tensor(weights)
+        self._models, self._weights = models, torch.tensor(weights, device="cpu")
 
     def of(self, rows: Floats | NewRows) -> Iterator[Floats]:
         """Scores in chunks of shape (rows, B); an array holds rows as the models know them.

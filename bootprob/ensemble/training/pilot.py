@@ -156,7 +156,7 @@ def _out_of_bag(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Mean out-of-bag scores (n, R), and the rows that have any."""
     n = len(problem.X)
-    sums = torch.zeros(problem.n_models, n, dtype=torch.float64)
+    sums = torch.zeros(problem.n_models, n, dtype=torch.float64, device="cpu")
     blocks = iter_fit(
         problem,
         tol=spec.tol,

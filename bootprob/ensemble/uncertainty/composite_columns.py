@@ -53,9 +53,8 @@ class Columns:
 
     def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
         """Which columns a setting looks at, and their prior precision."""
-        every = torch.tensor(setting.variances, dtype=torch.float64).repeat_interleave(
-            torch.tensor(self.widths)
-        )
+        of_blocks = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")
+        every = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"))
         which = every.nonzero().flatten().to(self._data.rows.device)
         return which, 1 / every.to(which.device)[which]
 
@@ -66,9 +65,11 @@ class Columns:
 
     def precisions(self, settings: Sequence[Setting]) -> Tensor:
         """Prior precisions of all columns, of several settings; of those left out a huge one."""
-        every = torch.tensor([each.variances for each in settings], dtype=torch.float64)
+        every = torch.tensor(
+            [each.variances for each in settings], dtype=torch.float64, device="cpu"
+        )
         of_blocks = 1 / every.clamp_min(_NONE)
-        found = of_blocks.repeat_interleave(torch.tensor(self.widths), dim=1)
+        found = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"), dim=1)
         return found.to(self._data.rows.device)
 
     @property

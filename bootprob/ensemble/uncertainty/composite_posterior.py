@@ -245,7 +245,7 @@ class Moments:
         """Mean and standard deviation of each part, (m, g, 2), of rows (m, p)."""
         at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
         found = [
-            self._of(torch.as_tensor(rows[block]).to(self._device))
+            self._of(torch.as_tensor(rows[block], device=self._device))
             for block in row_blocks(len(rows), self._numbers, at_once)
         ]
         if not found:
@@ -269,7 +269,7 @@ class Moments:
         ndarray, shape (q, g, 2)
             Mean and standard deviation under each part.
         """
-        seen = self._landmarks.seen(torch.as_tensor(rows).to(self._device), self._views)
+        seen = self._landmarks.seen(torch.as_tensor(rows, device=self._device), self._views)
         wanted = torch.from_numpy(mixing).to(self._device)
         whole, between = self._straight.whole(seen), dict[Curve, Tensor]()
         found = []
@@ -312,8 +312,8 @@ class Moments:
         ndarray, shape (1 + k, m, g, 3)
             Mean, standard deviation and covariance under each part, of the rows themselves first.
         """
-        given = torch.as_tensor(rows)[None], torch.as_tensor(others)
-        every = torch.cat(given).to(self._device)  # (1 + k, m, p)
+        own, more = (torch.as_tensor(each, device=self._device) for each in (rows, others))
+        every = torch.cat([own[None], more])  # (1 + k, m, p)
         found = np.empty((*every.shape[:2], len(self._used), 3))
         at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
         for block in row_blocks(every.shape[1], self._numbers * len(every), at_once):

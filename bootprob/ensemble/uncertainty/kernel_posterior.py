@@ -99,7 +99,8 @@ class KernelPosterior:
         at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
         blocks = row_blocks(len(rows), len(self.gamma) * (self.n_landmarks + 1), at_once)
         parts = [
-            _moments(torch.as_tensor(rows[block]).to(device), kernel, arrays) for block in blocks
+            _moments(torch.as_tensor(rows[block], device=device), kernel, arrays)
+            for block in blocks
         ]
         if not parts:
             return np.zeros((0, len(self.gamma), 2))

@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -311,8 +312,8 @@ def differentiable_scores(
     problem = Problem(
         X.detach().cpu().numpy(),
         y.detach().cpu().numpy(),
-        torch.ones(B, len(X), dtype=torch.int64).numpy(),
-        torch.ones(max(per_gamma, 1)).numpy(),
+        np.ones((B, len(X)), dtype=np.int64),
+        np.ones(max(per_gamma, 1)),
         kernel=kernel,
         upper=upper.detach().cpu().double().numpy(),
         scale=None if scale is None else scale.detach().cpu().numpy(),

@@ -73,4 +73,4 @@ class LateCount:
 
 
 def _pinned(n_counts: int) -> Tensor:
-    return torch.empty(n_counts, dtype=torch.int64, pin_memory=True)
+    return torch.empty(n_counts, dtype=torch.int64, device="cpu", pin_memory=True)

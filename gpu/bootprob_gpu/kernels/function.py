@@ -126,7 +126,7 @@ class KernelFunction(ABC):
 
     def largest(self, product: float) -> float:
         """The most that it may be of two rows with this inner product or a smaller one, or 1."""
-        rows = torch.tensor([[product], [1.0]], dtype=torch.float64)
+        rows = torch.tensor([[product], [1.0]], dtype=torch.float64, device="cpu")
         return max(self.gram(rows[:1], rows[1:]).max().item(), 1.0)
 
     @abstractmethod
@@ -180,8 +180,8 @@ class KernelFunction(ABC):
         Without `support` the `known` are all training rows.
         """
         support = np.arange(len(known)) if support is None else support
-        at, one = torch.tensor(support), torch.ones(rows.shape[1], dtype=torch.float64)
-        seen, of = torch.tensor(rows), torch.tensor(known)
+        seen, of, at = (torch.tensor(each, device="cpu") for each in (rows, known, support))
+        one = torch.ones(rows.shape[1], dtype=torch.float64, device="cpu")
         return self.with_known(seen, of, at, one, torch.float64)[0].numpy()
 
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:

@@ -54,7 +54,9 @@ def kernel_function(
             )
         if kernel.gamma is None:
             return kernel
-        return kernel.with_gamma(torch.tensor(positive_grid(kernel.gamma.cpu(), "gamma")))
+        return kernel.with_gamma(
+            torch.tensor(positive_grid(kernel.gamma.cpu(), "gamma"), device="cpu")
+        )
     if not isinstance(kernel, str) or kernel not in KERNELS:
         *most, last = (repr(name) for name in KERNELS)
         raise InputError(f"kernel is {kernel!r}; give {', '.join(most)} or {last}.")
@@ -70,5 +72,5 @@ def kernel_function(
             raise InputError(
                 f"The {called} kernel needs gamma: give one positive number or a grid."
             )
-        given["gamma"] = torch.tensor(positive_grid(gamma, "gamma"))
+        given["gamma"] = torch.tensor(positive_grid(gamma, "gamma"), device="cpu")
     return cls(**given)

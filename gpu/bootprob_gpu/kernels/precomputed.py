@@ -46,7 +46,7 @@ class Precomputed(KernelFunction):
         if apart > 0:
             X = 0.5 * (X + X.T)
         shift = 4 * _SINGLE * np.sqrt(n) * largest
-        matrix = torch.tensor(X)
+        matrix = torch.tensor(X, device="cpu")
         matrix.diagonal().add_(shift if shift > 0 else 1.0)
         if int(torch.linalg.cholesky_ex(matrix).info):
             raise InputError(

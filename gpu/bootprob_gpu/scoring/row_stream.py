@@ -182,7 +182,7 @@ class _PinnedPair:
 
 
 def _pinned(n_bytes: int) -> Tensor:
-    return torch.empty(n_bytes, dtype=torch.uint8, pin_memory=True)
+    return torch.empty(n_bytes, dtype=torch.uint8, device="cpu", pin_memory=True)
 
 
 def _fill(target: Tensor, block: Rows | Tensor) -> None:

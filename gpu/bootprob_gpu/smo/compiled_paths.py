@@ -208,13 +208,14 @@ class CompiledPaths:
 
         Replicate by replicate, so that the last bits are the same however they are put into blocks.
         """
-        own = torch.tensor(job.found.dual_coef[k])  # bits depend on where in memory it begins
+        # A copy: bits depend on where in memory it begins.
+        own = torch.from_numpy(job.found.dual_coef[k]).clone()
         intercept = torch.from_numpy(job.found.intercept[k])
         # Its square may be too small for a number.
         divisor = torch.from_numpy(job.scale[k if len(job.scale) > 1 else 0])
         if self._own_grams:  # made for the rows of weight alone
             # Where no bound is touched all models of larger C are the same: most of the work.
-            new = torch.ones(len(own), dtype=torch.bool)
+            new = torch.ones(len(own), dtype=torch.bool, device="cpu")
             new[1:] = (own[1:] != own[:-1]).any(-1)
             coef = (own[new] @ self.rows).div_(divisor).div_(divisor)
             scores = (coef @ self.rows.T)[new.cumsum(0) - 1] + intercept[:, None]
