@@ -48,11 +48,13 @@ from bootprob.metrics.intraclass import design_effects, intraclass_correlation
 from bootprob.metrics.lack_of_fit import ScoreNoise, lack_of_fit
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
+from bootprob_gpu.hardware.threads import few_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["Ensemble", "learn_out_of_bag"]
 
 _CONSTANT = 1e-6  # relative, of a diagonal made in float32
+_LEAST_THREADS, _ROWS_OF_A_THREAD = 4, 250  # of the kernel's posterior
 _LEAST_OF_POSTERIOR, _MOST_OF_POSTERIOR = 0.01, 0.99  # of its share, else none, or at most
 
 
@@ -364,18 +366,19 @@ def _kernel_posterior(
         if np.ptp(known.diagonal()) > _CONSTANT * known.diagonal().mean():
             return {}, None
     labelled = known, positive[used], weight[used]
-    if isinstance(table.candidates, ViewKernels):
-        composite, left_out = fit_composite_posterior(
-            *labelled, table.candidates, table.device, groups
-        )
-        others = composite.moments(rows[~used], table.candidates, table.device)
-        arrays = composite.arrays()
-    else:
-        posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device, groups)
-        if posterior.support is not None:
-            posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
-        others = posterior.moments(rows[~used], kernel, table.device)
-        arrays = posterior.arrays()
+    with few_threads(max(_LEAST_THREADS, len(known) // _ROWS_OF_A_THREAD)):
+        if isinstance(table.candidates, ViewKernels):
+            composite, left_out = fit_composite_posterior(
+                *labelled, table.candidates, table.device, groups
+            )
+            others = composite.moments(rows[~used], table.candidates, table.device)
+            arrays = composite.arrays()
+        else:
+            posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device, groups)
+            if posterior.support is not None:
+                posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])
+            others = posterior.moments(rows[~used], kernel, table.device)
+            arrays = posterior.arrays()
     logits = np.empty((len(rows), *left_out.shape[1:]))
     logits[used], logits[~used] = left_out, others
     return arrays, logits

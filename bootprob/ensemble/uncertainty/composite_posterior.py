@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmar
 from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "Straight", "stored_curves"]
@@ -243,14 +244,19 @@ class Moments:
 
     def __call__(self, rows: Floats | Tensor) -> Floats:
         """Mean and standard deviation of each part, (m, g, 2), of rows (m, p)."""
-        at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
-        found = [
-            self._of(torch.as_tensor(rows[block], device=self._device))
-            for block in row_blocks(len(rows), self._numbers, at_once)
-        ]
-        if not found:
+        if not len(rows):
             return np.zeros((0, len(self._used), 2))
-        return np.ascontiguousarray(torch.cat(found).cpu().numpy())
+        on_cpu = self._device.type == "cpu"
+        at_once = _NUMBERS_AT_ONCE["cpu" if on_cpu else "cuda"]
+        blocks = list(row_blocks(len(rows), self._numbers, at_once))
+
+        def some(which: slice) -> list[Tensor]:
+            each = (torch.as_tensor(rows[block], device=self._device) for block in blocks[which])
+            return list(map(self._of, each))
+
+        found = in_threads(some, len(blocks)) if on_cpu else [some(slice(None))]
+        every = torch.cat(list(chain.from_iterable(found)))
+        return np.ascontiguousarray(every.cpu().numpy())
 
     def combined(self, rows: Floats | Tensor, mixing: Floats) -> Floats:
         """Moments of linear combinations of the logits of rows, which vary together.

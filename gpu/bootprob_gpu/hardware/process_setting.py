@@ -12,19 +12,24 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import cache
 from importlib import import_module
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 import torch
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["ProcessSetting", "ieee_products", "one_blas_thread", "one_openmp_thread"]
+__all__ = [
+    "ProcessSetting", "hold_torch_to_threads", "ieee_products", "one_blas_thread",
+    "one_openmp_thread",
+]  # fmt: skip
 
 # Since torch 2.9 each kind of device has a setting of its own; the one for all cannot even be read
 # where a program uses those.
 _SETTINGS: tuple[Any, ...] = ()
 if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
     _SETTINGS = torch.backends.cuda.matmul, torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+
+_SETTING_THREADS = Lock()
 
 
 class ProcessSetting:
@@ -98,3 +103,36 @@ one_blas_thread = ProcessSetting(_hold_blas_to_one_thread)
 def one_openmp_thread() -> None:
     """Hold OpenMP to one thread in what the calling thread does, and nowhere else."""
     _libraries().select(user_api="openmp").limit(limits=1)
+    # A program that gives torch a number of threads gives it to every thread.
+    hold_torch_to_threads(1)
+
+
+def hold_torch_to_threads(most: int) -> Callable[[], None]:
+    """Let torch take so many threads at most in what the calling thread does, and nowhere else.
+
+    Returns
+    -------
+    callable
+        Restores what was before, called by the same thread.
+    """
+    with _SETTING_THREADS:
+        before = torch.get_num_threads()
+        if before > most:
+            _set_torch_threads(most, before)
+
+    def restore() -> None:
+        with _SETTING_THREADS:
+            _set_torch_threads(before, before)
+
+    return restore if before > most else lambda: None
+
+
+def _set_torch_threads(own: int, of_others: int) -> None:
+    """Set them for this thread, and for threads to come.
+
+    Those have what was set last, by whichever thread: here by one that ends at once.
+    """
+    torch.set_num_threads(own)
+    last = Thread(target=torch.set_num_threads, args=(of_others,))
+    last.start()
+    last.join()

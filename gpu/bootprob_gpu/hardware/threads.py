@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
 import torch
 
-from bootprob_gpu.hardware.process_setting import one_blas_thread, one_openmp_thread
+from bootprob_gpu.hardware.process_setting import (
+    hold_torch_to_threads,
+    one_blas_thread,
+    one_openmp_thread,
+)
 
-__all__ = ["in_threads", "one_core_each", "workers"]
+__all__ = ["few_threads", "in_threads", "one_core_each", "workers"]
 
 T = TypeVar("T")
 
@@ -42,6 +47,20 @@ def one_core_each(work: Callable[[slice], T], n_items: int) -> list[T]:
         return [work(part) for part in parts]
     with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
         return list(pool.map(work, parts))
+
+
+@contextmanager
+def few_threads(most: int) -> Iterator[None]:
+    """Within, torch shares an operation of the calling thread among so many threads at most.
+
+    And among no more than there are cores. For operations that come one after another and are too
+    small for all cores of a large machine: each of them waits for the slowest.
+    """
+    restore = hold_torch_to_threads(min(most, os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        restore()
 
 
 def workers() -> int:

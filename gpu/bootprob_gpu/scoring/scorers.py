@@ -82,9 +82,11 @@ class _Scorer:
         views = len({part.kernel.looks_at for part in self._shared})
         numbers = (1 + max(1, views)) * p + kernels * self._n_columns + self._R
         bytes_per_row = _DOUBLE * (2 * p + self._R) + self._dtype.itemsize * numbers
+        # Kernels of their own are shared among threads already, and one large product by BLAS.
+        of_a_core = on_cpu and self._own is None and not self._models.kernel.is_linear
         if on_cpu:
             most = CPU_BLOCK_BYTES if self._models.kernel.is_linear else _KERNEL_BLOCK_BYTES
-            available = min(most, limit or most)
+            available = min(most, (limit or most) // (workers() if of_a_core else 1))
         else:
             available = free_bytes(self._device, limit)
         available = max(available, _LEAST_ROWS * bytes_per_row)
@@ -94,11 +96,20 @@ class _Scorer:
             def work(items: slice, block: Tensor = block, part: Tensor = part) -> None:
                 score(block[items] - self._models.center, part[items])  # in float64
 
-            with ieee_products:
+            def in_chunks(some: slice, work: Callable[[slice], None] = work) -> None:
                 for _ in chunked(
-                    len(block), work, bytes_per_item=bytes_per_row, available=available
+                    some.stop - some.start,
+                    lambda items: work(slice(some.start + items.start, some.start + items.stop)),
+                    bytes_per_item=bytes_per_row,
+                    available=available,
                 ):
                     pass
+
+            with ieee_products:
+                if of_a_core and len(block) * bytes_per_row > available:
+                    in_threads(in_chunks, len(block))
+                else:
+                    in_chunks(slice(0, len(block)))
 
     def _each(self, own: OwnKernels, work: Callable[[slice], T]) -> list[T]:
         """Do ``work(slice)`` for all replicates that have kernels of their own."""
@@ -160,14 +171,16 @@ class Votes(_Scorer):
     def _counter(self, number: int, replicates: slice) -> Callable[[Tensor], Tensor]:
         """Models ready to count; kept for the next rows if there is room for all of them."""
         key = (number, replicates.start)
-        if key not in self._held:
+        counter = self._held.get(key)
+        if counter is None:
             if len(self._replicates) > 1:
                 self._held.clear()
             coef, intercept = self._shared[number].linear(replicates)
-            self._held[key] = vote_counter(
+            counter = vote_counter(
                 coef.permute(1, 2, 0).to(self._dtype), intercept.T.to(self._dtype)
             )
-        return self._held[key]
+            self._held[key] = counter
+        return counter
 
 
 class ReplicateScores(_Scorer):
