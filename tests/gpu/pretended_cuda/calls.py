@@ -39,6 +39,8 @@ class Calls(TorchFunctionMode):
             return _OF_HOST[name](func, *args, **kwargs)
         if not kwargs:
             return func(*args)
+        if name in ("as_tensor", "asarray") and isinstance(args[0], CudaTensor):
+            return args[0].to(**kwargs)
         if is_ours(kwargs.get("device")):
             return _made(func, name, args, kwargs)
         if kwargs.get("pin_memory"):
