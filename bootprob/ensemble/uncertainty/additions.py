@@ -85,12 +85,14 @@ class Additions:
         phi = self._model.probes.values(curve, self._seen) @ self._model.probes.basis(curve)
         reached = self._reach @ phi
         matrix = phi.T @ (phi * self._tau.unsqueeze(1)) - reached.T @ reached
-        values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-        values = values.clamp_min(0)
-        scores = (vectors.T @ (phi.T @ self._residual)).square()
-        variances = torch.tensor(CURVED, dtype=torch.float64, device=phi.device)[:, None].square()
-        fitted = (scores / (values + 1 / variances)).sum(1)
-        return ((fitted - torch.log1p(variances * values).sum(1)) / 2).cpu().numpy()
+        variances = torch.tensor(CURVED, dtype=torch.float64, device=phi.device).square()
+        diagonals = variances.reciprocal().unsqueeze(1).expand(-1, len(matrix))
+        factors = factor_of(matrix + torch.diag_embed(diagonals))  # quicker than eigenvalues
+        scores = (phi.T @ self._residual).expand(len(variances), 1, -1).mT
+        fitted = torch.linalg.solve_triangular(factors, scores, upper=False).square().sum((1, 2))
+        log_determinants = 2 * factors.diagonal(dim1=1, dim2=2).log().sum(1)
+        log_determinants += len(matrix) * variances.log()
+        return ((fitted - log_determinants) / 2).cpu().numpy()
 
     def best(self, curve: Curve) -> Added:
         """With the σ that has most of the odds; prior odds of the columns are not in it."""

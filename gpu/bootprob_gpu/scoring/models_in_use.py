@@ -117,13 +117,17 @@ class OwnKernels:
 
     def weighed(self, weights: Tensor) -> tuple[list[Tensor], Tensor]:
         """Coefficients (γ, k) of each replicate in the precision of scores, intercepts (B,)."""
-        coefs, intercept = [], weights.new_zeros(len(self.supports))
-        for b in range(len(self.supports)):
-            sums = [weights[used] @ self._coef(b, used) for used in self.used]
-            coefs.append(torch.stack(sums).to(self.models.dtype))
-            for used in self.used:
-                intercept[b] += self.models.intercept[b, used] @ weights[used]
-        return coefs, intercept
+        models = self.models
+        assert models.dual_coef is not None
+        of_gamma = weights.new_zeros(len(self.used), len(weights))
+        for own, used in zip(of_gamma, self.used, strict=True):
+            own[used] = weights[used]
+        # A product of all columns costs a device less than to pick each model's.
+        coefs = [
+            (of_gamma @ coef)[:, support].to(models.dtype)
+            for coef, support in zip(models.dual_coef, self.supports, strict=True)
+        ]
+        return coefs, models.intercept @ of_gamma.sum(0)
 
     def add(self, rows: Tensor, coefs: list[Tensor], items: slice, out: Tensor) -> None:
         """Add to scores (m, B) of centred rows what some replicates' `coefs` make of them."""
