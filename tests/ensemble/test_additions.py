@@ -203,3 +203,26 @@ def test_prior_odds_of_sums_multiply_to_that_of_all_orders(stage):
     assert prior(every, *few[:2]) - prior(every, few[0]) == pytest.approx(of_one + np.log(2))
     assert prior(*few) - prior(*few[:2]) == pytest.approx(of_one + np.log(3))
     assert (0.2, 0.0) not in model.linear((every,))
+
+
+def test_a_sum_has_the_curves_that_go_best_with_the_others():
+    """A wave in two columns beside a bend: the first curve that is found is too smooth."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(800, 4))
+    logit = 3 * np.sin(3 * rows[:, 0]) * np.sin(3 * rows[:, 1]) + np.square(rows[:, 2]) - 1
+    positive = rng.uniform(size=800) < expit(logit)
+    data = LabelledRows.of(rows, positive, np.ones(800), CPU)
+    kernels = view_kernels(rows, np.ones(800))
+    landmarks = Landmarks(data.rows[:256], kernels.of_columns)
+    straight = straight_columns(data.rows, kernels.of_columns)
+    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    found = stage.grown(stage.straight())
+    [wave] = [curve for curve in found.setting.kernel if {0, 1} <= {*curve.columns}]
+    assert wave not in stage.model.among(wave.columns, stage.model.plain)
+    pairs = zip(found.setting.kernel, found.setting.scales, strict=True)
+    others = [pair for pair in pairs if pair[0] != wave]
+    for plain in stage.model.among(wave.columns, stage.model.plain):
+        for scale in CURVED:
+            kernel, scales = zip(*sorted([*others, (plain, scale)]), strict=True)
+            setting = replace(found.setting, kernel=kernel, scales=scales)
+            assert stage.add(setting, found.found.sites).evidence < found.evidence

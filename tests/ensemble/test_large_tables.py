@@ -17,6 +17,7 @@ from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_search
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
@@ -193,6 +194,23 @@ def test_samples_of_fewer_rows_than_there_are():
     again, _ = bootstrap_counts(labels, weight, range(7, 9), [1, 2], 50)
     np.testing.assert_array_equal(again, counts[7:9])
     assert (counts[:, labels].sum(axis=1) > 0).all()
+
+
+def test_intervals_know_curves_in_few_columns():
+    """A product of two columns and a bend, beside straight ones: no kernel of all is as near."""
+    rng = np.random.default_rng(0)
+    X, new = rng.normal(size=(900, 40)), rng.normal(size=(500, 40))
+
+    def truth(X):
+        return expit(2 * X[:, 0] * X[:, 1] + np.square(X[:, 2]) - 1 + X[:, 3:8].sum(1))
+
+    model = BootstrapSVC(n_bootstraps=5, effort="low", random_state=0)
+    model.fit(X, rng.uniform(size=900) < truth(X))
+    assert model.feature_map_ is not None
+    curves = CompositePosterior(**model.kernel_posterior_).curves(0)
+    assert (0, 1) in [curve.columns for curve in curves]
+    lower, upper = model.proba_interval(new)[:, 1].T
+    assert np.mean((lower <= truth(new)) & (truth(new) <= upper)) > 0.9
 
 
 def test_more_rows_do_not_take_more_of_machines():

@@ -129,10 +129,7 @@ def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:
 
 
 def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepared:
-    """The same, with rows mapped by the weighted sum of the kernels; landmarks are among `used`.
-
-    These kernels are then all that intervals may say, too: more are more than a large table needs.
-    """
+    """The same, with rows mapped by the weighted sum of the kernels; landmarks are among `used`."""
     kernels = table.kernel
     assert isinstance(kernels, ViewKernels)
     kernel = kernels.summed(torch.from_numpy(weights / weights.sum()))
@@ -145,7 +142,6 @@ def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepare
         table,
         rows=view_map.transform(table.unmapped),
         kernel=kernel,
-        candidates=kernels,
         feature_map=view_map,
         feature_map_error=kernel_error(view_map, table.unmapped[used], random_state),
     )

@@ -77,7 +77,11 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     level_off(stage, straight)
     others = [stage.best(tails) for tails in stage.links() if tails != LOGIT]
     near = list(dict.fromkeys([leader.setting.kernel, *kernels]))
-    return [leader, max(others, key=lambda each: each.evidence)], near[:_MOST_NEAR_OF_LARGE]
+    found = [leader, max(others, key=lambda each: each.evidence)]
+    # Of more rows sums of such curves may be the best that are not of these.
+    if (few := stage.best_of_few()) is not None and few not in found:
+        found.append(few)
+    return found, near[:_MOST_NEAR_OF_LARGE]
 
 
 def some(
@@ -92,7 +96,10 @@ def some(
         stage.add(each.setting, sites)
     if not near:
         return stage.likely(), []
-    best = stage.grown(stage.best())
+    few = stage.best_of_few()
+    for base in dict.fromkeys([stage.best(), *([few] if few else [])]):
+        stage.grown(base)
+    best = stage.best()
     ranked = stage.ranked(best, dict.fromkeys([(), best.setting.kernel, *near]))
     _examine(stage, best, ranked[:most], best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]

@@ -87,6 +87,15 @@ class Stage:
         )
         return max(found, key=lambda each: each.evidence)
 
+    def best_of_few(self) -> Found | None:
+        """The best whose curves look at few columns each, if there is one."""
+        found = (
+            each
+            for setting, each in self._done.items()
+            if setting.kernel and all(curve.columns for curve in setting.kernel)
+        )
+        return max(found, key=lambda each: each.evidence, default=None)
+
     def links(self) -> list[Tails]:
         """Those that have been tried."""
         return list(dict.fromkeys(setting.tails for setting in self._done))
@@ -125,16 +134,33 @@ class Stage:
             likely = self.additions(base).likely()
             if not likely or likely[0].log_odds <= RISE:
                 break
-            _, curve, scale = likely[0]
-            curves = [*zip(base.setting.kernel, base.setting.scales, strict=True), (curve, scale)]
-            curves.sort(key=lambda each: (bool(each[0].columns), *each))  # one order of a sum
-            kernel, scales = zip(*curves, strict=True)
-            more = replace(base.setting, kernel=kernel, scales=scales)
-            found, _ = self.climb(self.add(more, base.found.sites), [more.kernel])
+            found = self._with(base.setting, likely[0], base.found.sites)
             if found.evidence <= base.evidence + RISE:
                 break
             base = found
+        return self._refined(base)
+
+    def _refined(self, base: Found) -> Found:
+        """With those curves in the same few columns that go best with the others."""
+        for curve, scale in zip(base.setting.kernel, base.setting.scales, strict=True):
+            if not curve.columns:
+                continue
+            others = [*zip(base.setting.kernel, base.setting.scales, strict=True)]
+            others.remove((curve, scale))
+            without = self.add(_summed(base.setting, others), base.found.sites)
+            every = self.model.among(curve.columns, self.model.of_columns)
+            best = max(map(self.additions(without).best, every), key=lambda each: each.log_odds)
+            if best.curve != curve:
+                found = self._with(without.setting, best, base.found.sites)
+                if found.evidence > base.evidence + RISE:
+                    return self._refined(found)
         return base
+
+    def _with(self, setting: Setting, added: Added, start: Sites) -> Found:
+        """The best scales with one more curve."""
+        curves = [*zip(setting.kernel, setting.scales, strict=True), (added.curve, added.scale)]
+        more = _summed(setting, curves)
+        return self.climb(self.add(more, start), [more.kernel])[0]
 
     def additions(self, base: Found) -> Additions:
         """What may be added to one."""
@@ -258,6 +284,13 @@ class Stage:
             for each, mass in zip(group, masses, strict=True):
                 found[each] = mass + self.model.log_prior(each)
         return found
+
+
+def _summed(setting: Setting, curves: Sequence[tuple[Curve, float]]) -> Setting:
+    """The same with these curves and their σ, in the one order of a sum."""
+    ordered = sorted(curves, key=lambda each: (bool(each[0].columns), *each))
+    kernel, scales = zip(*ordered, strict=True) if ordered else ((), ())
+    return replace(setting, kernel=kernel, scales=scales)
 
 
 def _scaled(setting: Setting) -> list[Setting]:
