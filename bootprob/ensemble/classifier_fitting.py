@@ -184,6 +184,7 @@ def _prepare(
         replicate_scale=np.ones_like(scale),
         kernel=kernel,
         candidates=kernel,
+        few_columns=None,
         C=np.ones(1),
         counts=counts,
         redrawn=redrawn,

@@ -369,7 +369,7 @@ def _kernel_posterior(
     with few_threads(max(_LEAST_THREADS, len(known) // _ROWS_OF_A_THREAD)):
         if isinstance(table.candidates, ViewKernels):
             composite, left_out = fit_composite_posterior(
-                *labelled, table.candidates, table.device, groups
+                *labelled, table.candidates, table.device, groups, table.few_columns
             )
             others = composite.moments(rows[~used], table.candidates, table.device)
             arrays = composite.arrays()

@@ -142,6 +142,7 @@ def _mapped(table: Prepared, weights: Floats, used: NDArray[np.intp]) -> Prepare
         table,
         rows=view_map.transform(table.unmapped),
         kernel=kernel,
+        candidates=kernels,
         feature_map=view_map,
         feature_map_error=kernel_error(view_map, table.unmapped[used], random_state),
     )

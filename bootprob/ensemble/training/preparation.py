@@ -59,7 +59,10 @@ class Prepared:
     kernel : KernelFunction
         Of the unmapped rows.
     candidates : KernelFunction
-        The same before a pilot chose among its parts: what intervals of probabilities may say.
+        Before a pilot chose among its parts: what intervals of probabilities may say. Of a large
+        table what it chose: what is learned from labels looks better than it is to the evidence.
+    few_columns : ViewKernels or None
+        All parts: what intervals may say of few columns.
     C : ndarray
         Grid of C.
     counts : ndarray of int, shape (B, n)
@@ -83,6 +86,7 @@ class Prepared:
     replicate_scale: Floats
     kernel: KernelFunction
     candidates: KernelFunction
+    few_columns: ViewKernels | None
     C: Floats
     counts: NDArray[np.unsignedinteger[Any]]
     redrawn: int
@@ -226,6 +230,7 @@ def prepare(
         replicate_scale=replicate_scale,
         kernel=kernel,
         candidates=kernel,
+        few_columns=kernel if isinstance(kernel, ViewKernels) else None,
         C=c_grid(spec.C, coarse=of_views),
         counts=counts,
         redrawn=redrawn,

@@ -167,6 +167,7 @@ class Model:
     landmarks: Landmarks
     straight: Straight
     curved: list[Curve]
+    few: list[Curve] | None = None  # those that may look at few columns, where they are others
 
     @cached_property
     def probes(self) -> Landmarks:
@@ -178,7 +179,7 @@ class Model:
         """Curves that may look at few columns, where there are some."""
         if self.landmarks.rows.shape[1] == 1:
             return []
-        return of_few_columns(self.curved)
+        return of_few_columns(self.curved if self.few is None else self.few)
 
     @cached_property
     def plain(self) -> list[Curve]:

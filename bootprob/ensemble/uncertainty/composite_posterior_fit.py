@@ -40,6 +40,7 @@ def fit_composite_posterior(
     kernels: ViewKernels,
     device: torch.device,
     groups: Groups | None = None,
+    few_columns: ViewKernels | None = None,
 ) -> tuple[CompositePosterior, Floats]:
     """Fit the posterior of the logits, and leave each training row out of it in turn.
 
@@ -76,6 +77,8 @@ def fit_composite_posterior(
     device : torch.device
     groups : ndarray of int, shape (n,), optional
         Of rows that are left out together.
+    few_columns : ViewKernels, optional
+        Candidates of curves in few columns; default `kernels`.
 
     Returns
     -------
@@ -102,7 +105,9 @@ def fit_composite_posterior(
         return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
 
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
-    model = Model(landmarks, straight_columns(every.rows, views), candidates(kernels, landmarks))
+    straight = straight_columns(every.rows, views)
+    few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
+    model = Model(landmarks, straight, candidates(kernels, landmarks), few)
     stage = Stage(every.part(first) if stages else every, model)
     possible, near = outline(stage) if large else search(stage)
     if large and stages:

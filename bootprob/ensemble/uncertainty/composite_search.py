@@ -25,6 +25,7 @@ __all__ = ["again", "outline", "search", "some"]
 _MOST_EXAMINED = 24
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
+_OTHER_WIDTHS = 3  # of a curve, its own among them
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
 
@@ -96,13 +97,29 @@ def some(
         stage.add(each.setting, sites)
     if not near:
         return stage.likely(), []
-    few = stage.best_of_few()
-    for base in dict.fromkeys([stage.best(), *([few] if few else [])]):
+    best = stage.best()
+    straight = stage.add(replace(best.setting, kernel=(), scales=()), best.found.sites)
+    for base in dict.fromkeys([straight, stage.best_of_few() or straight]):
         stage.grown(base)
     best = stage.best()
-    ranked = stage.ranked(best, dict.fromkeys([(), best.setting.kernel, *near]))
+    kernels = (), best.setting.kernel, *_of_other_widths(stage, best.setting.kernel), *near
+    ranked = stage.ranked(best, dict.fromkeys(kernels))
     _examine(stage, best, ranked[:most], best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
+
+
+def _of_other_widths(stage: Stage, kernel: Kernel) -> list[Kernel]:
+    """The same but for one curve in few columns, which is smoother or less so.
+
+    More rows tell which, and as long as they do not, the interval must not be sure of it.
+    """
+    found = []
+    for k, curve in enumerate(kernel):
+        every = stage.model.among(curve.columns, stage.model.of_columns) if curve.columns else []
+        alike = [each for each in every if (each.family, each.view) == (curve.family, curve.view)]
+        alike.sort(key=lambda each: abs(np.log(each.gamma / curve.gamma)) if curve.gamma else 0.0)
+        found += [(*kernel[:k], other, *kernel[k + 1 :]) for other in alike[1:_OTHER_WIDTHS]]
+    return found
 
 
 def _affordable(stage: Stage, before: Found) -> int:

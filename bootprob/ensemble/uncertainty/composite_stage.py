@@ -142,18 +142,18 @@ class Stage:
 
     def _refined(self, base: Found) -> Found:
         """With those curves in the same few columns that go best with the others."""
-        for curve, scale in zip(base.setting.kernel, base.setting.scales, strict=True):
-            if not curve.columns:
+        for curve in base.setting.kernel:
+            if not curve.columns or curve not in base.setting.kernel:
                 continue
             others = [*zip(base.setting.kernel, base.setting.scales, strict=True)]
-            others.remove((curve, scale))
+            del others[base.setting.kernel.index(curve)]
             without = self.add(_summed(base.setting, others), base.found.sites)
             every = self.model.among(curve.columns, self.model.of_columns)
             best = max(map(self.additions(without).best, every), key=lambda each: each.log_odds)
             if best.curve != curve:
                 found = self._with(without.setting, best, base.found.sites)
                 if found.evidence > base.evidence + RISE:
-                    return self._refined(found)
+                    base = found
         return base
 
     def _with(self, setting: Setting, added: Added, start: Sites) -> Found:
