@@ -168,6 +168,13 @@ class Model:
     straight: Straight
     curved: list[Curve]
     few: list[Curve] | None = None  # those that may look at few columns, where they are others
+    n_rows: int = 1  # of the table, whose relevant columns its labels have told
+
+    @property
+    def n_relevant(self) -> int:
+        """Columns of which labels have said how relevant they are."""
+        relevance = self.landmarks.views.relevance
+        return 0 if relevance is None else int((relevance > 0).sum())
 
     @cached_property
     def probes(self) -> Landmarks:

@@ -107,7 +107,7 @@ def fit_composite_posterior(
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
     straight = straight_columns(every.rows, views)
     few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
-    model = Model(landmarks, straight, candidates(kernels, landmarks), few)
+    model = Model(landmarks, straight, candidates(kernels, landmarks), few, len(rows))
     stage = Stage(every.part(first) if stages else every, model)
     possible, near = outline(stage) if large else search(stage)
     if large and stages:

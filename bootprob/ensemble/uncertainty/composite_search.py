@@ -97,8 +97,7 @@ def some(
         stage.add(each.setting, sites)
     if not near:
         return stage.likely(), []
-    best = stage.best()
-    straight = stage.add(replace(best.setting, kernel=(), scales=()), best.found.sites)
+    straight = _straight(stage, stage.best())
     for base in dict.fromkeys([straight, stage.best_of_few() or straight]):
         stage.grown(base)
     best = stage.best()
@@ -106,6 +105,16 @@ def some(
     ranked = stage.ranked(best, dict.fromkeys(kernels))
     _examine(stage, best, ranked[:most], best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
+
+
+def _straight(stage: Stage, base: Found) -> Found:
+    """The best without a curve, begun with both linear parts and with each of them alone."""
+    scale = max(base.setting.linear)
+    for linear in (base.setting.linear, (scale, 0.0), (0.0, scale)):
+        if linear in stage.model.linear(()):
+            without = replace(base.setting, kernel=(), scales=(), linear=linear)
+            stage.add(without, base.found.sites)
+    return stage.climb(stage.best(straight=True), [])[0]
 
 
 def _of_other_widths(stage: Stage, kernel: Kernel) -> list[Kernel]:

@@ -26,6 +26,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent, levels_off
+from bootprob_gpu.kernels.views import RELEVANT
 
 __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
 
@@ -65,7 +66,7 @@ class Stage:
                 partial(bent, tails=setting.tails),
                 columns.missing(setting),
             )
-            evidence = found.evidence + self.model.log_prior(setting)
+            evidence = found.evidence + self._log_prior(setting)
             evidence -= 0.0 if found.settled else _UNSETTLED
             self._done[setting] = Found(setting, columns, found, evidence)
         return self._done[setting]
@@ -282,7 +283,19 @@ class Stage:
                 )
             )
             for each, mass in zip(group, masses, strict=True):
-                found[each] = mass + self.model.log_prior(each)
+                found[each] = mass + self._log_prior(each)
+        return found
+
+    def _log_prior(self, setting: Setting) -> float:
+        """Less what the evidence gains by views that these labels were seen for.
+
+        A likelihood of labels that as many weights were fitted to is too high by their number
+        (H. Akaike, IEEE Trans. Autom. Control 19 (1974) 716–723), of some of these rows by as much
+        less.
+        """
+        found = self.model.log_prior(setting)
+        if any(curve.view.startswith(RELEVANT) for curve in setting.curves):
+            found -= self.model.n_relevant * len(self.data.rows) / self.model.n_rows
         return found
 
 
