@@ -154,6 +154,8 @@ def test_the_default_kernel(n: int, p: int, params: dict[str, Any], tmp_path: Pa
     assert np.isnan(_run(tmp_path / "m.onnx", {"X": np.full((1, p), np.nan)})[0]).all()
 
 
+# Of labels without noise a forest may know more than an interval says.
+@pytest.mark.filterwarnings("ignore::bootprob.exceptions.LackOfFitWarning")
 def test_the_default_kernel_of_large_tables(
     tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
