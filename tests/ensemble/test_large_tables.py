@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,12 @@ from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_search
+from bootprob.ensemble.uncertainty.composite_model import Model, Setting, straight_columns
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
+from bootprob.ensemble.uncertainty.composite_stage import Stage
+from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.link_tails import LOGIT
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
@@ -301,3 +307,24 @@ def test_another_effort_is_another_fit(interactions, tmp_path):
     BootstrapSVC(effort="low", checkpoint=folder, **given).fit(X, y)
     with pytest.raises(DataError, match="with other preparation"):
         BootstrapSVC(effort="high", checkpoint=folder, **given).fit(X, y)
+
+
+def test_relevance_pays_for_what_labels_have_told(rng):
+    """Of a third of the rows for a third; straight models pay nothing."""
+    X = rng.normal(size=(90, 4))
+    y = (X[:, 0] > 0).astype(int)
+    kernels = view_kernels(X, np.ones(90), y)
+    relevance = torch.tensor([1.0, 0.5, 0.0, 0.0], dtype=torch.float64)
+    known = replace(kernels.of_columns, relevance=relevance)
+    data = LabelledRows.of(X[:30], y[:30] > 0, np.ones(30), torch.device("cpu"))
+    landmarks = Landmarks(data.rows, known)
+    straight = straight_columns(data.rows, known)
+    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks), n_rows=90))
+    linear = stage.model.linear(())[0]
+    alone = Setting((), linear, (), LOGIT)
+    curve = Curve("rbf", "relevant columns", 0.5)
+    curved = Setting((curve,), linear, (1.0,), LOGIT)
+    assert stage._log_prior(alone) == stage.model.log_prior(alone)
+    assert stage._log_prior(curved) == pytest.approx(stage.model.log_prior(curved) - 2 / 3)
+    found = stage.begin(curved)
+    assert found.evidence == pytest.approx(found.found.evidence + stage._log_prior(curved))
