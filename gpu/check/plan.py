@@ -7,10 +7,11 @@ start.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["BUDGET", "PARTS", "ROOT", "Part", "shown_path"]
+__all__ = ["BUDGET", "PARTS", "ROOT", "Part", "own_paths", "shown_path"]
 
 ROOT = Path(__file__).resolve().parents[2]
 BUDGET = 480.0
@@ -69,3 +70,8 @@ def shown_path(file: str, last: int = 3) -> str:
     path = Path(file)
     inside = path.is_relative_to(ROOT) and "site-packages" not in path.parts
     return path.relative_to(ROOT).as_posix() if inside else "/".join(path.parts[-last:])
+
+
+def own_paths(text: str) -> str:
+    """What a program says, with paths of this tree from its root on."""
+    return text.replace(f"{ROOT}{os.sep}", "")

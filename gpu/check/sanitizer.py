@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpu.check.plan import own_paths, shown_path
 from gpu.check.record import PartIncompleteError, PartSkippedError, Record
 from gpu.check.tools import find_tool, kernel_functions, run_tool
 
@@ -88,7 +89,7 @@ def run(record: Record) -> None:
             name, said, status = done.result()
             report = parse(said)
             found: dict[str, Any] = {
-                "tool": tool,
+                "tool": shown_path(tool),
                 "exit status": status,
                 "errors": report.errors,
                 "warnings": report.warnings,
@@ -97,7 +98,10 @@ def run(record: Record) -> None:
             }
             why = _why_unknown(report, status, seconds)
             if why is not None:
-                found |= {"could not be done": why, "last lines": said.splitlines()[-12:]}
+                found |= {
+                    "could not be done": why,
+                    "last lines": own_paths(said).splitlines()[-12:],
+                }
                 unknown.append(f"{name}: {why}")
             record.measured(name, found)
             if report.errors is not None and (report.errors or not report.broken):

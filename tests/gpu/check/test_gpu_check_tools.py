@@ -14,6 +14,7 @@ import pytest
 from gpu_check import CHECK, copied, only, run, written
 
 from gpu.check import nsight_compute, sanitizer
+from gpu.check.plan import ROOT, own_paths
 from gpu.check.record import Record
 from gpu.check.supervisor import _note
 from gpu.check.tools import find_tool, kernel_functions
@@ -310,3 +311,7 @@ def test_a_tool_is_found_in_a_carried_package(tmp_path, monkeypatch):
     assert find_tool("a-tool-of-nvidia") is None  # it cannot be run
     program.chmod(0o755)
     assert find_tool("a-tool-of-nvidia") == str(program)
+
+
+def test_what_a_tool_says_names_no_path_of_the_machine():
+    assert own_paths(f"at {ROOT}/gpu/a.py:3, in {ROOT}/b.py") == "at gpu/a.py:3, in b.py"
