@@ -1,9 +1,10 @@
-"""Names of columns, each of which a table must have once."""
+"""Names of columns: which a table must have, and each of them once."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from bootprob.exceptions import DataError
@@ -11,7 +12,7 @@ from bootprob.exceptions import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_columns", "nameless", "refuse_duplicates"]
+__all__ = ["check_columns", "check_dates", "check_has_columns", "nameless", "refuse_duplicates"]
 
 
 def check_columns(frame: pd.DataFrame, what: str = "The table") -> None:
@@ -43,3 +44,31 @@ def nameless(names: list[str]) -> str:
     if len(names) == 1 and len(names[0].split()) > 2:
         return " Cells must have commas, semicolons or tabs between them."
     return ""
+
+
+def check_has_columns(names: Collection[str], frame: pd.DataFrame) -> None:
+    """Refuse a table that lacks columns that the model was fitted on."""
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        one = len(missing) == 1
+        raise DataError(
+            f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
+            f"{_listed(missing)} that the model was fitted on."
+        )
+
+
+def check_dates(dates: Sequence[str], frame: pd.DataFrame) -> None:
+    """Refuse names of dates that are no columns."""
+    if isinstance(dates, str):
+        raise DataError(f"dates is {dates!r}; give a list of columns, such as [{dates!r}].")
+    for name in dates:
+        if name not in frame.columns:
+            raise DataError(
+                f"There is no column {name!r} that could hold dates; the table has "
+                f"{_listed(list(frame.columns))}."
+            )
+
+
+def _listed(names: list[str], at_most: int = 10) -> str:
+    shown = ", ".join(repr(name) for name in names[:at_most])
+    return shown + (f" and {len(names) - at_most} more" if len(names) > at_most else "")

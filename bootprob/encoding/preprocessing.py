@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,25 +12,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bootprob.encoding.columns import (
-    LARGEST_CELL,
-    TOO_LARGE,
-    BadCells,
-    Kind,
-    name_rows,
-    plain_columns,
-)
-from bootprob.encoding.dates import DateParts, are_dates, dates_and_bad
+from bootprob.encoding.column_notes import oddities, why_unread, why_useless
+from bootprob.encoding.columns import Kind, plain_columns
+from bootprob.encoding.dates import DateParts, dates_and_bad
 from bootprob.encoding.encoder import EncodedRows, TableEncoder
-from bootprob.encoding.names import check_columns
+from bootprob.encoding.names import check_columns, check_dates, check_has_columns
+from bootprob.encoding.stored_columns import (
+    encoder_of,
+    refuse_large_fills,
+    stored_columns,
+    stored_counts,
+)
 from bootprob.exceptions import DataError
-from bootprob.preparation.standardization import LARGEST, MANY_LEVELS
-from bootprob.runtime.counted import counted
 
 __all__ = ["TablePreprocessor"]
-
-_NO_VALUES = "it has no values"
-_MOSTLY_NUMBERS = 0.5
 
 
 class TablePreprocessor(TransformerMixin, BaseEstimator):
@@ -122,10 +116,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         (['house'], 2)
         """
         frame = _as_frame(X)
-        _check_dates(self.dates, frame)
+        check_dates(self.dates, frame)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
-        reasons = {name: _why_unread(frame[name], name) for name in frame.columns}
+        reasons = {name: why_unread(frame[name], name) for name in frame.columns}
         read = {name: frame[name] for name in reasons if not reasons[name]}
         dates = {
             name: pd.Series(_dates(read.pop(name), name)) for name in self.dates if name in read
@@ -133,7 +127,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         kinds, plain = plain_columns(read)
         kinds |= dict.fromkeys(dates, "date")
         plain |= dates
-        reasons |= {name: _why_useless(plain[name], kind) for name, kind in kinds.items()}
+        reasons |= {name: why_useless(plain[name], kind) for name, kind in kinds.items()}
         self.dropped_ = {name: reason for name, reason in reasons.items() if reason}
         self.notes_ = [
             f"Column {name!r} is left out: {reason}." for name, reason in self.dropped_.items()
@@ -157,7 +151,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
                 levels[name] = sorted(known.unique())
         self.encoder_ = TableEncoder(self.kinds_, fills, levels, parts)
         self.missing_ = {name: int(plain[name].isna().sum()) for name in self.kinds_}
-        self._note_oddities(plain)
+        self.notes_ += oddities({name: plain[name] for name in self._of("text")}, self.missing_)
         return self
 
     def transform(self, X: pd.DataFrame) -> np.ndarray:
@@ -323,19 +317,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         True
         """
         check_is_fitted(self)
-        fills, levels = self.fills_, self.levels_
-        if fills.keys() != self.kinds_.keys():
+        if self.fills_.keys() != self.kinds_.keys():
             raise DataError("A preprocessor of plain numbers has learnt nothing to be stored.")
-        columns = []
-        for name, kind in self.kinds_.items():
-            column: dict[str, Any] = {"name": name, "kind": kind, "fill": fills[name]}
-            if kind == "date":
-                column |= self.encoder_.dates[name].to_dict()
-            elif kind != "number":
-                column["levels"] = levels[name]
-            columns.append(column)
         return {
-            "columns": columns,
+            "columns": stored_columns(self.encoder_),
             "dropped": dict(self.dropped_),
             "missing": None if self.missing_ is None else dict(self.missing_),
             "notes": list(self.notes_),
@@ -372,29 +357,18 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         True
         """
         try:
-            columns = {column["name"]: column for column in stored["columns"]}
-            parts = {
-                name: DateParts.from_dict(column)
-                for name, column in columns.items()
-                if column["kind"] == "date"
-            }
-            preprocessor = cls(dates=tuple(parts))
-            if not all(map(_is_stored_column, columns.values())):
-                raise TypeError("a column is of an unknown kind")
-            preprocessor.kinds_ = {name: column["kind"] for name, column in columns.items()}
+            encoder = encoder_of(stored["columns"])
+            preprocessor = cls(dates=tuple(encoder.dates))
+            preprocessor.kinds_ = encoder.kinds
             preprocessor.dropped_ = dict(stored["dropped"])
             preprocessor.notes_ = list(stored["notes"])
-            preprocessor.missing_ = _stored_counts(stored.get("missing"), columns)
+            preprocessor.missing_ = stored_counts(stored.get("missing"), encoder.kinds)
             preprocessor.feature_names_in_ = np.array(stored["feature_names_in"], dtype=object)
             preprocessor.n_features_in_ = len(preprocessor.feature_names_in_)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"The stored preprocessing is damaged: {error}.") from error
-        fills = {name: column["fill"] for name, column in columns.items()}
-        for name, fill in fills.items():
-            if not isinstance(fill, str) and abs(fill) > LARGEST_CELL:
-                raise BadCells(TOO_LARGE, np.array([True]), fill).refusal(name)
-        levels = {name: column["levels"] for name, column in columns.items() if "levels" in column}
-        preprocessor.encoder_ = TableEncoder(preprocessor.kinds_, fills, levels, parts)
+        refuse_large_fills(encoder.fills)
+        preprocessor.encoder_ = encoder
         return preprocessor
 
     def __sklearn_tags__(self) -> Any:
@@ -430,7 +404,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         [41.0, nan, 29.0]
         """
         check_is_fitted(self)
-        _check_has_columns(self.kinds_, X)
+        check_has_columns(self.kinds_, X)
         dates = self.encoder_.dates
         others = {name: X[name] for name in self.kinds_ if name not in dates}
         _, plain = plain_columns(others, self.kinds_)
@@ -463,92 +437,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = _as_frame(X)
         encoder = self.encoder_ if encoder is None else encoder
-        _check_has_columns(encoder.kinds, frame)
+        check_has_columns(encoder.kinds, frame)
         found = encoder.encode({name: frame[name] for name in encoder.kinds}, len(frame))
         unknown = {
             name: dict(sorted(levels.items(), key=lambda each: -each[1]))
             for name, levels in found.unknown.items()
         }
         return replace(found, unknown=unknown)
-
-    def _note_oddities(self, plain: Mapping[str, pd.Series]) -> None:
-        """Note what is legal and yet often a mistake in the table."""
-        for name in self._of("text"):
-            texts = plain[name]
-            levels = texts.dropna().unique()
-            parsed = pd.to_numeric(texts, errors="coerce")
-            words = (parsed.isna() & texts.notna()).to_numpy()
-            if are_dates(levels):
-                self.notes_.append(
-                    f"Column {name!r} holds dates and is taken as "
-                    f"{counted(len(levels), 'category', 'categories')}; name "
-                    "it as dates (--dates) to learn from its days, months and weekdays."
-                )
-            elif 0 < words.sum() < _MOSTLY_NUMBERS * texts.notna().sum():
-                self.notes_.append(
-                    f"Column {name!r} is taken as categories because of text such as "
-                    f"{texts[words].iloc[0]!r} in {name_rows(words)}; if it holds numbers, "
-                    "leave such cells empty."
-                )
-            elif len(levels) > min(MANY_LEVELS, len(texts) / 2):
-                weighing = ", which together weigh as one column in calibrated models" * (
-                    len(levels) > MANY_LEVELS
-                )
-                self.notes_.append(
-                    f"Column {name!r} has {len(levels)} levels, a dummy for each{weighing}; leave "
-                    "it out if it only tells rows apart."
-                )
-        filled = [f"{name} ({count})" for name, count in (self.missing_ or {}).items() if count]
-        if filled:
-            cells = ", ".join(filled[:8])
-            more = f" and {counted(len(filled) - 8, 'more column')}" if len(filled) > 8 else ""
-            self.notes_.append(f"Missing values were filled in: {cells}{more}.")
-
-
-def _check_has_columns(names: Collection[str], frame: pd.DataFrame) -> None:
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        one = len(missing) == 1
-        raise DataError(
-            f"The table lacks {'the column' if one else f'{len(missing)} columns'} "
-            f"{_listed(missing)} that the model was fitted on."
-        )
-
-
-def _why_unread(column: pd.Series, name: str) -> str | None:
-    """Why a column teaches nothing, whatever its values are."""
-    if re.fullmatch(r"(Unnamed: \d+)?", name):
-        return "it has no name (a saved row index?)"
-    return _NO_VALUES if column.isna().all() else None
-
-
-def _why_useless(plain: pd.Series, kind: Kind) -> str | None:
-    """Why its values teach nothing."""
-    if kind == "number":
-        differ = plain.max() - plain.min()  # one value at least, since not all are missing
-        if 0 < differ < 1 / LARGEST:
-            return f"its numbers differ by {differ:.0e} at most (in another unit?)"
-    if kind not in ("text", "date"):
-        return None
-    known = plain.dropna()
-    if known.empty:
-        return _NO_VALUES
-    if kind == "text" and not known.duplicated().any():
-        what = "dates (name them: --dates)" if are_dates(known) else "text"
-        return f"it is {what} in which no value occurs twice (an identifier?)"
-    return None
-
-
-def _check_dates(dates: Sequence[str], frame: pd.DataFrame) -> None:
-    """Refuse names that are no columns."""
-    if isinstance(dates, str):
-        raise DataError(f"dates is {dates!r}; give a list of columns, such as [{dates!r}].")
-    for name in dates:
-        if name not in frame.columns:
-            raise DataError(
-                f"There is no column {name!r} that could hold dates; the table has "
-                f"{_listed(list(frame.columns))}."
-            )
 
 
 def _dates(column: pd.Series, name: str) -> NDArray[np.datetime64]:
@@ -567,31 +462,3 @@ def _as_frame(X: Any) -> pd.DataFrame:
     if len(frame) == 0:
         raise DataError("The table has no rows.")
     return frame
-
-
-def _stored_counts(counts: Any, names: Collection[str]) -> dict[str, int] | None:
-    if counts is None:  # a file of before they were kept
-        return None
-    if counts.keys() != set(names) or not all(type(n) is int and n >= 0 for n in counts.values()):
-        raise ValueError("its missing values are none")
-    return dict(counts)
-
-
-def _is_stored_column(column: dict[str, Any]) -> bool:
-    fill = column["fill"]
-    if column["kind"] == "date":
-        return "levels" not in column  # the rest is checked by `DateParts.from_dict`
-    if column["kind"] == "number":
-        return isinstance(fill, float) and np.isfinite(fill)
-    levels = column["levels"]
-    return (
-        column["kind"] in ("boolean", "text")
-        and isinstance(levels, list)
-        and all(isinstance(level, str) for level in levels)
-        and fill in levels
-    )
-
-
-def _listed(names: list[str], at_most: int = 10) -> str:
-    shown = ", ".join(repr(name) for name in names[:at_most])
-    return shown + (f" and {len(names) - at_most} more" if len(names) > at_most else "")
