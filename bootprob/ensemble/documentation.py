@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from bootprob.ensemble.state import Attribute, TwoClassState, declared
+from bootprob.ensemble.declarations import Attribute
+from bootprob.ensemble.state import TwoClassState, declared
 
 __all__ = ["attributes", "filled", "listed"]
 

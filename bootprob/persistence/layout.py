@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from bootprob.calibration import CALIBRATORS
-from bootprob.ensemble.state import FEATURE_MAPS, Attribute, State, TwoClassState, declared
+from bootprob.ensemble.declarations import Attribute
+from bootprob.ensemble.state import FEATURE_MAPS, State, TwoClassState, declared
 from bootprob.runtime.array_forms import ArrayForm, check_arrays
 
 __all__ = ["Layout", "layout_of"]
