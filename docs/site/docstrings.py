@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
+from operator import attrgetter
 from typing import Any
 
 import griffe
@@ -12,21 +14,21 @@ from docs.site.docstring_text import each_by_itself, with_links
 
 __all__ = ["RunTimeDocstrings"]
 
-_FILLED_IN = ("(fitted state)", "(calibrations)")  # by bootprob, on import
+_FILLED_IN = re.compile(r"^ *\([a-z ]+\)$", re.MULTILINE)  # by bootprob, on import
 
 
 class RunTimeDocstrings(griffe.Extension):
-    """Takes what the sources cannot say from the imported class, and links pages that are named."""
+    """Takes what the sources cannot say from what is imported, and links pages that are named."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of one object."""
         if not obj.docstring or not obj.docstring.value:
             return
         text = obj.docstring.value
-        if any(mark in text for mark in _FILLED_IN) and obj.is_class:
-            text = (
-                inspect.getdoc(getattr(importlib.import_module(obj.module.path), obj.name)) or text
-            )
+        if _FILLED_IN.search(text):
+            within = obj.path.removeprefix(f"{obj.module.path}.")
+            found = attrgetter(within)(importlib.import_module(obj.module.path))
+            text = inspect.getdoc(found) or text
         text = text.replace(
             ", shape (", ",\N{NO-BREAK SPACE}shape ("
         )  # else read as a call of Python
