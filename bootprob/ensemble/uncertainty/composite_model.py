@@ -22,12 +22,13 @@ from bootprob.ensemble.uncertainty.curves import (
     Seen,
     of_few_columns,
 )
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = [
     "CURVED",
+    "LEVELS",
     "NOTHING",
     "TAILS",
     "Kernel",
@@ -42,10 +43,10 @@ Kernel = tuple[Curve, ...]
 
 _LINEAR = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
-_STRAIGHT_SHARE = 2 / 3  # prior probability of no curve
-_LOGIT_SHARE = 0.3  # of links
+_STRAIGHT_SHARE = 1 / 2  # prior probability of no curve
+_LOGIT_SHARE, _LEVELLED_SHARE = 0.3, 0.25  # of links; beside the others, of all that level off
 _ONE_PART = 0.6  # of linear parts without a curve: the columns alone, or their scores alone
-_ALL_COLUMNS = 1 / 2  # of curves: the rest look at few columns
+_ALL_COLUMNS = 1 / 3  # of curves: the rest look at few columns
 _ANOTHER = 1 / 2  # of sums of curves in few columns: there is one more
 _PROBED = 96  # landmarks of curves that are compared
 _KINDS = 3  # families and views that say different things of few columns
@@ -54,6 +55,7 @@ TAILS: tuple[Tails, ...] = tuple(
     for a in (-2.5, -0.8, -0.3, 0.25, 0.6)
     for pair in ((a, a), (a, 0.0), (0.0, a))
 )
+LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 _DIRECTIONS = 256  # of either linear part
@@ -230,8 +232,10 @@ class Model:
         probability = self._probability_of_linear(setting)
         if setting.tails == LOGIT:
             probability *= _LOGIT_SHARE
+        elif levels_off(setting.tails):
+            probability *= _LEVELLED_SHARE / (len(LEVELS) ** 2 - 1)
         else:
-            probability *= (1 - _LOGIT_SHARE) / len(TAILS)  # and if it levels off, where they do
+            probability *= (1 - _LOGIT_SHARE) / len(TAILS)
         if self.curved:
             probability *= 1 - _STRAIGHT_SHARE if setting.kernel else _STRAIGHT_SHARE
         found = np.log(probability) + setting.rest.log_odds

@@ -48,14 +48,15 @@ def fit_composite_posterior(
     quadratic ones and products (`bootprob.ensemble.uncertainty.curves`). Posterior and evidence for
     given scales and kernel are those of `bootprob.ensemble.uncertainty.expectation_propagation`;
     the curve is known on up to 256 landmarks, and the part of its prior variance that they do not
-    reach is a row's own. No curve has a prior probability of 2 in 3; of curves, those in all
-    columns have half, all kernels the same, and each doubling of a σ has that of ``e^-½``. The rest
-    is for sums of curves in few columns each (`Model.log_odds`): one more with probability ½, and
-    of sets of so many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010) 2587–2619,
-    section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be there besides.
-    Without a curve three fifths are for one linear part alone, a fifth for both of one scale. The
-    logit has 30 % of links. Settings with less than half a percent of the evidence are left out,
-    others count by its roots (`_weights`).
+    reach is a row's own. No curve has a prior probability of 1 in 2; of curves, those in all
+    columns have a third, all kernels the same, and each doubling of a σ has that of ``e^-½``. The
+    rest is for sums of curves in few columns each (`Model.log_odds`): one more with probability ½,
+    and of sets of so many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010)
+    2587–2619, section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be
+    there besides. Without a curve three fifths are for one linear part alone, a fifth for both of
+    one scale. The logit has 30 % of links, and where any of them level off, all that do have a
+    quarter of what the others have. Settings with less than half a percent of the evidence are left
+    out, others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than

@@ -10,13 +10,13 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from bootprob.ensemble.uncertainty.composite_columns import Found
+from bootprob.ensemble.uncertainty.composite_model import LEVELS
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 from bootprob.runtime.arrays import Bools, Floats
 
 __all__ = ["asked_for", "level_off"]
 
-_LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)
 _WORTH_A_LOOK = 4.0  # of the log-likelihood
 _BEHIND = 7.0  # of the logarithm of the evidence: a thousandth
 _LIKELY = 4.0  # of the same: links whose neighbours are looked at
@@ -88,10 +88,10 @@ def _levelled(stage: Stage) -> list[Tails]:
 
 def _neighbours(tails: Tails) -> list[Tails]:
     steps = [
-        range(max(0, at - 1), min(at + 2, len(_LEVELS)))
-        for at in (_LEVELS.index(level) for level in tails[2:])
+        range(max(0, at - 1), min(at + 2, len(LEVELS)))
+        for at in (LEVELS.index(level) for level in tails[2:])
     ]
-    return [(0.0, 0.0, _LEVELS[i], _LEVELS[j]) for i, j in product(*steps) if i or j]
+    return [(0.0, 0.0, LEVELS[i], LEVELS[j]) for i, j in product(*steps) if i or j]
 
 
 def asked_for(logit: Floats, positive: Bools, weight: Floats) -> tuple[float, Tails]:
@@ -119,11 +119,11 @@ def asked_for(logit: Floats, positive: Bools, weight: Floats) -> tuple[float, Ta
         told = np.where(positive, probability, 1 - probability)
         return float(-weight @ np.log(np.maximum(told, np.finfo(float).tiny)))
 
-    anything, nothing, some = (None, None), (0.0, 0.0), (0.0, _LEVELS[-1])
+    anything, nothing, some = (None, None), (0.0, 0.0), (0.0, LEVELS[-1])
     straight = minimize(lost, [0.0, 1.0, 0.0, 0.0], bounds=[anything, anything, nothing, nothing])
-    start = [*straight.x[:2], _LEVELS[1], _LEVELS[1]]
+    start = [*straight.x[:2], LEVELS[1], LEVELS[1]]
     levelled = minimize(lost, start, bounds=[anything, anything, some, some])
-    short, over = (min(_LEVELS, key=lambda each: abs(each - at)) for at in levelled.x[2:])
+    short, over = (min(LEVELS, key=lambda each: abs(each - at)) for at in levelled.x[2:])
     if not (short or over):
         return 0.0, LOGIT
     return float(straight.fun - levelled.fun), (0.0, 0.0, short, over)
