@@ -84,6 +84,18 @@ def test_statistics_of_constant_repeated_and_many_columns(rng):
     assert 0 < (got.triu(1) > 0).sum() <= 64 * 63 / 2
 
 
+def test_products_of_columns_with_curves_are_looked_at_first():
+    """What a curve has said of its column alone is no longer there to tell of its products."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 90))
+    seen, got, known = statistics(rows, rng.uniform(size=300) < 0.5)
+    apart = got.diagonal().argsort()[:2].tolist()  # of these no products
+    assert (got[apart] > 0).sum() == 2
+    again = score_statistics(seen, *known, bent=apart)
+    assert (again[apart] > 0).sum() == 2 * 64
+    torch.testing.assert_close(again.diagonal(), got.diagonal())
+
+
 def test_three_columns_tell_where_no_column_and_no_pair_does():
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(400, 24))

@@ -67,7 +67,8 @@ class Additions:
     @cached_property
     def statistics(self) -> Tensor:
         """Of terms in one or two columns, from `score_statistics`."""
-        return score_statistics(self._seen, self._tau, self._residual, self._reach)
+        bent = sorted({column for curve in self._kernel for column in curve.columns})
+        return score_statistics(self._seen, self._tau, self._residual, self._reach, bent)
 
     @cached_property
     def triples(self) -> list[ColumnSet]:

@@ -35,7 +35,9 @@ _RISE = 0.1  # of the logarithm of the evidence that is worth another step
 _NEAR, _MOST_SETS = 3.0, 2  # sets that are kept: how far behind the best, how many
 
 
-def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor) -> Tensor:
+def score_statistics(
+    seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor, bent: Sequence[int] = ()
+) -> Tensor:
     """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
 
     Of two columns the term is their product, or one times the square of the other, of one its
@@ -43,8 +45,8 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
     factors of precision W and residuals ``r = ν − W A m`` of a posterior of coefficients of columns
     A, with prior precision P, a term φ that is added has the score ``φᵀ r`` of variance
     ``φᵀ W φ − φᵀ W A (Aᵀ W A + P)⁻¹ Aᵀ W φ`` (C. Rao, Proc. Camb. Phil. Soc. 44 (1948) 50–57). Of
-    wide tables products of those 64 columns are looked at whose own terms are the largest; others
-    are 0.
+    wide tables products of those 64 columns are looked at that bend the logit already, or whose own
+    terms are the largest; others are 0.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
         r.
     reach : Tensor, shape (d, n)
         ``L⁻¹ Aᵀ W`` with ``L Lᵀ = Aᵀ W A + P``.
+    bent : sequence of int, optional
+        Columns with curves among A, which leave their own terms nothing to say.
     """
 
     def statistics(terms: Tensor) -> Tensor:
@@ -65,7 +69,9 @@ def score_statistics(seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor
     powers = (statistics(own**power) for own in smooth for power in (2, 3))
     alone = _largest([statistics(seen["levels"]), *powers])
     every = torch.diag(alone)
-    paired = alone.argsort(descending=True)[:_MOST_PAIRED].sort().values
+    order = alone.clone()
+    order[list(bent)] = torch.inf
+    paired = order.argsort(descending=True)[:_MOST_PAIRED].sort().values
     first, second = paired[torch.triu_indices(len(paired), len(paired), 1, device=paired.device)]
     if len(first):
         of_pairs = _largest(
