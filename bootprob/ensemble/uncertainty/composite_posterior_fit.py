@@ -55,8 +55,8 @@ def fit_composite_posterior(
     2587–2619, section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be
     there besides. Without a curve three fifths are for one linear part alone, a fifth for both of
     one scale. The logit has 30 % of links, and where any of them level off, all that do have a
-    quarter of what the others have. Settings with less than half a percent of the evidence are left
-    out, others count by its roots (`_weights`).
+    twentieth of what the others have. Settings with less than half a percent of the evidence are
+    left out, others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
