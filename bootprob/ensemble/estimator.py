@@ -81,11 +81,11 @@ class BootstrapSVC(BootstrapEnsemble):
         new rows (m, n) has theirs with the training rows: nothing is standardised, and "corrected"
         intervals need equal numbers on the diagonal.
     effort : {"low", "normal", "high"}, default "normal"
-        How much time "auto" may take. Kernels are tried on 10, 20 or 50 bootstrap samples; up to 2,
-        6 or 12 of them, with 2, 3 or 5 values of C each, are trained on all. The model of the
+        How much time "auto" may take. Kernels are tried on 10, 20 or 50 bootstrap samples; up to 4,
+        8 or 12 of them, "high" with two values of C each, are trained on all. The model of the
         "corrected" interval is the same. Of more than 3,000 rows no more than 20, 50 or 200 samples
-        are drawn, the map of all has two values of C more, and the interval's model looks at the
-        kernels kept. Other kernels take no notice of it.
+        are drawn, of a map of up to 2, 6 or 12 kernels with 4, 5 or 7 values of C, and the
+        interval's model looks at the kernels kept. Other kernels take no notice of it.
     C : float or array_like, shape (n_C,), optional
         Grid of C, in scikit-learn's convention ``½ ‖w‖² + C Σ ξ``; default
         ``2**-5, 2**-4, ..., 2**5``, of which "auto" takes every second, and trains on all bootstrap

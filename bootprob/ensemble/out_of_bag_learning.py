@@ -39,6 +39,7 @@ from bootprob.ensemble.weighting import (
     accuracy_weights,
     log_loss_weights,
     log_losses,
+    pooled_weights,
     tempered_weights,
 )
 from bootprob.exceptions import DataError
@@ -249,7 +250,7 @@ def _weigh(
     if spec.weighting == "log_loss":
         known = _mean_scores(ensemble, taught), positive[taught], weight[taught]
         if isinstance(table.kernel, ViewKernels):
-            return tempered_weights(log_losses(*known))
+            return pooled_weights(*known)
         return log_loss_weights(*known)
     accuracy = np.nanmean(ensemble.accuracy, axis=0)
     return accuracy_weights(accuracy, spec.accuracy_tolerance)

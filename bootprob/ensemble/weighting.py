@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
 
-from bootprob.calibration.logistic import fit_each
+from bootprob.calibration.logistic import fit_each, fit_logistic, platt_targets
 from bootprob.runtime.arrays import Floats
 
-__all__ = ["accuracy_weights", "log_loss_weights", "log_losses", "tempered_weights"]
+__all__ = [
+    "accuracy_weights",
+    "log_loss_weights",
+    "log_losses",
+    "pooled_weights",
+    "tempered_weights",
+]
 
 _TEMPERED = 0.25  # of the excess loss, where kernels compete
+_EVEN = 2.0  # times relative entropy, in units of a row's log-loss
+_MOST_STEPS = 1000
 
 
 def accuracy_weights(accuracy: Floats, tolerance: float) -> Floats:
@@ -77,6 +87,50 @@ def tempered_weights(total_loss: Floats) -> Floats:
         Sum 1.
     """
     return _by_excess(total_loss * _TEMPERED)
+
+
+def pooled_weights(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:
+    """Weights with which models of several kernels do best together, kept near equal ones.
+
+    They minimise ``Σ_i log-loss_i(a Σ_r ω_r s_ir + b) + 2 Σ_r ω_r log(R ω_r)`` over ω, a ≥ 0 and b,
+    with the mean out-of-bag scores s and Platt's targets: stacking (L. Breiman, Machine Learning 24
+    (1996) 49–64), where each model counts by what it adds to the others, with the relative entropy
+    of equal weights, as few rows cannot tell many models apart.
+
+    Parameters are those of `log_loss_weights`; the sum of `weight` is the number of rows.
+
+    Returns
+    -------
+    weights : ndarray, shape (R,)
+        Sum 1.
+    """
+    n_models, targets = scores.shape[1], platt_targets(positive, weight)
+    unit = float(scores.mean(axis=1).std()) or 1.0
+    scores = scores / unit
+
+    def penalized(unknown: Floats) -> tuple[float, Floats]:
+        logs, slope, intercept = log_softmax(unknown[:-2]), *unknown[-2:]
+        weights = np.exp(logs)
+        pooled = scores @ weights
+        logit = slope * pooled + intercept
+        loss = weight @ (np.logaddexp(0.0, logit) - targets * logit)
+        excess = weight * (expit(logit) - targets)
+        of_weights = slope * (excess @ scores) + _EVEN * logs
+        gradient = weights * (of_weights - of_weights @ weights)
+        entropy = _EVEN * (weights @ logs)  # but for a constant
+        return float(loss + entropy), np.array([*gradient, excess @ pooled, excess.sum()])
+
+    equal = scores.mean(axis=1)
+    slopes, intercept = fit_logistic(equal[None], targets, weight, jeffreys=False)
+    found = minimize(
+        penalized,
+        np.array([*np.zeros(n_models), *slopes, intercept]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, None)] * n_models + [(0.0, None), (None, None)],
+        options={"maxiter": _MOST_STEPS, "maxfun": 10 * _MOST_STEPS, "ftol": 0.0, "gtol": 1e-8},
+    )
+    return np.exp(np.asarray(log_softmax(found.x[:-2])))
 
 
 def log_losses(scores: Floats, positive: NDArray[np.bool_], weight: Floats) -> Floats:

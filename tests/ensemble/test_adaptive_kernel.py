@@ -249,7 +249,9 @@ def test_effort_says_how_much_is_trained(interactions, model):
     number = [len(each.C_) for each in (low, model, high)]
     assert number[0] <= 4
     assert number == sorted(set(number))
-    assert number[2] <= 60
+    assert number[2] <= 24
+    values = high.C_.reshape(state_of(high).kernel.n_values, 2)
+    np.testing.assert_allclose(values[:, 1] / values[:, 0], 4.0)  # neighbours in the grid
     np.testing.assert_array_equal(  # the interval's model is the same
         low.kernel_posterior_["coefficients"], model.kernel_posterior_["coefficients"]
     )
@@ -257,12 +259,20 @@ def test_effort_says_how_much_is_trained(interactions, model):
 
 @pytest.mark.usefixtures("one_link")
 def test_each_kernel_has_the_values_of_c_that_suit_it(interactions, model):
-    X, y = interactions
-    values = model.C_.reshape(state_of(model).kernel.n_values, 3)
-    np.testing.assert_allclose(values[:, 1:] / values[:, :-1], 4.0)  # neighbours in the grid
-    assert len(np.unique(values[:, 0])) > 1  # not the same for a smooth and for a sharp curve
-    given = BootstrapSVC(n_bootstraps=4, random_state=0, C=[7.0, 0.3], effort="low").fit(X, y)
+    assert len(model.C_) == state_of(model).kernel.n_values
+    assert len(np.unique(model.C_)) > 1  # not the same for a smooth and for a sharp curve
+    options = {"n_bootstraps": 4, "random_state": 0, "C": [7.0, 0.3]}
+    given = BootstrapSVC(effort="high", **options).fit(*interactions)
     assert given.C_.reshape(-1, 2).tolist() == [[0.3, 7.0]] * (len(given.C_) // 2)
+
+
+def test_no_more_kernels_are_kept_than_carry_the_weight():
+    weights = np.array([0.1, 0.5, 0.02, 0.2, 0.18])
+    assert pilot._heaviest(weights, 3, 0.98).tolist() == [1, 3, 4]
+    assert pilot._heaviest(weights, 5, 0.85).tolist() == [1, 3, 4]
+    assert pilot._heaviest(weights, 5, 0.3).tolist() == [1]
+    # No pair of classes has rows of both.
+    np.testing.assert_array_equal(pilot._together(np.zeros((4, 2)), []), 0.25)
 
 
 def test_of_values_of_c_that_are_alike_the_middle_ones_are_taken():

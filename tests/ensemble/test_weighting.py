@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from bootprob import BootstrapSVC, DataError
-from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights
+from bootprob.ensemble.weighting import accuracy_weights, log_loss_weights, pooled_weights
 from bootprob.persistence.save_load import save
 from linear_models import linear
 
@@ -40,6 +40,64 @@ def test_log_loss_weights_follow_the_likelihood(rng):
     expected = np.exp(-300 * (np.array(losses) - min(losses)))
     np.testing.assert_allclose(weights, expected / expected.sum(), atol=0.02)
     assert weights.sum() == pytest.approx(1)
+
+
+def _members(rng, noise, n=200):
+    """Scores that know the same of the labels, each with noise of its own."""
+    truth = rng.normal(size=n)
+    positive = rng.uniform(size=n) < 1 / (1 + np.exp(-2 * truth))
+    return truth[:, None] + rng.normal(size=(n, len(noise))) * noise, positive
+
+
+def test_pooled_weights_are_the_best_of_a_grid(rng):
+    """Two models; Platt's targets are rows of both classes, and entropy is counted beside them."""
+    scores, positive = _members(rng, [0.5, 0.8])
+    scores[:, 1] *= 3
+    weight = rng.uniform(0.5, 1.5, size=200)
+    first, _ = pooled_weights(scores, positive, weight)
+    of_class = [weight[positive].sum(), weight[~positive].sum()]
+    targets = np.where(positive, (of_class[0] + 1) / (of_class[0] + 2), 1 / (of_class[1] + 2))
+    both = np.r_[np.ones(200), np.zeros(200)], np.r_[weight * targets, weight * (1 - targets)]
+
+    def value(share):
+        mixed = np.tile(scores @ [share, 1 - share], 2)[:, None]
+        model = LogisticRegression(C=np.inf, tol=1e-10).fit(mixed, both[0], both[1])
+        entropy = share * np.log(2 * share) + (1 - share) * np.log(2 * (1 - share))
+        probability = model.predict_proba(mixed)[:, 1]
+        return log_loss(both[0], probability, sample_weight=both[1], normalize=False) + 2 * entropy
+
+    grid = np.linspace(0.001, 0.999, 999)
+    assert first == pytest.approx(min(grid, key=value), abs=2e-3)
+
+
+def test_pooled_weights_are_even_where_nothing_tells_models_apart(rng):
+    scores, positive = _members(rng, [0.5])
+    for same in (np.repeat(scores, 5, axis=1), np.zeros((200, 5)), -np.repeat(scores, 5, axis=1)):
+        np.testing.assert_allclose(pooled_weights(same, positive, np.ones(200)), 0.2, atol=1e-6)
+    np.testing.assert_array_equal(pooled_weights(scores, positive, np.ones(200)), [1.0])
+
+
+def test_pooled_weights_count_what_a_model_adds():
+    """The third is as good as the first two are, which are the same."""
+    rng = np.random.default_rng(4)
+    scores, positive = _members(rng, [1.0, 1.0, 1.0], 400)
+    scores[:, 1] = scores[:, 0]
+    first, second, third = pooled_weights(scores, positive, np.ones(400))
+    assert first == pytest.approx(second, abs=1e-6)
+    assert third > 1.5 * first
+    np.testing.assert_allclose(
+        pooled_weights(1e6 * scores[:, ::-1], positive, np.ones(400)),
+        [third, second, first],
+        atol=1e-5,
+    )
+
+
+def test_pooled_weights_of_classes_that_scores_separate(rng):
+    truth = rng.normal(size=60)
+    scores = truth[:, None] + 1e-3 * rng.normal(size=(60, 12))
+    weights = pooled_weights(scores, truth > 0, np.ones(60))
+    assert weights.sum() == pytest.approx(1)
+    assert (weights > 0.01).all()
 
 
 def test_weights_whose_products_vanish_are_none(rng, tmp_path):

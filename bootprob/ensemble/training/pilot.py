@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.ensemble.specs import ScheduleSpec
 from bootprob.ensemble.training.preparation import Prepared
-from bootprob.ensemble.weighting import log_losses, tempered_weights
+from bootprob.ensemble.weighting import log_losses, pooled_weights, tempered_weights
 from bootprob.intervals.shares import in_effective_rows
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.effort import Effort
@@ -42,8 +43,10 @@ def choose_kernels(
     """Keep the kernels, and values of C, that carry weight in a pilot of few replicates.
 
     The first bootstrap samples of up to 1,000 rows train every kernel with every C. What counts
-    is the log-loss of the rows left out, as in the ensemble's own weights
-    (`bootprob.ensemble.weighting.tempered_weights`), over all pairs of classes together.
+    is the log-loss of the rows left out, as in the ensemble's own weights: of each kernel with its
+    best C beside the others (`bootprob.ensemble.weighting.pooled_weights`), so that kernels are
+    kept which add to each other. Of a large table it is that of each by itself
+    (`bootprob.ensemble.weighting.tempered_weights`).
 
     Parameters
     ----------
@@ -63,9 +66,9 @@ def choose_kernels(
     Returns
     -------
     Prepared
-        The same with a kernel of the parts that are kept, and of each the values of C that have
-        most of its weight. A large table is mapped to columns whose inner products come close to
-        the sum of the parts, by their weights, and has the values of C of all together.
+        The same with a kernel of the parts that are kept, and of each the values of C that are
+        likeliest. A large table is mapped to columns whose inner products come close to the sum of
+        the parts, by their weights, and has the values of C of all together.
     """
     kernel = table.kernel
     if not isinstance(kernel, ViewKernels):
@@ -83,6 +86,7 @@ def choose_kernels(
             unlabelled, weight[rows], replicates, table.entropy, groups=groups
         )
     total = np.zeros((kernel.n_values, len(table.C)))
+    of_pairs = []
     n_tried = len(labels) * kernel.n_values
     with progress_bar("Choosing kernels", n_tried, shown=spec.verbose > 0) as advance:
         for own_labels, own in zip(labels[:, rows], inside[:, rows], strict=True):
@@ -92,6 +96,7 @@ def choose_kernels(
                 continue
             counts = drawn * own
             taught = in_effective_rows(weight[rows] * own)
+            tried = []
             for g in range(kernel.n_values):
                 problem = Problem(
                     table.rows[rows],
@@ -104,19 +109,48 @@ def choose_kernels(
                 )
                 scores, known = _out_of_bag(problem, table, spec)
                 known &= taught > 0
-                total[g] += log_losses(scores[known], own_labels[known] > 0, taught[known])
+                positive, counted = own_labels[known] > 0, taught[known]
+                total[g] += log_losses(scores[known], positive, counted)
+                tried.append(scores[known])
                 advance(1)
+            if len(counted):
+                of_pairs.append((np.stack(tried), positive, counted))
+    if table.drawn is None:
+        kept = _heaviest(_together(total, of_pairs), effort.kernels, effort.weight)
+        of_values = np.stack([tempered_weights(each) for each in total[kept]])
+        values = _likely_values(table.C, of_values, effort.values)
+        return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
     weights = tempered_weights(total.ravel()).reshape(total.shape)
     of_kernel = weights.sum(axis=1)
-    order = np.argsort(-of_kernel, kind="stable")[: effort.kernels]
-    enough = 1 + int(np.searchsorted(np.cumsum(of_kernel[order]), effort.weight))
-    kept = np.sort(order[:enough])
-    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)))
-    if table.drawn is None:
-        return replace(chosen, C=_likely_values(table.C, weights[kept], effort.values))
-    together = weights[kept].sum(axis=0, keepdims=True)
-    [values] = _likely_values(table.C, together, effort.values + 2)  # of larger samples than here
-    return _mapped(replace(chosen, C=values), of_kernel[kept], used)
+    kept = _heaviest(of_kernel, effort.summed, effort.weight)
+    [values] = _likely_values(
+        table.C, weights[kept].sum(axis=0, keepdims=True), effort.values_of_sum
+    )
+    chosen = replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+    return _mapped(chosen, of_kernel[kept], used)
+
+
+def _together(
+    total: Floats, of_pairs: Sequence[tuple[Floats, NDArray[np.bool_], Floats]]
+) -> Floats:
+    """Weights with which the kernels, each with its best C, do best together; mean over pairs.
+
+    Of each pair there are the scores (G, m, R) of its rows, which are positive and their weights.
+    """
+    if not of_pairs:
+        return np.full(len(total), 1 / len(total))
+    every, best = np.arange(len(total)), total.argmin(axis=1)
+    found = [
+        pooled_weights(scores[every, :, best].T, positive, weight)
+        for scores, positive, weight in of_pairs
+    ]
+    return np.asarray(np.mean(found, axis=0))
+
+
+def _heaviest(weights: Floats, most: int, enough: float) -> NDArray[np.intp]:
+    """Which have `enough` of the weight together, or `most` of them."""
+    order = np.argsort(-weights, kind="stable")[:most]
+    return np.sort(order[: 1 + int(np.searchsorted(np.cumsum(weights[order]), enough))])
 
 
 def _likely_values(grid: Floats, weights: Floats, size: int) -> Floats:
