@@ -119,8 +119,9 @@ class BootstrapSVC(BootstrapEnsemble):
         best take part. It acts on ``weighting="accuracy"`` only.
     weighting : {"accuracy", "log_loss"}, default "log_loss"
         Weights of the values of C: squared out-of-bag accuracy within J, thesis (3.3), or
-        ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C; with
-        ``kernel="auto"`` the fourth root of that.
+        ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C. With
+        ``kernel="auto"`` those with which the models have the least log-loss together, kept near
+        equal ones: docs/adaptive.md.
     standardize : {"bootstrap", "global"} or None, default "bootstrap"
         Standardise the columns inside each bootstrap sample (thesis 3.3.1), once over all rows,
         or not at all. Of kernels that "auto" chooses, which all replicates share, "bootstrap" is

@@ -127,7 +127,8 @@ class ReadyFit:
                 spec, table, work, codes, weight, self.checkpoint, self.floors
             )
             mean = np.mean([pair["weights_"] for pair in pairs], axis=0)
-            noticed = [*remarks_of_clusters(found), *remarks_of_edges(found, mean, self.grid)]
+            edges = remarks_of_edges(found, mean, self.grid, table.likely_C)
+            noticed = [*remarks_of_clusters(found), *edges]
             return {"classes_": self.classes, "remarks_": self.remarks + noticed, **found}, pairs
         description = f"{spec.preparation.kernel} SVMs"
         [ensemble] = train_ensembles(
@@ -139,7 +140,7 @@ class ReadyFit:
         attributes = table.attributes(work.problem)
         noticed = [
             *remarks_of_clusters(found),
-            *remarks_of_edges(attributes, found["weights_"], self.grid),
+            *remarks_of_edges(attributes, found["weights_"], self.grid, table.likely_C),
         ]
         return {
             "classes_": self.classes,

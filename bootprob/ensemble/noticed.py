@@ -76,10 +76,19 @@ def remarks_of_clusters(learnt: Mapping[str, Any]) -> list[str]:
     return [found]
 
 
-def remarks_of_edges(prepared: Mapping[str, Any], weight: Floats, grid: Floats) -> list[str]:
-    """What is remarkable of the grid, after machines of all its values were weighed."""
-    gamma = None if prepared["views_"] else prepared["gamma_"]
-    found = remarks_of_grid(prepared["C_"], gamma, weight, grid)
+def remarks_of_edges(
+    prepared: Mapping[str, Any], weight: Floats, grid: Floats, likely_C: Floats | None = None
+) -> list[str]:
+    """What is remarkable of the grid, after machines of all its values were weighed.
+
+    Where few values of each kernel were trained on all samples, by what all had in the pilot.
+    """
+    C, gamma = prepared["C_"], None if prepared["views_"] else prepared["gamma_"]
+    if likely_C is not None:
+        C = np.tile(grid, len(likely_C))
+        of_kernels = weight.reshape(len(likely_C), -1).sum(axis=1)
+        weight = (of_kernels[:, None] * likely_C).ravel()
+    found = remarks_of_grid(C, gamma, weight, grid)
     if found:
         warnings.warn("\n".join(found), GridEdgeWarning, stacklevel=6)
     return found

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from bootprob import BootstrapSVC, CopiedRowsWarning, DoubtfulTableWarning, GridEdgeWarning
+from bootprob.ensemble.noticed import remarks_of_edges
 from bootprob.preparation.remarks import remarks_of_grid, remarks_of_table
 
 
@@ -176,6 +177,16 @@ def test_the_edge_of_a_grid():
     assert remarks_of_grid(C, None, weight[[0, 2, 1]], C) == []
     [remark] = remarks_of_grid(np.ones(3), C, weight[::-1], np.ones(1))
     assert remark.startswith("The smallest value of gamma, 0.1,")
+
+
+def test_the_edge_of_a_grid_of_which_each_kernel_has_one_value():
+    """At the end for both, which a pilot found hardly better than the value before."""
+    weight, grid = np.array([0.4, 0.6]), np.array([2.0, 8.0, 32.0])
+    prepared = {"C_": np.array([32.0, 32.0]), "views_": {"knots": None}, "gamma_": np.ones(2)}
+    as_good, better = np.array([[0.2, 0.4, 0.4]] * 2), np.array([[0.0, 0.3, 0.7]] * 2)
+    assert remarks_of_edges(prepared, weight, grid, as_good) == []
+    with pytest.warns(GridEdgeWarning, match="value of C, 32, has 70% of the weight"):
+        assert len(remarks_of_edges(prepared, weight, grid, better)) == 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

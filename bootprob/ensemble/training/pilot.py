@@ -117,9 +117,9 @@ def choose_kernels(
                 of_pairs.append((np.stack(tried), positive, counted))
     if table.drawn is None:
         kept = _heaviest(_together(total, of_pairs), effort.kernels, effort.weight)
-        of_values = np.stack([tempered_weights(each) for each in total[kept]])
-        values = _likely_values(table.C, of_values, effort.values)
-        return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values)
+        likely = np.stack([tempered_weights(each) for each in total[kept]])
+        values = _likely_values(table.C, likely, effort.values)
+        return replace(table, kernel=kernel.take(torch.from_numpy(kept)), C=values, likely_C=likely)
     weights = tempered_weights(total.ravel()).reshape(total.shape)
     of_kernel = weights.sum(axis=1)
     kept = _heaviest(of_kernel, effort.summed, effort.weight)

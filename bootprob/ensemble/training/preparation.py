@@ -77,6 +77,8 @@ class Prepared:
     feature_map : FeatureMap, ViewMap or None
     feature_map_error : dict or None
     device : torch.device
+    likely_C : ndarray, shape (G, n_C), or None
+        Weights of all values of C, of each of the kernels that a pilot kept.
     """
 
     rows: Floats
@@ -96,6 +98,7 @@ class Prepared:
     feature_map: FeatureMap | ViewMap | None
     feature_map_error: dict[str, float] | None
     device: torch.device
+    likely_C: Floats | None = None
 
     def problem(
         self,
