@@ -249,8 +249,10 @@ def _weigh(
     """Weights of the models of the grid, shape (R,)."""
     if spec.weighting == "log_loss":
         known = _mean_scores(ensemble, taught), positive[taught], weight[taught]
-        if isinstance(table.kernel, ViewKernels):
+        if table.likely_C is not None:  # machines of kernels that a pilot kept
             return pooled_weights(*known)
+        if isinstance(table.kernel, ViewKernels):
+            return tempered_weights(log_losses(*known))
         return log_loss_weights(*known)
     accuracy = np.nanmean(ensemble.accuracy, axis=0)
     return accuracy_weights(accuracy, spec.accuracy_tolerance)
