@@ -120,8 +120,8 @@ class BootstrapSVC(BootstrapEnsemble):
     weighting : {"accuracy", "log_loss"}, default "log_loss"
         Weights of the values of C: squared out-of-bag accuracy within J, thesis (3.3), or
         ``exp(−n (loss − min loss))`` with the out-of-bag log-loss of a sigmoid per C. With
-        ``kernel="auto"`` those with which the models have the least log-loss together, kept near
-        equal ones: docs/adaptive.md.
+        ``kernel="auto"`` and up to 3,000 rows those with which the models have the least log-loss
+        together, kept near equal ones: docs/adaptive.md.
     standardize : {"bootstrap", "global"} or None, default "bootstrap"
         Standardise the columns inside each bootstrap sample (thesis 3.3.1), once over all rows,
         or not at all. Of kernels that "auto" chooses, which all replicates share, "bootstrap" is
