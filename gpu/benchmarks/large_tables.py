@@ -167,10 +167,16 @@ def main(names: Sequence[str], sizes: Sequence[str] = SIZES, docs: Path = DOCS) 
                 save(file, COMMAND, {"cases": cases})
     rows = [
         [each for each in cases if (each["size"], each["table"]) == key]
-        for key in dict.fromkeys((each["size"], each["table"]) for each in cases)
+        for key in sorted({(each["size"], each["table"]) for each in cases}, key=_place)
     ]
     template = "gpu/benchmarks/large_tables.md.jinja"
     documents.write(docs / "large_tables.md", template, rows=rows, cases=cases)
+
+
+def _place(key: tuple[str, str]) -> tuple[list[int], int]:
+    """Where a size and a table stand on the page."""
+    size, name = key
+    return [int(number) for number in size.split("x")], NAMES.index(name)
 
 
 if __name__ == "__main__":
