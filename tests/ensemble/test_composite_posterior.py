@@ -91,7 +91,8 @@ def kernel_of(curve, seen):
 
 def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
     """Every part by importance sampling: no approximation, no landmarks, one value of each σ."""
-    monkeypatch.setattr(composite_model, "_LINEAR", (0.8,))
+    monkeypatch.setattr(composite_model, "STRAIGHT", (0.8,))
+    monkeypatch.setattr(composite_model, "_ALL_COUNT", 1 - 1e-12)
     for module in (composite_model, composite_stage, additions):
         monkeypatch.setattr(module, "CURVED", (2.0,))
     monkeypatch.setattr(composite_stage, "_REST_SCALES", (2.0,))
@@ -165,6 +166,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     """Where all columns have two values there are no scores, and a share of 1 leaves no curve."""
     monkeypatch.setattr(composite_model, "_STRAIGHT_SHARE", 1 - 1e-12)
     monkeypatch.setattr(composite_model, "_LOGIT_SHARE", 1 - 1e-12)
+    monkeypatch.setattr(composite_model, "_ALL_COUNT", 1 - 1e-12)
     monkeypatch.setattr(composite_posterior_fit, "_TEMPERED", 1.0)
     for module in (additions, composite_stage):
         monkeypatch.setattr(module, "_OF_STRAIGHT", 1e-12)
@@ -178,7 +180,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     columns = torch.from_numpy(np.column_stack([np.ones(n), rows]))
     label = torch.from_numpy(positive.astype(float))
     start, found = Sites.beginning(label, torch.ones_like(label)), []
-    for deviation in composite_model._LINEAR:
+    for deviation in composite_model.STRAIGHT:
         precision = torch.tensor([0.01, *[deviation**-2] * 3], dtype=torch.float64)
         found.append(approximate([(slice(0, n), columns)], label, label * 0 + 1, precision, start))
     evidence = np.array([each.evidence for each in found])
@@ -192,7 +194,7 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     form = np.tensordot(weight, [each.covariance.numpy() for each in found], axes=1) + apart
     np.testing.assert_allclose(posterior.coefficients[0], mean, atol=2e-3)
     np.testing.assert_allclose(posterior.quadratic[0], form, atol=1e-2)
-    squares = weight @ np.square(composite_model._LINEAR)
+    squares = weight @ np.square(composite_model.STRAIGHT)
     np.testing.assert_allclose(posterior.deviation[0, 0] ** 2, squares, rtol=0.01)
     left = np.array([each.left_out_mean.numpy() for each in found])
     np.testing.assert_allclose(left_out[:, 0, 0], weight @ left, atol=0.01)

@@ -15,6 +15,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
     log_masses_of_rows,
 )
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.spike_and_slab import SpikeAndSlab
 from bootprob.runtime.row_blocks import row_blocks
 
 __all__ = ["Columns", "Found"]
@@ -57,6 +58,15 @@ class Columns:
         every = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"))
         which = every.nonzero().flatten().to(self._data.rows.device)
         return which, 1 / every.to(which.device)[which]
+
+    def few(self, setting: Setting) -> SpikeAndSlab | None:
+        """What is known beforehand of the linear parts, where few of their coefficients count."""
+        if setting.inclusion == 1:
+            return None
+        used = zip(self.widths[1:3], setting.linear, strict=True)
+        which = slice(1, 1 + sum(width for width, deviation in used if deviation))
+        _, precision = self.of(setting)
+        return SpikeAndSlab(which, 1 / precision[which], setting.inclusion)
 
     def alike(self, setting: Setting) -> tuple[float, ...]:
         """What is the same of settings of which `missing` is."""

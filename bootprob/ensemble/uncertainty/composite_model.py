@@ -28,8 +28,10 @@ from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = [
     "CURVED",
+    "INCLUSIONS",
     "LEVELS",
     "NOTHING",
+    "STRAIGHT",
     "TAILS",
     "Kernel",
     "Model",
@@ -41,8 +43,10 @@ __all__ = [
 Kernel = tuple[Curve, ...]
 """Curves whose sum it is."""
 
-_LINEAR = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
+STRAIGHT = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
+INCLUSIONS = (0.5, 0.2, 0.05)  # of straight columns that count, where not all do
+_ALL_COUNT = 1 / 2  # prior probability that all do
 _STRAIGHT_SHARE = 1 / 2  # prior probability of no curve
 _LOGIT_SHARE, _LEVELLED_SHARE = 0.3, 0.05  # of links; beside the others, of all that level off
 _ONE_PART = 0.6  # of linear parts without a curve: the columns alone, or their scores alone
@@ -100,6 +104,9 @@ class Setting:
     tails : Tails
         Of the link.
     rest : Rest
+    inclusion : float
+        Prior probability that a coefficient of the linear parts counts
+        (`bootprob.ensemble.uncertainty.spike_and_slab`), with the σ of its part; 1 where all do.
     """
 
     kernel: Kernel
@@ -107,6 +114,7 @@ class Setting:
     scales: tuple[float, ...]
     tails: Tails
     rest: Rest = NOTHING
+    inclusion: float = 1.0
 
     @property
     def curves(self) -> Kernel:
@@ -219,13 +227,21 @@ class Model:
     def _alone(self) -> list[tuple[float, float]]:
         if not self.straight.n_others:
             return self._beside_curves
-        return [(a, b) for a, b in product((*_LINEAR, 0.0), repeat=2) if a or b]
+        return [(a, b) for a, b in product((*STRAIGHT, 0.0), repeat=2) if a or b]
 
     @cached_property
     def _beside_curves(self) -> list[tuple[float, float]]:
         if not self.straight.n_others:
-            return [(s, 0.0) for s in _LINEAR]
-        return [(a, b) for a, b in product(_LINEAR, repeat=2)]
+            return [(s, 0.0) for s in STRAIGHT]
+        return [(a, b) for a, b in product(STRAIGHT, repeat=2)]
+
+    def may_be_few(self, setting: Setting) -> bool:
+        """Whether the linear parts look at columns, more than one, and not at directions."""
+        whole = self.landmarks.rows.shape[1], self.straight.n_others
+        parts = zip(setting.linear, whole, self.straight.directions, strict=True)
+        used = [(size, directions) for deviation, size, directions in parts if deviation]
+        directed = any(directions is not None for _, directions in used)
+        return not directed and sum(size for size, _ in used) > 1
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
@@ -236,6 +252,9 @@ class Model:
             probability *= _LEVELLED_SHARE / (len(LEVELS) ** 2 - 1)
         else:
             probability *= (1 - _LOGIT_SHARE) / len(TAILS)
+        if self.may_be_few(setting):
+            few = (1 - _ALL_COUNT) / len(INCLUSIONS)
+            probability *= _ALL_COUNT if setting.inclusion == 1 else few
         if self.curved:
             probability *= 1 - _STRAIGHT_SHARE if setting.kernel else _STRAIGHT_SHARE
         found = np.log(probability) + setting.rest.log_odds
@@ -255,7 +274,7 @@ class Model:
     def _probability_of_linear(self, setting: Setting) -> float:
         """One part alone, both of one scale, and the rest share what they have among themselves."""
         every, (first, second) = self.linear(setting.curves), setting.linear
-        alike = len(_LINEAR)  # pairs that are, where there are pairs
+        alike = len(STRAIGHT)  # pairs that are, where there are pairs
         if len(every) == alike:
             return 1 / alike
         others = len(every) - alike

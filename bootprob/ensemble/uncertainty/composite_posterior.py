@@ -78,13 +78,13 @@ class CompositePosterior:
 
     ``logit P(y = 1 | x) = h(b + ⟨u, x⟩ + ⟨v, s(x)⟩ + f(x))`` with the standardised columns x, their
     normal scores s(x), ``b ~ N(0, 10²)``, independent normal coefficients u and v of standard
-    deviations σ₁ and σ₂, and f a sum of Gaussian processes of kernels ``σ_j² k_j``, those of
-    `bootprob.ensemble.uncertainty.curves`. Where a truth is linear the linear parts alone explain
-    it, and the interval is nearly as narrow as that of logistic regression; where it is not, f
-    takes what they leave (the decomposition of G. Wahba, "Spline Models for Observational Data",
-    1990, chapter 1). h is the identity, or a link with other tails. σ, kernel and h are unknown:
-    the posterior is a mixture over those that the labels leave possible. Its quantiles are not
-    those of its moments.
+    deviations σ₁ and σ₂ (or of few that count, `spike_and_slab`), and f a sum of Gaussian processes
+    of kernels ``σ_j² k_j``, those of `bootprob.ensemble.uncertainty.curves`. Where a truth is
+    linear the linear parts alone explain it, and the interval is nearly as narrow as that of
+    logistic regression; where it is not, f takes what they leave (the decomposition of G. Wahba,
+    "Spline Models for Observational Data", 1990, chapter 1). h is the identity, or a link with
+    other tails. σ, kernel and h are unknown: the posterior is a mixture over those that the labels
+    leave possible. Its quantiles are not those of its moments.
 
     With ``a(x)`` = (1, the columns, the scores, the values of each k with the landmarks), each part
     is normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + Σ σ_j² k_j(x, x)``; h

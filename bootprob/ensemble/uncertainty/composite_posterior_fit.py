@@ -16,6 +16,7 @@ from bootprob.ensemble.uncertainty.composite_search import again, outline, searc
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import warn_of_rough_intervals
+from bootprob.ensemble.uncertainty.few_that_count import leave_out
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
@@ -53,10 +54,11 @@ def fit_composite_posterior(
     rest is for sums of curves in few columns each (`Model.log_odds`): one more with probability ½,
     and of sets of so many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010)
     2587–2619, section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be
-    there besides. Without a curve three fifths are for one linear part alone, a fifth for both of
-    one scale. The logit has 30 % of links, and where any of them level off, all that do have a
-    twentieth of what the others have. Settings with less than half a percent of the evidence are
-    left out, others count by its roots (`_weights`).
+    there besides. Of the straight columns few may count (`few_that_count`), up to 3,000 rows: that
+    has half of the prior probability. Without a curve three fifths are for one linear part alone, a
+    fifth for both of one scale. The logit has 30 % of links, and where any of them level off, all
+    that do have a twentieth of what the others have. Settings with less than half a percent of the
+    evidence are left out, others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
@@ -120,6 +122,9 @@ def fit_composite_posterior(
             possible, near = some(stage, possible, near)
         else:
             possible, near = again(stage, possible, near)
+    if not large:
+        leave_out(stage)
+        possible = stage.likely()
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
     return _mixture(possible, model, groups)

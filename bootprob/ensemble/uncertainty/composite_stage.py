@@ -49,12 +49,14 @@ class Stage:
         self.data, self.model = data, model
         self._columns: dict[Kernel, Columns] = {}
         self._done: dict[Setting, Found] = {}
+        self._few: dict[Setting, Found] = {}  # where few columns count
         self._added: dict[Setting, dict[Curve, Added]] = {}
         self._valued_beside: dict[Setting, dict[Setting, float]] = {}
 
     def add(self, setting: Setting, start: Sites) -> Found:
         """Condition on the labels."""
-        if setting not in self._done:
+        done = self._done if setting.inclusion == 1 else self._few
+        if setting not in done:
             columns, data = self._of(setting.curves), self.data
             which, precision = columns.of(setting)
             found = attempt(
@@ -65,11 +67,12 @@ class Stage:
                 start,
                 partial(bent, tails=setting.tails),
                 columns.missing(setting),
+                columns.few(setting),
             )
             evidence = found.evidence + self._log_prior(setting)
             evidence -= 0.0 if found.settled else _UNSETTLED
-            self._done[setting] = Found(setting, columns, found, evidence)
-        return self._done[setting]
+            done[setting] = Found(setting, columns, found, evidence)
+        return done[setting]
 
     def begin(self, setting: Setting) -> Found:
         """Condition on the labels, from nothing.
@@ -80,7 +83,10 @@ class Stage:
         return self.add(setting, Sites.beginning(self.data.label, self.data.weight))
 
     def best(self, tails: Tails | None = None, *, straight: bool = False) -> Found:
-        """The one with the largest evidence, of all, of those with a link or without curves."""
+        """The one with the largest evidence, of all, of those with a link or without curves.
+
+        Where all columns count: what labels say of few that do ranks no others.
+        """
         found = (
             each
             for setting, each in self._done.items()
@@ -103,7 +109,8 @@ class Stage:
 
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
-        found = sorted(self._done.values(), key=lambda each: -each.evidence)
+        found = [*self._done.values(), *self._few.values()]
+        found.sort(key=lambda each: -each.evidence)
         levelled = [each for each in found if levels_off(each.setting.tails)][:_MOST_LEVELLED]
         others = [each for each in found if not levels_off(each.setting.tails)]
         straight = [each for each in others if not each.setting.curves][:_MOST_STRAIGHT]

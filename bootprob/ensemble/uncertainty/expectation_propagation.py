@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import softplus
+
+from bootprob.ensemble.uncertainty.spike_and_slab import SpikeAndSlab
 
 __all__ = [
     "Approximation",
@@ -38,6 +41,7 @@ _LEAST_PRECISION = 1e-12
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
 _NUMBERS_AT_ONCE = 2**23
 _MORE_ON_DIAGONAL = (1e-14, 1e-12, 1e-10, 1e-8)  # of the largest
+_LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,13 @@ class Sites:
             return self
         shrunk = 1 / (1 + self.precision * noise)
         return Sites(self.precision * shrunk, self.shift * shrunk)
+
+    def towards(self, others: Sites, share: float) -> Sites:
+        """A share of the way to others."""
+        return Sites(
+            torch.lerp(self.precision, others.precision, share),
+            torch.lerp(self.shift, others.shift, share),
+        )
 
     def log_mass(self, noise: Tensor) -> Tensor:
         """Logarithm of what `without` leaves out as a constant, summed over the rows."""
@@ -172,11 +183,19 @@ def attempt(
     start: Sites,
     link: Link = _identity,
     noise: Tensor | None = None,
+    few: SpikeAndSlab | None = None,
 ) -> Approximation:
-    """As `approximate`, without a warning: of one setting among many it says nothing."""
+    """As `approximate`, without a warning: of one setting among many it says nothing.
+
+    Parameters
+    ----------
+    few : SpikeAndSlab, optional
+        Prior of some coefficients, in place of the normal one.
+    """
     settled = False
     sites, damping = start, 1.0
-    matrix, vector = _sums(blocks, sites.without(noise), precision)
+    prior, log_prior = Sites(precision, torch.zeros_like(precision)), precision.log().sum() / 2
+    matrix, vector = _sums(blocks, sites.without(noise), prior)
     factor = factor_of(matrix)
     mean = _mean(factor, vector)
     logits = torch.full_like(label, torch.inf)
@@ -185,23 +204,24 @@ def attempt(
         found = _update(blocks, label, weight, sites, mean, factor, link, noise)
         change = float(((found.logit - logits).abs() / found.deviation).max())
         logits = found.logit
+        matched = prior
+        if few is not None:
+            matched, log_prior = _matched(few, prior, mean, factor)
         if change < _TOLERANCE:
             settled = True
             break
         if change > last_change:  # factors chase each other
             damping = max(damping / 2, 0.1)
         last_change = change
-        moved = Sites(
-            sites.precision + damping * (found.sites.precision - sites.precision),
-            sites.shift + damping * (found.sites.shift - sites.shift),
-        )
-        matrix, vector = _sums(blocks, moved.without(noise), precision)
+        moved, moved_prior = sites.towards(found.sites, damping), prior.towards(matched, damping)
+        matrix, vector = _sums(blocks, moved.without(noise), moved_prior)
         moved_factor, failed = torch.linalg.cholesky_ex(matrix)
         if failed:
             break  # precisions grow without bound: what was before is the last
-        sites, factor, mean = moved, moved_factor, _mean(moved_factor, vector)
+        sites, prior = moved, moved_prior
+        factor, mean = moved_factor, _mean(moved_factor, vector)
     return Approximation(
-        _log_mass(mean, factor, sites, precision, noise, found.log_factors),
+        _log_mass(mean, factor, sites, log_prior, noise, found.log_factors),
         mean,
         torch.cholesky_inverse(factor),
         found.left_out_mean,
@@ -219,7 +239,8 @@ def log_masses(
     Parameters are those of `approximate`, but for several diagonals of P, shape (m, d).
     """
     sites_of_columns = sites.without(noise)
-    matrix, vector = _sums(blocks, sites_of_columns, torch.zeros_like(precisions[0]))
+    nothing = torch.zeros_like(precisions[0])
+    matrix, vector = _sums(blocks, sites_of_columns, Sites(nothing, nothing))
     found = []
     for chunk in precisions.split(max(1, _NUMBERS_AT_ONCE // matrix.numel())):
         factors = factor_of(matrix + torch.diag_embed(chunk))
@@ -268,11 +289,11 @@ def _log_mass(
     mean: Tensor,
     factor: Tensor,
     sites: Sites,
-    precision: Tensor,
+    log_prior: Tensor,
     noise: Tensor | None,
-    log_factors: float | Tensor = 0.0,
+    log_factors: Tensor,
 ) -> float:
-    log_determinants = precision.log().sum() / 2 - factor.diagonal().log().sum()
+    log_determinants = log_prior - factor.diagonal().log().sum()
     found = log_factors + log_determinants + (factor.T @ mean).square().sum() / 2
     return float(found if noise is None else found + sites.log_mass(noise))
 
@@ -289,9 +310,22 @@ class _Update:
     log_factors: Tensor
 
 
-def _sums(blocks: Blocks, sites: Sites, precision: Tensor) -> tuple[Tensor, Tensor]:
+def _matched(few: SpikeAndSlab, prior: Sites, mean: Tensor, factor: Tensor) -> tuple[Sites, Tensor]:
+    """Factors that say of coefficients what their prior does, and the logarithm of its mass."""
+    which = few.which
+    unit = torch.eye(len(mean), dtype=mean.dtype, device=mean.device)[:, which]
+    spread = torch.linalg.solve_triangular(factor, unit, upper=False).square().sum(0)
+    known = mean[which], spread, prior.precision[which], prior.shift[which]
+    precision, shift = prior.precision.clone(), prior.shift.clone()
+    precision[which], shift[which], log_factor = few.match(*known)
+    normal = prior.precision.log()
+    log_prior = (normal.sum() - normal[which].sum() + len(spread) * _LOG_TWO_PI) / 2
+    return Sites(precision, shift), log_prior + log_factor.sum()
+
+
+def _sums(blocks: Blocks, sites: Sites, prior: Sites) -> tuple[Tensor, Tensor]:
     """Precision matrix of the coefficients and what it makes of their mean."""
-    matrix, vector = torch.diag(precision), torch.zeros_like(precision)
+    matrix, vector = torch.diag(prior.precision), prior.shift.clone()
     for block, columns in blocks:
         matrix += columns.T @ (columns * sites.precision[block].unsqueeze(1))
         vector += columns.T @ sites.shift[block]
