@@ -149,6 +149,13 @@ def test_the_search_for_how_few_ends_at_the_best_of_its_neighbours():
             self.sites = None
 
     base = SimpleFound(composite_model.Setting((), (0.1, 0.0), (), (0.0,) * 4), -9.0)
-    best, few = few_that_count._climb(Stage(), base)
+    best, few = few_that_count._climb(Stage(), base, 20)
     assert few == (0.05, 2)
     assert best.setting.linear == (0.4, 0.0)
+    assert few_that_count._climb(Stage(), base, 1)[1] == few_that_count._START
+
+
+def test_large_tables_are_left_as_they_are(monkeypatch):
+    monkeypatch.setattr(few_that_count, "_WORK", 1e5)
+    settings, _, _ = fitted(25, monkeypatch, three_of_many)
+    assert all(each.inclusion == 1 for each in settings)

@@ -54,11 +54,11 @@ def fit_composite_posterior(
     rest is for sums of curves in few columns each (`Model.log_odds`): one more with probability ½,
     and of sets of so many columns all the same (J. Scott, J. Berger, Ann. Stat. 38 (2010)
     2587–2619, section 3). `bootprob.ensemble.uncertainty.additions` finds them, and what may be
-    there besides. Of the straight columns few may count (`few_that_count`), up to 3,000 rows: that
-    has half of the prior probability. Without a curve three fifths are for one linear part alone, a
-    fifth for both of one scale. The logit has 30 % of links, and where any of them level off, all
-    that do have a twentieth of what the others have. Settings with less than half a percent of the
-    evidence are left out, others count by its roots (`_weights`).
+    there besides. Of the straight columns few may count (`few_that_count`): that has half of the
+    prior probability. Without a curve three fifths are for one linear part alone, a fifth for both
+    of one scale. The logit has 30 % of links, and where any of them level off, all that do have a
+    twentieth of what the others have. Settings with less than half a percent of the evidence are
+    left out, others count by its roots (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
@@ -122,9 +122,8 @@ def fit_composite_posterior(
             possible, near = some(stage, possible, near)
         else:
             possible, near = again(stage, possible, near)
-    if not large:
-        leave_out(stage)
-        possible = stage.likely()
+    leave_out(stage)
+    possible = stage.likely()
     if not possible[0].found.settled:
         warn_of_rough_intervals(stacklevel=2)
     return _mixture(possible, model, groups)

@@ -94,6 +94,11 @@ class Stage:
         )
         return max(found, key=lambda each: each.evidence)
 
+    def best_with_and_without(self) -> list[Found]:
+        """The best with a curve and the best without, of those there are."""
+        found = sorted(self._done.values(), key=lambda each: each.evidence)
+        return list({bool(each.setting.curves): each for each in found}.values())
+
     def best_of_few(self) -> Found | None:
         """The best whose curves look at few columns each, if there is one."""
         found = (

@@ -13,32 +13,34 @@ from bootprob.ensemble.uncertainty.composite_stage import LEAST_WEIGHT, Stage
 __all__ = ["leave_out"]
 
 _START = INCLUSIONS[1], 1
+_WORK, _LEAST_TRIED = 4e10, 4  # rows × squared columns of settings that are tried beside one
 
 
 def leave_out(stage: Stage) -> None:
     """Look at the likely settings where few straight columns count, if the labels leave that.
 
-    How few, and how many steps of the grid their σ is larger, is found beside the best, and beside
-    the best without a curve.
+    How few, and how many steps of the grid their σ is larger, is found beside the best with a curve
+    and the best without. Tables that are too large to try some are left as they are.
     """
     dense = [each for each in stage.likely() if stage.model.may_be_few(each.setting)]
     least = stage.best().evidence + np.log(LEAST_WEIGHT)
-    for base in dict.fromkeys([stage.best(), stage.best(straight=True)]):
-        if not stage.model.may_be_few(base.setting):
+    for base in stage.best_with_and_without():
+        most = int(_WORK / (len(stage.data.rows) * sum(base.columns.widths) ** 2))
+        if most < _LEAST_TRIED or not stage.model.may_be_few(base.setting):
             continue
-        leader, few = _climb(stage, base)
+        leader, few = _climb(stage, base, most)
         gain = leader.evidence - base.evidence
-        for each in dense:
+        for each in dense[:most]:
             alike = bool(each.setting.curves) == bool(base.setting.curves)
             if alike and each.evidence + gain > least:
                 stage.add(_where(each.setting, *few), each.found.sites)
 
 
-def _climb(stage: Stage, base: Found) -> tuple[Found, tuple[float, int]]:
+def _climb(stage: Stage, base: Found, most: int) -> tuple[Found, tuple[float, int]]:
     """To the inclusion and the steps that have the largest evidence, from the likeliest ones."""
     known: dict[tuple[float, int], Found] = {}
     best, near = _START, [_START]
-    while near:
+    while near and len(known) < most:
         for few in near:
             known[few] = stage.add(_where(base.setting, *few), base.found.sites)
         best = max(known, key=lambda few: known[few].evidence)
