@@ -90,6 +90,43 @@ def test_where_all_count_it_is_the_normal_prior():
     np.testing.assert_allclose(found.covariance.numpy(), plain.covariance.numpy(), atol=1e-3)
 
 
+def ugly(name, rng):
+    """Columns and a logit."""
+    few = rng.normal(size=(300, 6))
+    if name == "each column four times":
+        return np.repeat(few, 4, axis=1), 2 * few[:, 0] - few[:, 1]
+    if name == "one of eight levels":
+        levels = (rng.integers(0, 8, size=(300, 4))[..., None] == np.arange(8)).reshape(300, 32)
+        columns = levels / levels.std(axis=0)
+        return columns - columns.mean(axis=0), 2 * columns[:, 0] - 2 * columns[:, 9]
+    if name == "heavy tails":
+        columns = rng.standard_t(1.2, size=(300, 20))
+        return columns / columns.std(axis=0), 3 * columns[:, 0] / columns[:, 0].std()
+    columns = rng.normal(size=(60, 200 if name == "more columns than rows" else 40))
+    return columns, (3 if name == "more columns than rows" else 50) * columns[:, 0]
+
+
+@pytest.mark.parametrize("inclusion", INCLUSIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "each column four times",
+        "one of eight levels",
+        "heavy tails",
+        "more columns than rows",
+        "separable",
+    ],
+)
+def test_factors_settle(name, inclusion):
+    rng = np.random.default_rng(0)
+    columns, logit = ugly(name, rng)
+    label = (rng.uniform(size=len(logit)) < expit(logit)).astype(float)
+    found = approximated(columns, label, 0.8, inclusion)
+    assert found.settled
+    assert np.isfinite(found.evidence)
+    assert (found.covariance.diagonal() > 0).all()
+
+
 def fitted(p, monkeypatch, logit, n=300):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(n, p))
