@@ -15,13 +15,13 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Model,
     Rest,
     Setting,
-    straight_columns,
 )
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, log_masses
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import view_kernels
 
@@ -35,7 +35,7 @@ def stage(rng):
     data = LabelledRows.of(rows, positive, rng.uniform(0.5, 1.5, size=80), CPU)
     kernels = view_kernels(rows, np.ones(80))
     landmarks = Landmarks(data.rows, kernels.of_columns)
-    straight = straight_columns(data.rows, kernels.of_columns)
+    straight = straight_columns(data, kernels.of_columns)
     return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
 
 
@@ -78,7 +78,7 @@ def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
     kernels = view_kernels(rows, np.ones(300))
     data = LabelledRows.of(rows, rng.uniform(size=300) < 0.5, rng.uniform(0.5, 1.5, size=300), CPU)
     landmarks = Landmarks(data.rows[:40], kernels.of_columns)
-    straight = straight_columns(data.rows, kernels.of_columns)
+    straight = straight_columns(data, kernels.of_columns)
     stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
     every, few = Curve("rbf", "columns", 0.01), Curve("quadratic", "scores", 0.0, (0, 3))
     settings = [
@@ -176,11 +176,12 @@ def test_a_slope_that_jumps_with_another_column_is_found(one_link):
 
 @pytest.mark.parametrize("n", [7, 12, 40])
 def test_slopes_vary_where_there_are_rows_enough_for_knots(rng, n):
-    rows = torch.from_numpy(rng.normal(size=(n, 5)))
-    kernels = view_kernels(rows.numpy(), np.ones(n))
-    landmarks = Landmarks(rows, kernels.of_columns)
+    rows = rng.normal(size=(n, 5))
+    data = LabelledRows.of(rows, np.arange(n) % 2 > 0, np.ones(n), CPU)
+    kernels = view_kernels(rows, np.ones(n))
+    landmarks = Landmarks(data.rows, kernels.of_columns)
     model = Model(
-        landmarks, straight_columns(rows, kernels.of_columns), candidates(kernels, landmarks)
+        landmarks, straight_columns(data, kernels.of_columns), candidates(kernels, landmarks)
     )
     for columns in ((0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)):
         found = {each.family for each in model.among(columns, model.of_columns)}
@@ -214,7 +215,7 @@ def test_a_sum_has_the_curves_that_go_best_with_the_others():
     data = LabelledRows.of(rows, positive, np.ones(800), CPU)
     kernels = view_kernels(rows, np.ones(800))
     landmarks = Landmarks(data.rows[:256], kernels.of_columns)
-    straight = straight_columns(data.rows, kernels.of_columns)
+    straight = straight_columns(data, kernels.of_columns)
     stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
     found = stage.grown(stage.straight())
     [wave] = [curve for curve in found.setting.kernel if {0, 1} <= {*curve.columns}]

@@ -18,12 +18,13 @@ from bootprob import BootstrapSVC, load, save
 from bootprob.batch_scoring import ScoringOptions, score_batches
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.uncertainty import composite_search
-from bootprob.ensemble.uncertainty.composite_model import Model, Setting, straight_columns
+from bootprob.ensemble.uncertainty.composite_model import Model, Setting
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import LOGIT
+from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.exceptions import DataError, ModelFileError
 from bootprob.preparation import large_tables, views
 from bootprob.preparation.bootstrap import bootstrap_counts
@@ -318,7 +319,7 @@ def test_relevance_pays_for_what_labels_have_told(rng):
     known = replace(kernels.of_columns, relevance=relevance)
     data = LabelledRows.of(X[:30], y[:30] > 0, np.ones(30), torch.device("cpu"))
     landmarks = Landmarks(data.rows, known)
-    straight = straight_columns(data.rows, known)
+    straight = straight_columns(data, known)
     stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks), n_rows=90))
     linear = stage.model.linear(())[0]
     alone = Setting((), linear, (), LOGIT)

@@ -8,7 +8,7 @@ import torch
 from scipy.special import expit, logit
 
 from bootprob import BootstrapSVC, load, save
-from bootprob.ensemble.uncertainty.composite_model import Model, Setting, straight_columns
+from bootprob.ensemble.uncertainty.composite_model import Model, Setting
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.composite_search import again
 from bootprob.ensemble.uncertainty.composite_stage import Stage
@@ -16,6 +16,7 @@ from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.levelled_links import asked_for
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, levels_off
+from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
 from bootprob.preparation.views import view_kernels
 
@@ -105,7 +106,7 @@ def test_more_rows_may_leave_none_of_the_links_that_level_off():
     kernels = view_kernels(rows, np.ones(400))
     data = LabelledRows.of(rows, positive, np.ones(400), CPU)
     landmarks = Landmarks(data.rows[:50], kernels.of_columns)
-    straight = straight_columns(data.rows, kernels.of_columns)
+    straight = straight_columns(data, kernels.of_columns)
     stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
     kernel = (stage.model.curved[0],)
     of_links = [Setting(kernel, (0.4, 0.4), (2.0,), tails) for tails in (LEVELS, LOGIT)]

@@ -53,9 +53,15 @@ class Columns:
         self._held = kept if held else None
 
     def of(self, setting: Setting) -> tuple[Tensor, Tensor]:
-        """Which columns a setting looks at, and their prior precision."""
+        """Which columns a setting looks at, and their prior precision.
+
+        Where few count, of those that may the precision is that of those that do.
+        """
         of_blocks = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")
         every = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"))
+        if setting.inclusion < 1:
+            for start, width, own in self._linear():
+                every[start + len(own) : start + width] *= self._model.spike**2
         which = every.nonzero().flatten().to(self._data.rows.device)
         return which, 1 / every.to(which.device)[which]
 
@@ -63,10 +69,34 @@ class Columns:
         """What is known beforehand of the linear parts, where few of their coefficients count."""
         if setting.inclusion == 1:
             return None
-        used = zip(self.widths[1:3], setting.linear, strict=True)
-        which = slice(1, 1 + sum(width for width, deviation in used if deviation))
-        _, precision = self.of(setting)
-        return SpikeAndSlab(which, 1 / precision[which], setting.inclusion)
+        together: dict[int, list[int]] = {}  # coefficients of each column
+        left_out = 0
+        for (start, width, own), deviation in zip(self._linear(), setting.linear, strict=True):
+            if not deviation:
+                left_out += width
+                continue
+            for at, column in enumerate(own, start - left_out):
+                together.setdefault(column, []).append(at)
+        which, precision = self.of(setting)
+        groups = [[own for own in together.values() if len(own) == size] for size in (1, 2)]
+        return SpikeAndSlab(
+            precision,
+            [torch.tensor(group, device=which.device) for group in groups if group],
+            setting.inclusion,
+            self._model.spike,
+        )
+
+    def unreached_variances(self, setting: Setting) -> list[float]:
+        """Prior variances of what no columns look at, of both linear parts and the curves."""
+        share = 1.0 if setting.inclusion == 1 else self._model.spike**2
+        first, second, *of_curves = setting.variances[1:]
+        return [share * first, share * second, *of_curves]
+
+    def _linear(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Where either linear part begins, how wide it is, and which columns its first are."""
+        first, second = self.widths[1:3]
+        starts, alone = (1, 1 + first), self._model.alone
+        return list(zip(starts, (first, second), alone, strict=True))
 
     def alike(self, setting: Setting) -> tuple[float, ...]:
         """What is the same of settings of which `missing` is."""
@@ -107,7 +137,7 @@ class Columns:
 
     def missing(self, setting: Setting) -> Tensor | None:
         """Prior variance that the columns do not reach, shape (n,); None where they reach all."""
-        variances = self._missing.new_tensor(setting.variances[1:])
+        variances = self._missing.new_tensor(self.unreached_variances(setting))
         return self._missing @ variances if self._missing[:, variances > 0].any() else None
 
     def _made(self) -> Iterator[tuple[slice, Tensor, Tensor]]:

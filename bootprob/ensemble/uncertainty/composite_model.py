@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, compress, product
 from math import comb
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from bootprob.ensemble.uncertainty.composite_posterior import Straight
 from bootprob.ensemble.uncertainty.curves import (
     MOST_COLUMNS,
     OF_ALL_COLUMNS,
     VARYING,
     Curve,
     Landmarks,
-    Seen,
     of_few_columns,
 )
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
+from bootprob.ensemble.uncertainty.spike_and_slab import SPIKE
+from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats
-from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = [
     "CURVED",
@@ -37,7 +34,6 @@ __all__ = [
     "Model",
     "Rest",
     "Setting",
-    "straight_columns",
 ]
 
 Kernel = tuple[Curve, ...]
@@ -46,6 +42,8 @@ Kernel = tuple[Curve, ...]
 STRAIGHT = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 INCLUSIONS = (0.5, 0.2, 0.05)  # of straight columns that count, where not all do
+_OF_VERY_MANY = (32, 8, 2)  # columns that count, where too many have no coefficients
+_VARY_ALIKE = 100  # columns whose spikes vary as much as those of more columns
 _ALL_COUNT = 1 / 2  # prior probability that all do
 _STRAIGHT_SHARE = 1 / 2  # prior probability of no curve
 _LOGIT_SHARE, _LEVELLED_SHARE = 0.3, 0.05  # of links; beside the others, of all that level off
@@ -62,10 +60,6 @@ TAILS: tuple[Tails, ...] = tuple(
 LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
-_DIRECTIONS = 256  # of either linear part
-_STEPS, _LEAST_OF_COLUMN, _MOST_STEPS = 15, 4, 256  # of a relevant column, and in all
-_ROWS_FOR_STEPS = 10_000
-_RANK = 1e-6  # relative eigenvalue below which directions depend on each other
 
 
 @dataclass(frozen=True)
@@ -105,7 +99,7 @@ class Setting:
         Of the link.
     rest : Rest
     inclusion : float
-        Prior probability that a coefficient of the linear parts counts
+        Prior probability that a column of the linear parts counts
         (`bootprob.ensemble.uncertainty.spike_and_slab`), with the σ of its part; 1 where all do.
     """
 
@@ -126,48 +120,6 @@ class Setting:
         """Prior variances of the intercept, both linear parts and the curves."""
         deviations = (*self.linear, *self.scales, *self.rest.scales)
         return [1 / _INTERCEPT_PRECISION, *(s**2 for s in deviations)]
-
-
-def straight_columns(rows: Tensor, views: ColumnViews) -> Straight:
-    """What the linear parts look at, for rows (n, p)."""
-    scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
-    straight = Straight(scored, (None, None), *_steps(rows, views))
-    seen: Seen = {"columns": rows, "scores": views.of("scores", rows)}
-    columns, others = straight.whole(seen)
-    return replace(straight, directions=(_directions(columns), _directions(others)))
-
-
-def _steps(rows: Tensor, views: ColumnViews) -> tuple[Tensor | None, Tensor | None]:
-    """Columns and thresholds of up to 256 steps in relevant columns, of large tables."""
-    if views.relevance is None or not bool(views.relevance.any()):
-        return None, None
-    relevant = views.relevance.argsort(descending=True)[: int((views.relevance > 0).sum())]
-    relevant = relevant[: _MOST_STEPS // _LEAST_OF_COLUMN].sort().values
-    of_each = min(_STEPS, _MOST_STEPS // len(relevant))
-    shares = torch.arange(1, of_each + 1, dtype=torch.float64, device=rows.device) / (of_each + 1)
-    seen = rows[:: max(1, len(rows) // _ROWS_FOR_STEPS)]
-    stepped, thresholds = [], []
-    for column in relevant.tolist():
-        values = seen[:, column].unique()
-        between = (values[:-1] + values[1:]) / 2  # not on a value, which rounding may move across
-        reached = seen[:, column].quantile(shares, interpolation="lower")
-        at = torch.searchsorted(values, reached).clamp_max(max(len(between) - 1, 0)).unique()
-        own = between[at] if len(between) else between
-        stepped += [column] * len(own)
-        thresholds.append(own)
-    return torch.tensor(stepped, dtype=torch.int64, device=rows.device), torch.cat(thresholds)
-
-
-def _directions(columns: Tensor) -> Tensor | None:
-    """Those of the largest spread about 0, where columns are too many."""
-    if columns.shape[1] <= _DIRECTIONS:
-        return None
-    if len(columns) < columns.shape[1]:
-        values, vectors = torch.linalg.eigh(columns @ columns.T)
-        kept = (values > _RANK * values[-1]).nonzero().flatten()[-_DIRECTIONS:]
-        return columns.T @ (vectors[:, kept] / values[kept].sqrt())
-    values, vectors = torch.linalg.eigh(columns.T @ columns)
-    return vectors[:, (values > _RANK * values[-1]).nonzero().flatten()[-_DIRECTIONS:]].contiguous()
 
 
 @dataclass(frozen=True)
@@ -235,13 +187,36 @@ class Model:
             return [(s, 0.0) for s in STRAIGHT]
         return [(a, b) for a, b in product(STRAIGHT, repeat=2)]
 
+    @cached_property
+    def alone(self) -> list[tuple[int, ...]]:
+        """Columns at which the first coefficients of either linear part look, each at one."""
+        return self.straight.of_coefficients(self.landmarks.rows.shape[1])
+
     def may_be_few(self, setting: Setting) -> bool:
-        """Whether the linear parts look at columns, more than one, and not at directions."""
-        whole = self.landmarks.rows.shape[1], self.straight.n_others
-        parts = zip(setting.linear, whole, self.straight.directions, strict=True)
-        used = [(size, directions) for deviation, size, directions in parts if deviation]
-        directed = any(directions is not None for _, directions in used)
-        return not directed and sum(size for size, _ in used) > 1
+        """Whether the linear parts look at several columns each by itself."""
+        return self._n_columns[_used(setting)][0] > 1
+
+    @cached_property
+    def _n_columns(self) -> dict[tuple[bool, ...], tuple[int, int]]:
+        """How many columns of the linear parts that are used have coefficients, and have none."""
+        every = self.straight.columns(self.landmarks.rows.shape[1])
+        found = {}
+        for used in product((False, True), repeat=2):
+            alone = set(chain.from_iterable(compress(self.alone, used)))
+            found[used] = len(alone), len(set(chain.from_iterable(compress(every, used))) - alone)
+        return found
+
+    @property
+    def inclusions(self) -> tuple[float, ...]:
+        """Shares of the columns that may count, of very many so many columns."""
+        if self.straight.directions[0] is None:
+            return INCLUSIONS
+        return tuple(number / self.landmarks.rows.shape[1] for number in _OF_VERY_MANY)
+
+    @property
+    def spike(self) -> float:
+        """`SPIKE`; of more than 100 columns less, so that together they vary as much as these."""
+        return SPIKE * min(1.0, (_VARY_ALIKE / self.landmarks.rows.shape[1]) ** 0.5)
 
     def log_prior(self, setting: Setting) -> float:
         """Logarithm of the probability of a setting before labels are seen."""
@@ -253,11 +228,13 @@ class Model:
         else:
             probability *= (1 - _LOGIT_SHARE) / len(TAILS)
         if self.may_be_few(setting):
-            few = (1 - _ALL_COUNT) / len(INCLUSIONS)
+            few = (1 - _ALL_COUNT) / len(self.inclusions)
             probability *= _ALL_COUNT if setting.inclusion == 1 else few
         if self.curved:
             probability *= 1 - _STRAIGHT_SHARE if setting.kernel else _STRAIGHT_SHARE
         found = np.log(probability) + setting.rest.log_odds
+        if setting.inclusion < 1:  # none of those counts that have no coefficients
+            found += self._n_columns[_used(setting)][1] * np.log1p(-setting.inclusion)
         if setting.kernel and setting.kernel[0].columns:
             found += np.log(1 - _ALL_COLUMNS)
         elif setting.kernel:
@@ -313,6 +290,11 @@ class Model:
         """Logarithms of the prior probabilities of the σ in `CURVED`."""
         falling = _DOUBLING * np.arange(len(CURVED))
         return np.asarray(falling - np.logaddexp.reduce(falling))
+
+
+def _used(setting: Setting) -> tuple[bool, ...]:
+    """Which linear parts there are."""
+    return tuple(deviation > 0 for deviation in setting.linear)
 
 
 def _middle(curves: Iterable[Curve]) -> list[Curve]:

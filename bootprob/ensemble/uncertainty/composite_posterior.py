@@ -14,62 +14,16 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, Seen
 from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
+from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "Straight", "stored_curves"]
+__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "stored_curves"]
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 LEAST_VARIANCE = 1e-12  # where rounding leaves none
-
-
-@dataclass(frozen=True)
-class Straight:
-    """The columns of the linear parts: standardised columns; their normal scores, and steps.
-
-    Attributes
-    ----------
-    scored : Tensor of int, shape (q,)
-        Columns whose normal scores are others than themselves.
-    directions : (Tensor or None, Tensor or None)
-        Orthonormal, shapes (p, a) and (q + j, b): what is kept of either; None for all.
-    stepped, thresholds : Tensor, shape (j,), or None
-        Steps: ½ where this column is above this number, else −½.
-    """
-
-    scored: Tensor
-    directions: tuple[Tensor | None, Tensor | None]
-    stepped: Tensor | None = None
-    thresholds: Tensor | None = None
-
-    @property
-    def n_others(self) -> int:
-        """Scores and steps."""
-        return len(self.scored) + (0 if self.stepped is None else len(self.stepped))
-
-    def whole(self, rows: Seen) -> tuple[Tensor, Tensor]:
-        """Both parts before directions are kept, of "columns" and "scores"."""
-        columns, others = rows["columns"], rows["scores"][:, self.scored]
-        if self.stepped is not None and self.thresholds is not None:
-            steps = (columns[:, self.stepped] > self.thresholds).to(columns.dtype) - 0.5
-            others = torch.cat([others, steps], dim=1)
-        return columns, others
-
-    def of(self, rows: Seen) -> tuple[list[Tensor], Tensor]:
-        """Columns of either part, and the squares (m, 2) of what was not kept."""
-        whole = self.whole(rows)
-        parts, missing = [], []
-        for part, directions in zip(whole, self.directions, strict=True):
-            if directions is None:
-                parts.append(part)
-                missing.append(part.new_zeros(len(part)))
-                continue
-            kept = part @ directions
-            parts.append(kept)
-            missing.append((part.square().sum(1) - kept.square().sum(1)).clamp_min(0))
-        return parts, torch.stack(missing, dim=1)
 
 
 @dataclass(frozen=True)
@@ -89,8 +43,8 @@ class CompositePosterior:
     With ``a(x)`` = (1, the columns, the scores, the values of each k with the landmarks), each part
     is normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + Σ σ_j² k_j(x, x)``; h
     moves its 95 % interval. Those that differ in σ alone are one part with their moments. Of wide
-    tables the linear parts look at some directions only, and the prior variance of the others is
-    added.
+    tables the linear parts look at some directions only, the first of which are single columns,
+    and the prior variance of the others is added.
 
     Attributes
     ----------
@@ -103,7 +57,8 @@ class CompositePosterior:
         1 where the curve looks at the column, else 0.
     deviation : ndarray, shape (g, 2 + k)
         σ₁, σ₂ and those of the curves, in logits, the root of their mean squares where a part
-        stands for several; 0 for what it is without.
+        stands for several; of linear parts of which few columns count those of the others; 0 for
+        what it is without.
     tails : ndarray, shape (g, 2)
         Of the link (`bootprob.ensemble.uncertainty.link_tails.bent`), above and below 0; 0 for the
         logit.

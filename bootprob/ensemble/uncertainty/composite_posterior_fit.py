@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_columns import Found
-from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, straight_columns
+from bootprob.ensemble.uncertainty.composite_model import Kernel, Model
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, stored_curves
 from bootprob.ensemble.uncertainty.composite_search import again, outline, search, some
 from bootprob.ensemble.uncertainty.composite_stage import Stage
@@ -20,6 +20,7 @@ from bootprob.ensemble.uncertainty.few_that_count import leave_out
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
+from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats
@@ -108,7 +109,7 @@ def fit_composite_posterior(
         return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
 
     landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
-    straight = straight_columns(every.rows, views)
+    straight = straight_columns(every, views)
     few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
     model = Model(landmarks, straight, candidates(kernels, landmarks), few, len(rows))
     stage = Stage(every.part(first) if stages else every, model)
@@ -154,7 +155,7 @@ def _mixture(
     for (_, link), members in alike.items():
         group, share = [posteriors[number] for number in members], weight[members]
         share /= share.sum()
-        of_group = share @ [each.setting.variances[1:] for each in group]
+        of_group = share @ [each.columns.unreached_variances(each.setting) for each in group]
         variances.append(np.pad(of_group, (0, most + 2 - len(of_group))))
         mean, form = _together(group, share, size)
         coefficients.append(mean)

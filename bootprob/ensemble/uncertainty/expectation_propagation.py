@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from bootprob.ensemble.uncertainty.spike_and_slab import SpikeAndSlab
+from bootprob.ensemble.uncertainty.spike_and_slab import PriorFactors, SpikeAndSlab
 
 __all__ = [
     "Approximation",
@@ -42,7 +41,6 @@ _LEAST_PRECISION = 1e-12
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
 _NUMBERS_AT_ONCE = 2**23
 _MORE_ON_DIAGONAL = (1e-14, 1e-12, 1e-10, 1e-8)  # of the largest
-_LOG_TWO_PI = math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -195,8 +193,8 @@ def attempt(
     """
     settled = False
     sites, damping = start, 1.0
-    prior, log_prior = Sites(precision, torch.zeros_like(precision)), precision.log().sum() / 2
-    matrix, vector = _sums(blocks, sites.without(noise), prior)
+    prior = matched = PriorFactors.normal(precision)
+    matrix, vector = _sums(blocks, sites.without(noise), prior.precision, prior.shift)
     factor = factor_of(matrix)
     mean = _mean(factor, vector)
     logits = torch.full_like(label, torch.inf)
@@ -205,9 +203,8 @@ def attempt(
         found = _update(blocks, label, weight, sites, mean, factor, link, noise)
         change = float(((found.logit - logits).abs() / found.deviation).max())
         logits = found.logit
-        matched = prior
         if few is not None:
-            matched, log_prior = _matched(few, prior, mean, factor)
+            matched = few.match(mean, factor, prior)
         if change < _TOLERANCE:
             settled = True
             break
@@ -215,14 +212,16 @@ def attempt(
             damping = max(damping / 2, 0.1)
         last_change = change
         moved, moved_prior = sites.towards(found.sites, damping), prior.towards(matched, damping)
-        matrix, vector = _sums(blocks, moved.without(noise), moved_prior)
+        matrix, vector = _sums(
+            blocks, moved.without(noise), moved_prior.precision, moved_prior.shift
+        )
         moved_factor, failed = torch.linalg.cholesky_ex(matrix)
         if failed:
             break  # precisions grow without bound: what was before is the last
         sites, prior = moved, moved_prior
         factor, mean = moved_factor, _mean(moved_factor, vector)
     return Approximation(
-        _log_mass(mean, factor, sites, log_prior, noise, found.log_factors),
+        _log_mass(mean, factor, sites, matched.log_mass, noise, found.log_factors),
         mean,
         torch.cholesky_inverse(factor),
         found.left_out_mean,
@@ -241,7 +240,7 @@ def log_masses(
     """
     sites_of_columns = sites.without(noise)
     nothing = torch.zeros_like(precisions[0])
-    matrix, vector = _sums(blocks, sites_of_columns, Sites(nothing, nothing))
+    matrix, vector = _sums(blocks, sites_of_columns, torch.diag(nothing), nothing)
     found = []
     for chunk in precisions.split(max(1, _NUMBERS_AT_ONCE // matrix.numel())):
         factors = factor_of(matrix + torch.diag_embed(chunk))
@@ -311,22 +310,9 @@ class _Update:
     log_factors: Tensor
 
 
-def _matched(few: SpikeAndSlab, prior: Sites, mean: Tensor, factor: Tensor) -> tuple[Sites, Tensor]:
-    """Factors that say of coefficients what their prior does, and the logarithm of its mass."""
-    which = few.which
-    unit = torch.eye(len(mean), dtype=mean.dtype, device=mean.device)[:, which]
-    spread = torch.linalg.solve_triangular(factor, unit, upper=False).square().sum(0)
-    known = mean[which], spread, prior.precision[which], prior.shift[which]
-    precision, shift = prior.precision.clone(), prior.shift.clone()
-    precision[which], shift[which], log_factor = few.match(*known)
-    normal = prior.precision.log()
-    log_prior = (normal.sum() - normal[which].sum() + len(spread) * _LOG_TWO_PI) / 2
-    return Sites(precision, shift), log_prior + log_factor.sum()
-
-
-def _sums(blocks: Blocks, sites: Sites, prior: Sites) -> tuple[Tensor, Tensor]:
+def _sums(blocks: Blocks, sites: Sites, precision: Tensor, shift: Tensor) -> tuple[Tensor, Tensor]:
     """Precision matrix of the coefficients and what it makes of their mean."""
-    matrix, vector = torch.diag(prior.precision), prior.shift.clone()
+    matrix, vector = precision.clone(), shift.clone()
     for block, columns in blocks:
         matrix += columns.T @ (columns * sites.precision[block].unsqueeze(1))
         vector += columns.T @ sites.shift[block]

@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from bootprob.ensemble.uncertainty.composite_columns import Found
-from bootprob.ensemble.uncertainty.composite_model import INCLUSIONS, STRAIGHT, Setting
+from bootprob.ensemble.uncertainty.composite_model import STRAIGHT, Setting
 from bootprob.ensemble.uncertainty.composite_stage import LEAST_WEIGHT, Stage
 
 __all__ = ["leave_out"]
 
-_START = INCLUSIONS[1], 1
 _WORK, _LEAST_TRIED = 4e10, 4  # rows × squared columns of settings that are tried beside one
 
 
@@ -23,12 +22,13 @@ def leave_out(stage: Stage) -> None:
     and the best without. Tables that are too large to try some are left as they are.
     """
     dense = [each for each in stage.likely() if stage.model.may_be_few(each.setting)]
-    least = stage.best().evidence + np.log(LEAST_WEIGHT)
+    climbed = []
     for base in stage.best_with_and_without():
         most = int(_WORK / (len(stage.data.rows) * sum(base.columns.widths) ** 2))
-        if most < _LEAST_TRIED or not stage.model.may_be_few(base.setting):
-            continue
-        leader, few = _climb(stage, base, most)
+        if most >= _LEAST_TRIED and stage.model.may_be_few(base.setting):
+            climbed.append((most, base, *_climb(stage, base, most)))
+    least = stage.likely()[0].evidence + np.log(LEAST_WEIGHT)
+    for most, base, leader, few in climbed:
         gain = leader.evidence - base.evidence
         for each in dense[:most]:
             alike = bool(each.setting.curves) == bool(base.setting.curves)
@@ -38,19 +38,23 @@ def leave_out(stage: Stage) -> None:
 
 def _climb(stage: Stage, base: Found, most: int) -> tuple[Found, tuple[float, int]]:
     """To the inclusion and the steps that have the largest evidence, from the likeliest ones."""
+    inclusions = stage.model.inclusions
     known: dict[tuple[float, int], Found] = {}
-    best, near = _START, [_START]
+    best = inclusions[1], 1
+    near = [best]
     while near and len(known) < most:
         for few in near:
             known[few] = stage.add(_where(base.setting, *few), base.found.sites)
         best = max(known, key=lambda few: known[few].evidence)
-        near = [few for few in _neighbours(*best) if few not in known]
+        near = [few for few in _neighbours(inclusions, *best) if few not in known]
     return known[best], best
 
 
-def _neighbours(inclusion: float, steps: int) -> list[tuple[float, int]]:
-    at = INCLUSIONS.index(inclusion)
-    others = INCLUSIONS[max(at - 1, 0) : at + 2]
+def _neighbours(
+    inclusions: tuple[float, ...], inclusion: float, steps: int
+) -> list[tuple[float, int]]:
+    at = inclusions.index(inclusion)
+    others = inclusions[max(at - 1, 0) : at + 2]
     beside = [(inclusion, more) for more in (steps - 1, steps + 1) if 0 <= more < len(STRAIGHT)]
     return [*beside, *((other, steps) for other in others if other != inclusion)]
 

@@ -1,89 +1,136 @@
-"""Coefficients of which few may count: what a prior says of each, as a Gaussian factor."""
+"""Coefficients of which few may count: what a prior says of them, as Gaussian factors."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log, pi
 
 import torch
 from torch import Tensor
 
-__all__ = ["SPIKE", "SpikeAndSlab"]
+__all__ = ["SPIKE", "PriorFactors", "SpikeAndSlab"]
 
 SPIKE = 0.1
 """Standard deviation of a coefficient that does not count, as a share of one that does."""
 
 _LEAST_PRECISION = 0.01  # of a factor, as a share of the slab's
-_LEAST_LEFT = 1e-9  # of a precision, where a factor is left out
-_LOG_TWO_PI = log(2 * pi)
+
+
+@dataclass(frozen=True)
+class PriorFactors:
+    """What is known of coefficients beforehand, as ``exp(ν · β − βᵀ T β / 2)``.
+
+    Attributes
+    ----------
+    precision : Tensor, shape (d, d)
+        T.
+    shift : Tensor, shape (d,)
+        ν.
+    log_mass : Tensor
+        Logarithm of what it is to be multiplied by, and by ``(2π)^(−d/2)``.
+    """
+
+    precision: Tensor
+    shift: Tensor
+    log_mass: Tensor
+
+    @classmethod
+    def normal(cls, precision: Tensor) -> PriorFactors:
+        """Of independent ones around 0."""
+        return cls(torch.diag(precision), torch.zeros_like(precision), precision.log().sum() / 2)
+
+    def towards(self, others: PriorFactors, share: float) -> PriorFactors:
+        """A share of the way to others, which say what they are to be multiplied by."""
+        return PriorFactors(
+            torch.lerp(self.precision, others.precision, share),
+            torch.lerp(self.shift, others.shift, share),
+            others.log_mass,
+        )
 
 
 @dataclass(frozen=True)
 class SpikeAndSlab:
-    """Prior of some coefficients: each counts with a given probability, of two normal variances.
+    """Prior of coefficients, some of which count or do not: two normal variances of each.
 
-    ``β ~ w N(0, σ²) + (1 − w) N(0, σ²/100)``, independent (E. George, R. McCulloch, J. Am. Stat.
-    Assoc. 88 (1993) 881–889, (1)). A narrow spike instead of an exact 0 keeps many small effects
-    inside the interval.
+    ``β ~ w N(0, σ²) + (1 − w) N(0, s² σ²)`` (E. George, R. McCulloch, J. Am. Stat. Assoc. 88 (1993)
+    881–889, (1)), for a column and its scores together: both count or neither does. A narrow spike
+    instead of an exact 0 keeps many small effects inside the interval. All other coefficients are
+    normal.
 
     Attributes
     ----------
-    which : slice
-        The coefficients.
-    variance : Tensor, shape (k,)
-        σ² of each.
+    precision : Tensor, shape (d,)
+        1 / σ² of each.
+    groups : sequence of Tensor of int, shape (k, g)
+        Coefficients that count together, by their number g.
     inclusion : float
         w.
+    spike : float
+        s.
     """
 
-    which: slice
-    variance: Tensor
+    precision: Tensor
+    groups: Sequence[Tensor]
     inclusion: float
+    spike: float = SPIKE
 
-    def match(
-        self, mean: Tensor, variance: Tensor, precision: Tensor, shift: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def match(self, mean: Tensor, factor: Tensor, present: PriorFactors) -> PriorFactors:
         """Gaussian factors with which coefficients have the moments that the prior gives them.
 
         As `bootprob.ensemble.uncertainty.expectation_propagation` does for labels (J. M.
         Hernández-Lobato, D. Hernández-Lobato, A. Suárez, Mach. Learn. 99 (2015) 437–487, section
-        3); the moments are known in closed form.
+        3; of groups, ibid. J. Mach. Learn. Res. 14 (2013) 1891–1945); the moments are known in
+        closed form.
 
         Parameters
         ----------
-        mean, variance : Tensor, shape (k,)
+        mean : Tensor, shape (d,)
             Of the coefficients under the present approximation.
-        precision, shift : Tensor, shape (k,)
-            Of the present factors.
-
-        Returns
-        -------
-        precision, shift : Tensor, shape (k,)
-            Of factors that match.
-        log_factor : Tensor, shape (k,)
-            Logarithms of what the present ones are to be multiplied by.
+        factor : Tensor, shape (d, d)
+            Cholesky's factor of its precision.
+        present : PriorFactors
         """
-        left = (1 - precision * variance).clamp_min(_LEAST_LEFT)
-        left_variance = variance / left
-        left_mean = (mean - variance * shift) / left
-        prior = self.variance.unsqueeze(1) * self.variance.new_tensor([1.0, SPIKE**2])
-        total = left_variance.unsqueeze(1) + prior
-        log_share = self.variance.new_tensor([self.inclusion, 1 - self.inclusion]).log()
-        log_each = log_share - (total.log() + left_mean.unsqueeze(1).square() / total) / 2
-        log_mass = log_each.logsumexp(1)
-        share = (log_each - log_mass.unsqueeze(1)).exp()
-        means = left_mean.unsqueeze(1) * prior / total
-        matched_mean = (share * means).sum(1)
-        within = left_variance.unsqueeze(1) * prior / total
-        matched = (share * (within + (means - matched_mean.unsqueeze(1)).square())).sum(1)
-        left_precision = left_variance.reciprocal()
-        found = torch.maximum(
-            matched.reciprocal() - left_precision, _LEAST_PRECISION / self.variance
-        )
-        log_factor = log_mass - _LOG_TWO_PI / 2 + torch.log1p(precision * left_variance) / 2
-        log_factor -= (mean.square() / variance - left_mean.square() / left_variance) / 2
-        return (
-            found,
-            matched_mean * (found + left_precision) - left_mean * left_precision,
-            log_factor,
-        )
+        precision, shift = present.precision.clone(), present.shift.clone()
+        log_mass = self.precision.log().sum() / 2
+        unit = torch.eye(len(mean), dtype=mean.dtype, device=mean.device)
+        for group in self.groups:
+            spread = torch.linalg.solve_triangular(factor, unit[:, group.flatten()], upper=False)
+            spread = spread.unflatten(1, group.shape)
+            inverse = torch.linalg.inv(torch.einsum("dki,dkj->kij", spread, spread))
+            first, second = group.unsqueeze(2), group.unsqueeze(1)
+            own = precision[first, second], shift[group]
+            found = self._matched(mean[group], inverse, *own, self.precision[group])
+            precision[first, second], shift[group], of_group = found
+            log_mass = log_mass + of_group
+        return PriorFactors(precision, shift, log_mass)
+
+    def _matched(
+        self, mean: Tensor, inverse: Tensor, precision: Tensor, shift: Tensor, slab: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Of groups (k, g) their factors and the logarithm of what these are to be multiplied by.
+
+        All in precisions, since labels may say nothing of a coefficient.
+        """
+        left = inverse - precision  # without the present factor
+        reached = (inverse @ mean.unsqueeze(2)).squeeze(2)
+        left_shift = reached - shift
+        prior = torch.stack([slab, slab / self.spike**2])  # (2, k, g)
+        of_each = left + torch.diag_embed(prior)
+        covariance = torch.linalg.inv(of_each)
+        means = (covariance @ left_shift.unsqueeze(2)).squeeze(3)
+        log_each = torch.logdet(covariance) + prior.log().sum(2) + (means * left_shift).sum(2)
+        shares = slab.new_tensor([self.inclusion, 1 - self.inclusion])
+        log_each = shares.log().unsqueeze(1) + log_each / 2
+        log_mass = log_each.logsumexp(0)
+        share = (log_each - log_mass).exp().unsqueeze(2)
+        matched_mean = (share * means).sum(0)
+        apart = (means - matched_mean).unsqueeze(3)
+        matched = (share.unsqueeze(3) * (covariance + apart @ apart.mT)).sum(0)
+        scale = slab.rsqrt()
+        scaled = scale.unsqueeze(2) * (torch.linalg.inv(matched) - left) * scale.unsqueeze(1)
+        values, vectors = torch.linalg.eigh(scaled)
+        vectors = vectors / scale.unsqueeze(2)
+        found = (vectors * values.clamp_min(_LEAST_PRECISION).unsqueeze(1)) @ vectors.mT
+        found_shift = ((found + left) @ matched_mean.unsqueeze(2)).squeeze(2) - left_shift
+        present = (reached * mean).sum(1) - torch.logdet(inverse) + slab.log().sum(1)
+        return found, found_shift, (log_mass - present / 2).sum()
