@@ -211,7 +211,8 @@ def attempt(
         if change > last_change:  # factors chase each other
             damping = max(damping / 2, 0.1)
         last_change = change
-        moved, moved_prior = sites.towards(found.sites, damping), prior.towards(matched, damping)
+        moved = sites.towards(found.sites, damping)
+        moved_prior = prior if few is None else prior.towards(matched, damping)
         matrix, vector = _sums(
             blocks, moved.without(noise), moved_prior.precision, moved_prior.shift
         )
