@@ -290,7 +290,8 @@ def test_many_rows_in_stages_and_blocks(one_link, monkeypatch):
 def test_wide_tables_say_that_they_know_little(rng, shape, monkeypatch):
     n, p = shape
     if p == 60:
-        monkeypatch.setattr(composite_model, "_DIRECTIONS", 30)
+        monkeypatch.setattr("bootprob.ensemble.uncertainty.straight._DIRECTIONS", 30)
+        monkeypatch.setattr("bootprob.ensemble.uncertainty.straight._ALONE", 8)
     rows, positive, weight, kernels = table(rng, n, p, lambda X: X[:, :5].sum(axis=1))
     posterior, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU)
     assert np.isfinite(left_out).all()
