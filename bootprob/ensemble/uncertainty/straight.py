@@ -91,9 +91,11 @@ def straight_columns(data: LabelledRows, views: ColumnViews) -> Straight:
     scored = torch.nonzero((views.knots != views.scores).any(1)).flatten()
     straight = Straight(scored, (None, None), *_steps(data.rows, views))
     seen: Seen = {"columns": data.rows, "scores": views.of("scores", data.rows)}
+    columns, others = straight.whole(seen)
+    if max(columns.shape[1], others.shape[1]) <= _DIRECTIONS:
+        return straight
     telling = _telling(seen, data)
     with_scores = (scored.unsqueeze(1) == telling).any(1).nonzero().flatten()
-    columns, others = straight.whole(seen)
     return replace(
         straight,
         directions=(_directions(columns, telling), _directions(others, with_scores)),
