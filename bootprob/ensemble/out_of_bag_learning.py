@@ -369,14 +369,14 @@ def _kernel_posterior(
         if np.ptp(known.diagonal()) > _CONSTANT * known.diagonal().mean():
             return {}, None
     labelled = known, positive[used], weight[used]
-    with few_threads(max(_LEAST_THREADS, len(known) // _ROWS_OF_A_THREAD)):
-        if isinstance(table.candidates, ViewKernels):
-            composite, left_out = fit_composite_posterior(
-                *labelled, table.candidates, table.device, groups, table.few_columns
-            )
-            others = composite.moments(rows[~used], table.candidates, table.device)
-            arrays = composite.arrays()
-        else:
+    if isinstance(table.candidates, ViewKernels):
+        composite, left_out = fit_composite_posterior(
+            *labelled, table.candidates, table.device, groups, table.few_columns
+        )
+        others = composite.moments(rows[~used], table.candidates, table.device)
+        arrays = composite.arrays()
+    else:
+        with few_threads(max(_LEAST_THREADS, len(known) // _ROWS_OF_A_THREAD)):
             posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device, groups)
             if posterior.support is not None:
                 posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])

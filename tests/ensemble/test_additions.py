@@ -1,6 +1,7 @@
 """Curves that are added to a composite posterior: what the evidence gains, sums, and rests."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +20,10 @@ from bootprob.ensemble.uncertainty.composite_model import (
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
-from bootprob.ensemble.uncertainty.expectation_propagation import Sites, log_masses
+from bootprob.ensemble.uncertainty.evidence_beside import EvidenceBeside
+from bootprob.ensemble.uncertainty.expectation_propagation import Sites
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.masses import Masses
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import view_kernels
@@ -54,17 +57,18 @@ def test_gains_are_differences_of_the_logarithm_of_the_mass(stage, number):
     more = stage.model.probes.values(curve, seen) @ stage.model.probes.basis(curve)
     blocks = [(block, torch.cat([known, more], dim=1))]
     sites = base.found.sites
-    [without] = log_masses([(block, known)], sites, precision[None], None)
+    [without] = Masses.of([(block, known)], sites, None).beside(precision[None])
     of_curve = 1 / torch.tensor(CURVED, dtype=torch.float64).square()
     every = torch.cat([precision.expand(6, -1), of_curve[:, None].expand(-1, more.shape[1])], dim=1)
-    np.testing.assert_allclose(gains, np.subtract(log_masses(blocks, sites, every, None), without))
+    masses = Masses.of(blocks, sites, None).beside(every)
+    np.testing.assert_allclose(gains, np.subtract(masses, without))
 
 
 def test_a_mass_is_the_determinant_and_the_square_of_what_factors_say(rng):
     columns, shift = torch.from_numpy(rng.normal(size=(9, 3))), torch.from_numpy(rng.normal(size=9))
     tau, noise = torch.from_numpy(rng.uniform(0.1, 2, size=(2, 9)))
     precisions = torch.from_numpy(rng.uniform(0.1, 5, size=(4, 3)))
-    found = log_masses([(slice(0, 9), columns)], Sites(tau, shift), precisions, noise)
+    found = Masses.of([(slice(0, 9), columns)], Sites(tau, shift), noise).beside(precisions)
     for got, precision in zip(found, precisions, strict=True):
         covariance = columns @ torch.diag(1 / precision) @ columns.T + torch.diag(noise)
         inner = torch.eye(9, dtype=torch.float64) + covariance * tau
@@ -93,12 +97,17 @@ def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
         if kernel or linear[1]
     ]
     start = Sites.beginning(data.label, data.weight)
-    known = {each: Columns(data, stage.model, each.kernel) for each in settings}
+    known = {each.curves: Columns(data, stage.model, each.curves) for each in settings}
     assert all(columns.are_many for columns in known.values())
-    assert known[settings[-1]].missing(settings[-1]) is not None
-    found = stage._new_values(settings, start)
+    assert known[settings[-1].curves].missing(settings[-1]) is not None
+    base = SimpleNamespace(setting=settings[0], found=SimpleNamespace(sites=start), evidence=0.0)
+
+    def values():
+        return EvidenceBeside(base, lambda curves: known[curves], stage._log_prior).of(settings)
+
+    found = values()
     monkeypatch.setattr(Columns, "are_many", False)
-    expected = stage._new_values(settings, start)
+    expected = values()
     assert found.keys() == expected.keys()
     for setting, value in expected.items():
         assert found[setting] == pytest.approx(value, abs=1e-6)
@@ -123,13 +132,14 @@ def test_the_curves_of_all_columns_share_their_odds(stage):
     assert [rest.scales for rest in rests] == [(scale,) for scale in CURVED[:3]]
     every = {rest.kernel for rest in rests}
     assert len(every) == 1
+    beside = EvidenceBeside(base, stage._of, stage._log_prior)
     for rest in rests:
         settings = [
             replace(base.setting, rest=Rest((each,), rest.scales, 0.0))
             for each in stage.model.of_all
         ]
-        values = list(stage._new_values(settings, base.found.sites).values())
-        [own] = stage._new_values([replace(base.setting, rest=rest)], base.found.sites).values()
+        values = list(beside.of(settings).values())
+        [own] = beside.of([replace(base.setting, rest=rest)]).values()
         together = np.logaddexp.reduce(values) - np.log(len(values)) + np.log(0.1 / 3)
         assert own == pytest.approx(together)
 

@@ -18,6 +18,10 @@ from bootprob.preparation.views import learn_views, view_kernels
 CPU = torch.device("cpu")
 
 
+def of_each(evidence):
+    return lambda sets: [evidence(each) for each in sets]
+
+
 def linear_posterior(rows, label):
     columns = torch.from_numpy(np.column_stack([np.ones(len(rows)), rows]))
     label = torch.from_numpy(label.astype(float))
@@ -116,9 +120,9 @@ def test_the_search_finds_the_set_with_the_largest_evidence():
         known[3, 4] = known[4, 3] = 5
         asked = []
 
-        def evidence(columns, asked=asked):
-            asked.append(columns)
-            return -5.0 * len(wanted ^ set(columns))
+        def evidence(sets, asked=asked):
+            asked += sets
+            return [-5.0 * len(wanted ^ set(columns)) for columns in sets]
 
         found = likely_sets(known, [], evidence)
         assert found == [(1, 3, 4)]
@@ -129,16 +133,20 @@ def test_the_search_finds_the_set_with_the_largest_evidence():
 
 def test_the_search_begins_with_triples_too():
     wanted = {1, 3, 4}
-    found = likely_sets(torch.zeros(6, 6), [(0, 2, 5), (1, 3, 4)], lambda c: -len(wanted ^ {*c}))
+    found = likely_sets(
+        torch.zeros(6, 6),
+        [(0, 2, 5), (1, 3, 4)],
+        of_each(lambda columns: -len(wanted ^ {*columns})),
+    )
     assert found[0] == (1, 3, 4)
 
 
 def test_sets_that_are_nearly_as_good_are_kept_and_two_columns_have_single_ones():
-    both = likely_sets(torch.ones(3, 3), [], lambda columns: -0.5 * len(columns))
+    both = likely_sets(torch.ones(3, 3), [], of_each(lambda columns: -0.5 * len(columns)))
     assert len(both) == 2
     assert all(len(columns) == 1 for columns in both)
-    assert likely_sets(torch.eye(2), [], lambda columns: -columns[0]) == [(0,), (1,)]
-    assert likely_sets(torch.zeros(2, 2), [], lambda columns: 0.0) == []
+    assert likely_sets(torch.eye(2), [], of_each(lambda columns: -columns[0])) == [(0,), (1,)]
+    assert likely_sets(torch.zeros(2, 2), [], of_each(lambda columns: 0.0)) == []
 
 
 @pytest.mark.parametrize("columns", [[4, 7], [4, 7, 9]], ids=str)

@@ -251,6 +251,18 @@ def test_arrays_make_the_same_again_and_no_rows_are_no_rows(rng, one_link):
         np.testing.assert_array_equal(array, arrays[name])
 
 
+def test_it_is_the_same_on_any_number_of_cores(monkeypatch):
+    table_of = table(np.random.default_rng(5), 150, 3, wavy)
+    found = []
+    for cores in (1, 3):
+        monkeypatch.setattr("bootprob_gpu.hardware.threads.workers", lambda cores=cores: cores)
+        found.append(fit_composite_posterior(*table_of, CPU))
+    (posterior, left_out), (another, same) = found
+    np.testing.assert_array_equal(left_out, same)
+    for name, array in posterior.arrays().items():
+        np.testing.assert_array_equal(array, another.arrays()[name])
+
+
 def test_factors_that_do_not_settle_win_nothing(monkeypatch):
     """Their evidence is any number; on one table of 2,000 rows it was 2e8."""
     rows, positive, weight, kernels = table(np.random.default_rng(3), 100, 2, wavy)

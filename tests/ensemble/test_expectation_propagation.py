@@ -12,6 +12,7 @@ from bootprob.ensemble.uncertainty.expectation_propagation import (
     approximate,
     attempt,
     factor_of,
+    sums,
 )
 
 
@@ -93,14 +94,14 @@ def test_factors_without_bound_end_what_is_tried_and_no_more(rng, monkeypatch):
     label = torch.from_numpy((rng.random(30) < 0.5).astype(float))
     given = [(slice(0, 30), A)], label, torch.ones(30, dtype=torch.float64), torch.ones(2).double()
     start = Sites.beginning(*given[1:3])
-    sums, matrices = expectation_propagation._sums, []
+    real, matrices = expectation_propagation.sums, []
 
     def counted(*known):
-        matrix, vector = sums(*known)
+        matrix, vector = real(*known)
         matrices.append(matrix)
         return matrix - 1e30 * torch.eye(2) if len(matrices) == 3 else matrix, vector
 
-    monkeypatch.setattr(expectation_propagation, "_sums", counted)
+    monkeypatch.setattr(expectation_propagation, "sums", counted)
     found = attempt(*given, start)
     assert len(matrices) == 3
     assert not found.settled
@@ -121,3 +122,13 @@ def test_factors_where_rounding_leaves_none():
     torch.testing.assert_close(factors[0] @ factors[0].T, uneven, rtol=1e-7, atol=0)
     with pytest.raises(RuntimeError, match="not positive-definite"):
         factor_of(-even)
+
+
+def test_sums_are_made_below_the_diagonal_in_panels(rng):
+    columns, precision = torch.from_numpy(rng.normal(size=(50, 230))), torch.eye(230).double()
+    sites = Sites(*torch.from_numpy(rng.uniform(0.1, 2, size=(2, 50))))
+    blocks = [(slice(0, 20), columns[:20]), (slice(20, 50), columns[20:])]
+    matrix, vector = sums(blocks, sites, precision, torch.ones(230).double())
+    expected = precision + columns.T @ (columns * sites.precision[:, None])
+    torch.testing.assert_close(matrix.tril(), expected.tril())
+    torch.testing.assert_close(vector, 1 + columns.T @ sites.shift)

@@ -282,9 +282,11 @@ def test_the_search_for_how_few_ends_at_the_best_of_its_neighbours():
     class Stage:
         model = SimpleNamespace(inclusions=INCLUSIONS)
 
-        def add(self, setting, sites):
-            value = -abs(setting.inclusion - 0.05) - abs(setting.linear[0] - 0.4)
-            return SimpleFound(setting, value)
+        def add_each(self, starts):
+            return [SimpleFound(setting, self.value(setting)) for setting, _ in starts]
+
+        def value(self, setting):
+            return -abs(setting.inclusion - 0.05) - abs(setting.linear[0] - 0.4)
 
     class SimpleFound:
         def __init__(self, setting, evidence):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Curve
 from bootprob.ensemble.uncertainty.expectation_propagation import factor_of
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.hardware.threads import one_core_for_each
 
 __all__ = ["Added", "Additions"]
 
@@ -48,11 +50,19 @@ class Additions:
         The posterior.
     found : dict of Curve to Added
         What `best` has said of it before; more is added.
+    n_threads : int
+        That look at curves.
     """
 
     def __init__(
-        self, data: LabelledRows, model: Model, base: Found, found: dict[Curve, Added]
+        self,
+        data: LabelledRows,
+        model: Model,
+        base: Found,
+        found: dict[Curve, Added],
+        n_threads: int = 1,
     ) -> None:
+        self._n_threads = n_threads
         self._model, self._kernel, self._found = model, base.setting.kernel, found
         self._seen = model.landmarks.seen(data.rows, OF_ALL_COLUMNS)
         which, precision = base.columns.of(base.setting)
@@ -68,13 +78,14 @@ class Additions:
     def statistics(self) -> Tensor:
         """Of terms in one or two columns, from `score_statistics`."""
         bent = sorted({column for curve in self._kernel for column in curve.columns})
-        return score_statistics(self._seen, self._tau, self._residual, self._reach, bent)
+        known = self._seen, self._tau, self._residual, self._reach
+        return score_statistics(*known, bent, self._n_threads)
 
     @cached_property
     def triples(self) -> list[ColumnSet]:
         """From `telling_triples`."""
         known = self._seen, self._tau, self._residual, self._reach
-        return telling_triples(*known, self.statistics)
+        return telling_triples(*known, self.statistics, self._n_threads)
 
     def gains(self, curve: Curve) -> Floats:
         """Logarithm of the factor by which the evidence grows, for each σ of `CURVED`.
@@ -103,6 +114,10 @@ class Additions:
             self._found[curve] = Added(float(odds[k]), curve, float(CURVED[k]))
         return self._found[curve]
 
+    def best_each(self, curves: Sequence[Curve]) -> list[Added]:
+        """The same of several."""
+        return one_core_for_each(self.best, curves, self._n_threads)
+
     def of_set(self, columns: ColumnSet) -> Added:
         """The best of the curves in a set of columns, with their prior odds."""
         every = map(self.best, self._model.among(columns, self._model.plain))
@@ -110,10 +125,14 @@ class Additions:
         prior = self._model.log_odds_beside(self._kernel, len(columns))
         return best._replace(log_odds=best.log_odds + prior)
 
+    def of_sets(self, sets: Sequence[ColumnSet]) -> list[Added]:
+        """The same of several."""
+        return one_core_for_each(self.of_set, sets, self._n_threads)
+
     def likely(self) -> list[Added]:
         """The best curves in the columns, pairs and triples with the largest statistics."""
         sets = [*singles_and_pairs(self.statistics)[:_MOST_SETS], *self.triples]
-        found = [self.of_set(each) for each in sets]
+        found = self.of_sets(sets)
         return sorted(found, key=lambda each: -each.log_odds)
 
     def near(self) -> Rest | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from math import comb
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import OF_ALL_COLUMNS, Seen
+from bootprob_gpu.hardware.threads import one_core_for_each
 
 __all__ = [
     "ColumnSet",
@@ -36,7 +38,12 @@ _NEAR, _MOST_SETS = 3.0, 2  # sets that are kept: how far behind the best, how m
 
 
 def score_statistics(
-    seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor, bent: Sequence[int] = ()
+    seen: Seen,
+    weight: Tensor,
+    residual: Tensor,
+    reach: Tensor,
+    bent: Sequence[int] = (),
+    n_threads: int = 1,
 ) -> Tensor:
     """Squared score statistics of terms in one or two columns, shape (p, p), symmetric.
 
@@ -60,31 +67,33 @@ def score_statistics(
         ``L⁻¹ Aᵀ W`` with ``L Lᵀ = Aᵀ W A + P``.
     bent : sequence of int, optional
         Columns with curves among A, which leave their own terms nothing to say.
+    n_threads : int
     """
-
-    def statistics(terms: Tensor) -> Tensor:
-        return _of_terms(terms, weight, residual, reach)
-
-    smooth = _smooth(seen)
-    powers = (statistics(own**power) for own in smooth for power in (2, 3))
-    alone = _largest([statistics(seen["levels"]), *powers])
+    known, smooth = (weight, residual, reach), _smooth(seen)
+    powers = [partial(torch.pow, own, power) for own in smooth for power in (2, 3)]
+    alone = _largest([lambda: seen["levels"], *powers], *known, n_threads)
     every = torch.diag(alone)
     order = alone.clone()
     order[list(bent)] = torch.inf
     paired = order.argsort(descending=True)[:_MOST_PAIRED].sort().values
     first, second = paired[torch.triu_indices(len(paired), len(paired), 1, device=paired.device)]
     if len(first):
-        of_pairs = _largest(
-            statistics(own[:, first] ** a * own[:, second] ** b)
-            for own in smooth
-            for a, b in _POWERS
-        )
-        every[first, second] = every[second, first] = of_pairs
+
+        def of_pairs(own: Tensor, a: int, b: int) -> Tensor:
+            return own[:, first] ** a * own[:, second] ** b
+
+        terms = [partial(of_pairs, own, *powers) for own in smooth for powers in _POWERS]
+        every[first, second] = every[second, first] = _largest(terms, *known, n_threads)
     return every
 
 
 def telling_triples(
-    seen: Seen, weight: Tensor, residual: Tensor, reach: Tensor, statistics: Tensor
+    seen: Seen,
+    weight: Tensor,
+    residual: Tensor,
+    reach: Tensor,
+    statistics: Tensor,
+    n_threads: int = 1,
 ) -> list[ColumnSet]:
     """Three columns whose product says more than chance would make the largest of all say.
 
@@ -98,6 +107,7 @@ def telling_triples(
         As for `score_statistics`.
     statistics : Tensor, shape (p, p)
         From it. Of wide tables those 24 columns are looked at that have the largest.
+    n_threads : int
 
     Returns
     -------
@@ -110,10 +120,12 @@ def telling_triples(
     which = statistics.amax(0).argsort(descending=True)[:_MOST_IN_THREES].sort().values
     sets = torch.combinations(which, _THREE)
     first, second, third = sets.T
-    found = _largest(
-        _of_terms(own[:, first] * own[:, second] * own[:, third], weight, residual, reach)
-        for own in _smooth(seen)
-    )
+
+    def of_three(own: Tensor) -> Tensor:
+        return own[:, first] * own[:, second] * own[:, third]
+
+    terms = [partial(of_three, own) for own in _smooth(seen)]
+    found = _largest(terms, weight, residual, reach, n_threads)
     least = 2 * np.log(_THREE * (_THREE + 1) * comb(p, _THREE))
     order = found.argsort(descending=True, stable=True)[:_MOST_TRIPLES]
     return [tuple(each) for each in sets[order[found[order] > least]].tolist()]
@@ -131,8 +143,19 @@ def _smooth(seen: Seen) -> list[Tensor]:
     return [seen[view] for view in OF_ALL_COLUMNS if view != "levels"]
 
 
-def _largest(of_views: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(of_views)).amax(0)
+def _largest(
+    terms: Sequence[Callable[[], Tensor]],
+    weight: Tensor,
+    residual: Tensor,
+    reach: Tensor,
+    n_threads: int,
+) -> Tensor:
+    """Of the statistics of several terms of the same columns."""
+
+    def of_terms(made: Callable[[], Tensor]) -> Tensor:
+        return _of_terms(made(), weight, residual, reach)
+
+    return torch.stack(one_core_for_each(of_terms, terms, n_threads)).amax(0)
 
 
 def singles_and_pairs(statistics: Tensor) -> list[ColumnSet]:
@@ -145,7 +168,9 @@ def singles_and_pairs(statistics: Tensor) -> list[ColumnSet]:
 
 
 def likely_sets(
-    statistics: Tensor, triples: Sequence[ColumnSet], evidence: Callable[[ColumnSet], float]
+    statistics: Tensor,
+    triples: Sequence[ColumnSet],
+    evidence: Callable[[Sequence[ColumnSet]], list[float]],
 ) -> list[ColumnSet]:
     """Sets of columns that are the most likely to be those that bend the logit.
 
@@ -159,7 +184,7 @@ def likely_sets(
     triples : sequence of tuple of int
         From `telling_triples`.
     evidence : callable
-        Logarithm of the evidence, prior of the set included, of curves in a set of columns.
+        Logarithms of the evidence, priors of the sets included, of curves in sets of columns.
 
     Returns
     -------
@@ -169,11 +194,10 @@ def likely_sets(
     known, p = statistics.cpu().numpy(), len(statistics)
     done: dict[ColumnSet, float] = {}
 
-    def tried(columns: Iterable[int]) -> float:
-        which = tuple(sorted(columns))
-        if which not in done:
-            done[which] = evidence(which)
-        return done[which]
+    def best_of(sets: Sequence[ColumnSet]) -> ColumnSet:
+        fresh = [each for each in dict.fromkeys(sets) if each not in done]
+        done.update(zip(fresh, evidence(fresh), strict=True))
+        return max(sets, key=lambda each: done[each])
 
     def next_to(columns: ColumnSet) -> list[ColumnSet]:
         found = [tuple(j for j in columns if j != k) for k in columns if len(columns) > 1]
@@ -193,9 +217,9 @@ def likely_sets(
     for candidates in begun:
         reached = -torch.inf
         while candidates:
-            best = max(candidates, key=tried)
-            if tried(best) <= reached + _RISE:
+            best = best_of(candidates)
+            if done[best] <= reached + _RISE:
                 break
-            reached, candidates = tried(best), next_to(best)
+            reached, candidates = done[best], next_to(best)
     order = sorted(done, key=lambda each: -done[each])
     return [each for each in order if done[each] > done[order[0]] - _NEAR][:_MOST_SETS]

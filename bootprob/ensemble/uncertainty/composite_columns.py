@@ -9,12 +9,9 @@ import torch
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.composite_model import Kernel, Model, Setting
-from bootprob.ensemble.uncertainty.expectation_propagation import (
-    Approximation,
-    Sites,
-    log_masses_of_rows,
-)
+from bootprob.ensemble.uncertainty.expectation_propagation import Approximation, Sites
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.ensemble.uncertainty.masses import log_masses_of_rows
 from bootprob.ensemble.uncertainty.spike_and_slab import SpikeAndSlab
 from bootprob.runtime.row_blocks import row_blocks
 

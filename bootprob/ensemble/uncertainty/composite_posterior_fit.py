@@ -25,6 +25,7 @@ from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups
+from bootprob_gpu.hardware.threads import few_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["fit_composite_posterior"]
@@ -32,6 +33,7 @@ __all__ = ["fit_composite_posterior"]
 _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.02
 _TEMPERED = 0.5  # of evidence
+_ROWS_OF_A_THREAD = 1000  # of operations that come one after another
 
 
 @torch.inference_mode()  # quicker, where tensors are small
@@ -108,26 +110,28 @@ def fit_composite_posterior(
         drawn = which[np.sort(rng.permutation(len(which))[:size])]
         return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
 
-    landmarks, large = landmarks_of(first, _LANDMARKS), is_large(len(rows))
-    straight = straight_columns(every, views)
-    few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
-    model = Model(landmarks, straight, candidates(kernels, landmarks), few, len(rows))
-    stage = Stage(every.part(first) if stages else every, model)
-    possible, near = outline(stage) if large else search(stage)
-    if large and stages:
-        model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
-    for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
-        stage = Stage(data, model)
-        if large:
-            near = near if len(data.rows) <= EXAMINED_ROWS[-1] else []
-            possible, near = some(stage, possible, near)
-        else:
-            possible, near = again(stage, possible, near)
-    leave_out(stage)
-    possible = stage.likely()
-    if not possible[0].found.settled:
-        warn_of_rough_intervals(stacklevel=2)
-    return _mixture(possible, model, groups)
+    large = is_large(len(rows))
+    with few_threads(max(1, len(rows) // _ROWS_OF_A_THREAD)) as n_threads:
+        landmarks = landmarks_of(first, _LANDMARKS)
+        straight = straight_columns(every, views)
+        few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
+        model = Model(landmarks, straight, candidates(kernels, landmarks), few, len(rows))
+        stage = Stage(every.part(first) if stages else every, model, n_threads)
+        possible, near = outline(stage) if large else search(stage)
+        if large and stages:
+            model = replace(model, landmarks=landmarks_of(np.arange(len(rows)), _OF_LARGE))
+        for data in (*(every.part(stage) for stage in stages[1:]), every)[: len(stages)]:
+            stage = Stage(data, model, 1 if large else n_threads)
+            if large:
+                near = near if len(data.rows) <= EXAMINED_ROWS[-1] else []
+                possible, near = some(stage, possible, near)
+            else:
+                possible, near = again(stage, possible, near)
+        leave_out(stage)
+        possible = stage.likely()
+        if not possible[0].found.settled:
+            warn_of_rough_intervals(stacklevel=2)
+        return _mixture(possible, model, groups)
 
 
 def _mixture(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from bootprob.ensemble.uncertainty.composite_stage import (
     kernels_of,
 )
 from bootprob.ensemble.uncertainty.levelled_links import level_off
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, levels_off
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 
 __all__ = ["again", "outline", "search", "some"]
 
@@ -36,17 +36,16 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     kernels = _with_few_columns(stage, straight, possible)
     leader, kernels = stage.climb(stage.best(), kernels)
-    for tails in TAILS:
-        base = stage.add(replace(straight.setting, tails=tails), straight.found.sites)
-        stage.climb(base, [])
-        stage.add(replace(leader.setting, tails=tails), leader.found.sites)
+    with_tails = [replace(straight.setting, tails=tails) for tails in TAILS]
+    bases = stage.add_each((each, straight.found.sites) for each in with_tails)
+    stage.climb_each((base, ()) for base in bases)
+    _add_links(stage, leader, TAILS)
     reached = leader.evidence
     while stage.best().evidence > reached + RISE:
         base = stage.best()
         reached = base.evidence
         leader, kernels = stage.climb(base, kernels)
-        for tails in (LOGIT, *TAILS):
-            stage.add(replace(leader.setting, tails=tails), leader.found.sites)
+        _add_links(stage, leader, (LOGIT, *TAILS))
     level_off(stage, straight)
     return _possible(stage, kernels)
 
@@ -56,8 +55,7 @@ def again(
 ) -> tuple[list[Found], list[Kernel]]:
     """The same with more rows, near what was possible with fewer."""
     sites = stage.begin(replace(before[0].setting, rest=NOTHING)).found.sites
-    for each in before[1:]:
-        stage.add(replace(each.setting, rest=NOTHING), sites)
+    stage.add_each((replace(each.setting, rest=NOTHING), sites) for each in before[1:])
     tails = before[0].setting.tails  # curves are looked for beside one that does not level off
     first = replace(before[0].setting, kernel=(), scales=(), rest=NOTHING)
     first = replace(first, tails=LOGIT if levels_off(tails) else tails)
@@ -73,8 +71,7 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     _, possible = stage.climb(straight, [(each,) for each in stage.model.curved])
     kernels = _with_few_columns(stage, straight, possible)
     leader = stage.best()
-    for tails in TAILS:
-        stage.add(replace(leader.setting, tails=tails), leader.found.sites)
+    _add_links(stage, leader, TAILS)
     level_off(stage, straight)
     others = [stage.best(tails) for tails in stage.links() if tails != LOGIT]
     near = list(dict.fromkeys([leader.setting.kernel, *kernels]))
@@ -93,8 +90,7 @@ def some(
     Of too many, without a kernel that may be `near`, those alone that were possible before.
     """
     sites, most = stage.begin(before[0].setting).found.sites, _affordable(stage, before[0])
-    for each in before[1:most]:
-        stage.add(each.setting, sites)
+    stage.add_each((each.setting, sites) for each in before[1:most])
     if not near:
         return stage.likely(), []
     straight = _straight(stage, stage.best())
@@ -103,17 +99,17 @@ def some(
     best = stage.best()
     kernels = (), best.setting.kernel, *_of_other_widths(stage, best.setting.kernel), *near
     ranked = stage.ranked(best, dict.fromkeys(kernels))
-    _examine(stage, best, ranked[:most], best.evidence + np.log(LEAST_WEIGHT))
+    _examine(stage, {best: ranked[:most]}, best.evidence + np.log(LEAST_WEIGHT))
     return stage.likely(), kernels_of(ranked)[:_MOST_NEAR_OF_LARGE]
 
 
 def _straight(stage: Stage, base: Found) -> Found:
     """The best without a curve, begun with both linear parts and with each of them alone."""
     scale = max(base.setting.linear)
-    for linear in (base.setting.linear, (scale, 0.0), (0.0, scale)):
-        if linear in stage.model.linear(()):
-            without = replace(base.setting, kernel=(), scales=(), linear=linear)
-            stage.add(without, base.found.sites)
+    without = replace(base.setting, kernel=(), scales=())
+    every = (base.setting.linear, (scale, 0.0), (0.0, scale))
+    possible = [linear for linear in every if linear in stage.model.linear(())]
+    stage.add_each((replace(without, linear=each), base.found.sites) for each in possible)
     return stage.climb(stage.best(straight=True), [])[0]
 
 
@@ -152,10 +148,12 @@ def _of_few_columns(stage: Stage, straight: Found) -> list[Kernel]:
         return []
     additions, model = stage.additions(straight), stage.model
     sets = likely_sets(
-        additions.statistics, additions.triples, lambda which: additions.of_set(which).log_odds
+        additions.statistics,
+        additions.triples,
+        lambda sets: [each.log_odds for each in additions.of_sets(sets)],
     )
-    every = (each for which in sets for each in model.among(which, model.of_columns))
-    found = [additions.best(each) for each in every]
+    every = [each for which in sets for each in model.among(which, model.of_columns)]
+    found = additions.best_each(every)
     found.sort(key=lambda each: -each.log_odds)
     kept = [each.curve for each in found if each.log_odds > found[0].log_odds - NEAR]
     return [(curve,) for curve in kept[:_MOST_NEAR]]
@@ -164,25 +162,32 @@ def _of_few_columns(stage: Stage, straight: Found) -> list[Kernel]:
 def _possible(stage: Stage, kernels: Iterable[Kernel]) -> tuple[list[Found], list[Kernel]]:
     """All that may count, by what ranks them around the best of each link."""
     best, least = stage.best(), stage.best().evidence + np.log(LEAST_WEIGHT)
-    close: list[Kernel] = []
-    for tails in stage.links():
-        base = stage.best(tails)
-        if base.evidence < best.evidence - _IMPOSSIBLE:
-            continue
-        near = dict.fromkeys([base.setting.kernel, *(kernels if base is best else ())])
-        ranked = stage.ranked(base, [(), *near])
-        if base is best:
-            close = kernels_of((v, s) for v, s in ranked if v > best.evidence - NEAR)
-        _examine(stage, base, ranked[:_MOST_EXAMINED], least)
-    for base in dict.fromkeys([best, stage.best(straight=True)]):
-        if base.evidence > best.evidence - _IMPOSSIBLE:
-            _examine(stage, base, stage.with_rests(base), least)
+
+    def possible(found: Found) -> bool:
+        return found.evidence > best.evidence - _IMPOSSIBLE
+
+    near = {base: [(), base.setting.kernel] for base in map(stage.best, stage.links())}
+    near = {base: of_base for base, of_base in near.items() if possible(base)}
+    near[best] += kernels
+    ranked = dict(zip(near, stage.ranked_each(near.items()), strict=True))
+    close = kernels_of((v, s) for v, s in ranked[best] if v > best.evidence - NEAR)
+    _examine(stage, {base: found[:_MOST_EXAMINED] for base, found in ranked.items()}, least)
+    for base in filter(possible, dict.fromkeys([best, stage.best(straight=True)])):
+        _examine(stage, {base: stage.with_rests(base)}, least)
     return stage.likely(), close[:_MOST_NEAR]
 
 
 def _examine(
-    stage: Stage, base: Found, ranked: Iterable[tuple[float, Setting]], least: float
+    stage: Stage, ranked: Mapping[Found, Iterable[tuple[float, Setting]]], least: float
 ) -> None:
-    for value, setting in ranked:
-        if value > least:
-            stage.add(setting, base.found.sites)
+    """Condition on the labels where that may be likely, by what is known beside others."""
+    stage.add_each(
+        (setting, base.found.sites)
+        for base, settings in ranked.items()
+        for value, setting in settings
+        if value > least
+    )
+
+
+def _add_links(stage: Stage, base: Found, links: Iterable[Tails]) -> None:
+    stage.add_each((replace(base.setting, tails=tails), base.found.sites) for tails in links)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,16 +20,17 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Setting,
 )
 from bootprob.ensemble.uncertainty.curves import Curve
-from bootprob.ensemble.uncertainty.expectation_propagation import (
-    Sites,
-    attempt,
-    log_masses,
-)
+from bootprob.ensemble.uncertainty.evidence_beside import EvidenceBeside, Known
+from bootprob.ensemble.uncertainty.expectation_propagation import Sites, attempt
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent, levels_off
+from bootprob_gpu.hardware.threads import one_core_for_each
 from bootprob_gpu.kernels.views import RELEVANT
 
 __all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
@@ -45,34 +47,47 @@ _REST_ODDS, _OF_STRAIGHT = 1.0, 0.1  # prior odds of a rest, beside curves witho
 class Stage:
     """Some rows with their labels, and the posteriors that have been found with them."""
 
-    def __init__(self, data: LabelledRows, model: Model) -> None:
+    def __init__(self, data: LabelledRows, model: Model, n_threads: int = 1) -> None:
         self.data, self.model = data, model
+        self._n_threads = n_threads if data.rows.device.type == "cpu" else 1
         self._columns: dict[Kernel, Columns] = {}
         self._done: dict[Setting, Found] = {}
         self._few: dict[Setting, Found] = {}  # where few columns count
         self._added: dict[Setting, dict[Curve, Added]] = {}
-        self._valued_beside: dict[Setting, dict[Setting, float]] = {}
+        self._beside: dict[Setting, EvidenceBeside] = {}
 
     def add(self, setting: Setting, start: Sites) -> Found:
         """Condition on the labels."""
-        done = self._done if setting.inclusion == 1 else self._few
-        if setting not in done:
-            columns, data = self._of(setting.curves), self.data
-            which, precision = columns.of(setting)
-            found = attempt(
-                columns.blocks(which),
-                data.label,
-                data.weight,
-                precision,
-                start,
-                partial(bent, tails=setting.tails),
-                columns.missing(setting),
-                columns.few(setting),
-            )
-            evidence = found.evidence + self._log_prior(setting)
-            evidence -= 0.0 if found.settled else _UNSETTLED
-            done[setting] = Found(setting, columns, found, evidence)
-        return done[setting]
+        return self.add_each([(setting, start)])[0]
+
+    def add_each(self, starts: Iterable[tuple[Setting, Sites]]) -> list[Found]:
+        """Condition on the labels, for each of several settings."""
+        starts = list(starts)
+        fresh = {each: start for each, start in starts if each not in self._kept(each)}
+        self._get_ready([], [each.curves for each in fresh])
+        for found in self._each(self._conditioned, list(fresh.items())):
+            self._kept(found.setting)[found.setting] = found
+        return [self._kept(each)[each] for each, _ in starts]
+
+    def _kept(self, setting: Setting) -> dict[Setting, Found]:
+        return self._done if setting.inclusion == 1 else self._few
+
+    def _conditioned(self, start: tuple[Setting, Sites]) -> Found:
+        (setting, sites), data = start, self.data
+        columns = self._columns[setting.curves]
+        which, precision = columns.of(setting)
+        found = attempt(
+            columns.blocks(which),
+            data.label,
+            data.weight,
+            precision,
+            sites,
+            partial(bent, tails=setting.tails),
+            columns.missing(setting),
+            columns.few(setting),
+        )
+        evidence = found.evidence + self._log_prior(setting)
+        return Found(setting, columns, found, evidence - (0.0 if found.settled else _UNSETTLED))
 
     def begin(self, setting: Setting) -> Found:
         """Condition on the labels, from nothing.
@@ -131,15 +146,27 @@ class Stage:
 
     def climb(self, base: Found, kernels: Sequence[Kernel]) -> tuple[Found, list[Kernel]]:
         """From one posterior to the best with its link; and kernels that are not far from it."""
-        begun = base.evidence
-        while True:
-            ranked = self.ranked(base, [(), *kernels])
-            behind = max(NEAR, (ranked[0][0] - begun) / 2)
-            kernels = kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
-            found = self.add(ranked[0][1], base.found.sites)
-            if found.evidence <= base.evidence + RISE:
-                return max(base, found, key=lambda each: each.evidence), kernels
-            base = found
+        return self.climb_each([(base, kernels)])[0]
+
+    def climb_each(
+        self, starts: Iterable[tuple[Found, Sequence[Kernel]]]
+    ) -> list[tuple[Found, list[Kernel]]]:
+        """As `climb`, from each of several posteriors with other links."""
+        found = [(base, list(kernels)) for base, kernels in starts]
+        begun = [base.evidence for base, _ in found]
+        climbing = list(range(len(found)))
+        while climbing:
+            every = self.ranked_each((found[k][0], [(), *found[k][1]]) for k in climbing)
+            likeliest = [ranked[0][1] for ranked in every]
+            sites = [found[k][0].found.sites for k in climbing]
+            reached = self.add_each(zip(likeliest, sites, strict=True))
+            steps = list(zip(climbing, every, reached, strict=True))
+            climbing = [k for k, _, one in steps if one.evidence > found[k][0].evidence + RISE]
+            for k, ranked, one in steps:
+                behind = max(NEAR, (ranked[0][0] - begun[k]) / 2)
+                kernels = kernels_of((v, s) for v, s in ranked if v > ranked[0][0] - behind)
+                found[k] = max(found[k][0], one, key=lambda each: each.evidence), kernels
+        return found
 
     def grown(self, base: Found) -> Found:
         """With one more curve in few columns after the other, while the evidence rises."""
@@ -161,8 +188,9 @@ class Stage:
             others = [*zip(base.setting.kernel, base.setting.scales, strict=True)]
             del others[base.setting.kernel.index(curve)]
             without = self.add(_summed(base.setting, others), base.found.sites)
-            every = self.model.among(curve.columns, self.model.of_columns)
-            best = max(map(self.additions(without).best, every), key=lambda each: each.log_odds)
+            curves = self.model.among(curve.columns, self.model.of_columns)
+            every = self.additions(without).best_each(curves)
+            best = max(every, key=lambda each: each.log_odds)
             if best.curve != curve:
                 found = self._with(without.setting, best, base.found.sites)
                 if found.evidence > base.evidence + RISE:
@@ -178,32 +206,56 @@ class Stage:
     def additions(self, base: Found) -> Additions:
         """What may be added to one."""
         known = self._added.setdefault(base.setting, {})
-        return Additions(self.data, self.model, base, known)
+        return Additions(self.data, self.model, base, known, self._n_threads)
 
     def ranked(self, base: Found, kernels: Iterable[Kernel]) -> list[tuple[float, Setting]]:
-        """Settings with the logarithms of their evidence if factors are those of another.
+        """Settings and the logarithms of their evidence beside a posterior, best first.
 
-        Exact for that other, and to first order around it: factors are where the evidence does
-        not change with them. Of each kernel, σ of its curves for the linear parts of that other,
-        and linear parts for the best of these.
+        Of each kernel, σ of its curves for the linear parts of that posterior, and linear parts for
+        the best of these.
         """
-        known: dict[Setting, float] = {}
-        offset = self._offset(base)
-        for kernel in kernels:
-            near = self._near(base.setting, kernel)
-            of_scales = self._valued(base, offset, _scaled(near), known)
-            self._valued(base, offset, self._linear_near(of_scales, near.linear), known)
-        return sorted(((value, each) for each, value in known.items()), key=lambda e: -e[0])
+        return self.ranked_each([(base, kernels)])[0]
+
+    def ranked_each(
+        self, starts: Iterable[tuple[Found, Iterable[Kernel]]]
+    ) -> list[list[tuple[float, Setting]]]:
+        """As `ranked`, beside each of several posteriors, whose settings are other ones."""
+        listed = [(base, list(dict.fromkeys(kernels))) for base, kernels in starts]
+        pairs = [(base, kernel) for base, kernels in listed for kernel in kernels]
+        self._get_ready(
+            [base for base, _ in listed],
+            [kernel + base.setting.rest.kernel for base, kernel in pairs],
+        )
+        of_pairs = iter(self._each(self._of_kernel, pairs))
+        found = []
+        for _, kernels in listed:
+            values = [(v, s) for _ in kernels for s, v in next(of_pairs).items()]
+            found.append(sorted(values, key=lambda each: -each[0]))
+        return found
+
+    def _of_kernel(self, pair: tuple[Found, Kernel]) -> dict[Setting, float]:
+        base, kernel = pair
+        beside = self._beside[base.setting]
+        known: Known = {}
+        near = self._near(base.setting, kernel)
+        found = beside.of(_scaled(near), known)
+        best = max(found, key=lambda each: found[each])
+        return found | beside.of(self._linear_near(best, near.linear), known)
 
     def with_rests(self, base: Found) -> list[tuple[float, Setting]]:
-        """As `ranked`, the same with what may be there besides."""
-        known: dict[Setting, float] = {}
-        offset = self._offset(base)
+        """As `ranked`, the same with what may be there besides, in no order."""
         near = self.additions(base).near() if self.model.of_columns else None
-        for rest in (*([near] if near else []), *self._in_all_columns(base)):
-            more = replace(base.setting, rest=rest)
-            self._valued(base, offset, self._linear_near(more, more.linear), known)
-        return [(value, each) for each, value in known.items()]
+        rests = [*([near] if near else []), *self._in_all_columns(base)]
+        settings = [replace(base.setting, rest=rest) for rest in rests]
+        self._get_ready([base], [each.curves for each in settings])
+
+        def of_rest(setting: Setting) -> dict[Setting, float]:
+            return self._beside[base.setting].of(self._linear_near(setting, setting.linear), {})
+
+        found = {}
+        for each in self._each(of_rest, settings):
+            found.update(each)
+        return [(value, each) for each, value in found.items()]
 
     def _in_all_columns(self, base: Found) -> list[Rest]:
         """One more curve in all columns, of each of some σ.
@@ -215,11 +267,14 @@ class Stage:
         if any(not curve.columns for curve in base.setting.kernel) or not every:
             return []
         rests = [[Rest((curve,), (scale,), 0.0) for scale in _REST_SCALES] for curve in every]
-        values = np.empty((len(every), len(_REST_SCALES)))
-        for k, of_curve in enumerate(rests):
-            settings = [replace(base.setting, rest=rest) for rest in of_curve]
-            of_settings = self._values(settings, base)
-            values[k] = [of_settings[setting] for setting in settings]
+        self._get_ready([base], [(*base.setting.kernel, curve) for curve in every])
+
+        def of_curve(rests: list[Rest]) -> list[float]:
+            settings = [replace(base.setting, rest=rest) for rest in rests]
+            found = self._beside[base.setting].of(settings)
+            return [found[setting] for setting in settings]
+
+        values = np.array(self._each(of_curve, rests))
         best = int(np.logaddexp.reduce(values, axis=1).argmax())
         for k, curve in enumerate(every):
             if k != best:  # of which there are many
@@ -229,18 +284,23 @@ class Stage:
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
         return [replace(rest, log_odds=each) for rest, each in likeliest]
 
-    def _offset(self, base: Found) -> float:
-        """What `_values` leaves out, for the factors of one."""
-        return base.evidence - self._values([base.setting], base)[base.setting]
+    def _get_ready(self, bases: Iterable[Found], kernels: Iterable[Kernel]) -> None:
+        """Make what several threads look at."""
+        wanted = [each for each in dict.fromkeys(kernels) if each not in self._columns]
+        self._columns.update(zip(wanted, self._each(self._made, wanted), strict=True))
+        fresh = {each.setting: each for each in bases if each.setting not in self._beside}
+        besides = self._each(self._made_beside, list(fresh.values()))
+        self._beside.update(zip(fresh, besides, strict=True))
 
-    def _valued(
-        self, base: Found, offset: float, settings: Sequence[Setting], known: dict[Setting, float]
-    ) -> Setting:
-        """The best of some, whose values are known then."""
-        fresh = [each for each in settings if each not in known]
-        for each, value in self._values(fresh, base).items():
-            known[each] = offset + value
-        return max(settings, key=lambda each: known[each])
+    def _made(self, kernel: Kernel) -> Columns:
+        return Columns(self.data, self.model, kernel)
+
+    def _made_beside(self, base: Found) -> EvidenceBeside:
+        return EvidenceBeside(base, self._of, self._log_prior)
+
+    def _each(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Do it to each, in any order: nothing may depend on what is done to the others."""
+        return one_core_for_each(work, items, self._n_threads)
 
     def _near(self, setting: Setting, kernel: Kernel) -> Setting:
         """The same with another kernel, and linear parts and σ that go with it."""
@@ -266,37 +326,8 @@ class Stage:
 
     def _of(self, kernel: Kernel) -> Columns:
         if kernel not in self._columns:
-            self._columns[kernel] = Columns(self.data, self.model, kernel)
+            self._columns[kernel] = self._made(kernel)
         return self._columns[kernel]
-
-    def _values(self, settings: Sequence[Setting], base: Found) -> dict[Setting, float]:
-        """Logarithms of the integral of factors, but for what depends on them alone, and prior.
-
-        Factors are those of another; what was valued by them once is remembered.
-        """
-        known = self._valued_beside.setdefault(base.setting, {})
-        known |= self._new_values([e for e in settings if e not in known], base.found.sites)
-        return {each: known[each] for each in settings}
-
-    def _new_values(self, settings: Iterable[Setting], sites: Sites) -> dict[Setting, float]:
-        groups: dict[tuple[Kernel, tuple[float, ...]], list[Setting]] = {}
-        for each in settings:
-            columns = self._of(each.curves)
-            alike = () if columns.are_many else columns.alike(each)
-            groups.setdefault((each.curves, alike), []).append(each)
-        found: dict[Setting, float] = {}
-        for (curves, _), group in groups.items():
-            columns = self._of(curves)
-            masses = (
-                columns.masses_of_rows(group, sites)
-                if columns.are_many
-                else log_masses(
-                    columns.blocks(), sites, columns.precisions(group), columns.missing(group[0])
-                )
-            )
-            for each, mass in zip(group, masses, strict=True):
-                found[each] = mass + self._log_prior(each)
-        return found
 
     def _log_prior(self, setting: Setting) -> float:
         """Less what the evidence gains by views that these labels were seen for.

@@ -30,10 +30,12 @@ def leave_out(stage: Stage) -> None:
     least = stage.likely()[0].evidence + np.log(LEAST_WEIGHT)
     for most, base, leader, few in climbed:
         gain = leader.evidence - base.evidence
-        for each in dense[:most]:
-            alike = bool(each.setting.curves) == bool(base.setting.curves)
-            if alike and each.evidence + gain > least:
-                stage.add(_where(each.setting, *few), each.found.sites)
+        stage.add_each(
+            (_where(each.setting, *few), each.found.sites)
+            for each in dense[:most]
+            if bool(each.setting.curves) == bool(base.setting.curves)
+            if each.evidence + gain > least
+        )
 
 
 def _climb(stage: Stage, base: Found, most: int) -> tuple[Found, tuple[float, int]]:
@@ -43,8 +45,8 @@ def _climb(stage: Stage, base: Found, most: int) -> tuple[Found, tuple[float, in
     best = inclusions[1], 1
     near = [best]
     while near and len(known) < most:
-        for few in near:
-            known[few] = stage.add(_where(base.setting, *few), base.found.sites)
+        found = stage.add_each((_where(base.setting, *few), base.found.sites) for few in near)
+        known.update(zip(near, found, strict=True))
         best = max(known, key=lambda few: known[few].evidence)
         near = [few for few in _neighbours(inclusions, *best) if few not in known]
     return known[best], best

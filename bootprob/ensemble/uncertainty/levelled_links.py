@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 
@@ -46,7 +47,7 @@ def level_off(stage: Stage, straight: Found) -> None:
                 stage.data.weight.cpu().numpy(),
             )
             if gain > _WORTH_A_LOOK:
-                _add(stage, start, tails)
+                _add(stage, {tails: start})
                 _spread(stage, reached)
 
 
@@ -67,15 +68,16 @@ def _spread(stage: Stage, reached: float) -> None:
         }
         if not near:
             break
-        for tails, each in near.items():
-            _add(stage, each, tails)
+        _add(stage, near)
 
 
-def _add(stage: Stage, base: Found, tails: Tails) -> None:
-    """The same with this link, and the best with it."""
-    found = stage.add(replace(base.setting, tails=tails), base.found.sites)
-    if found.found.settled:
-        stage.climb(found, [kernel for kernel in [found.setting.kernel] if kernel])
+def _add(stage: Stage, near: Mapping[Tails, Found]) -> None:
+    """The same as some with other links, and the best with each of these."""
+    settings = [replace(each.setting, tails=tails) for tails, each in near.items()]
+    sites = [each.found.sites for each in near.values()]
+    found = stage.add_each(zip(settings, sites, strict=True))
+    settled = [each for each in found if each.found.settled]
+    stage.climb_each((each, [k for k in [each.setting.kernel] if k]) for each in settled)
 
 
 def _best(stage: Stage) -> Found:

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "ProcessSetting", "hold_torch_to_threads", "ieee_products", "one_blas_thread",
-    "one_openmp_thread",
+    "one_openmp_thread", "torch_threads",
 ]  # fmt: skip
 
 # Since torch 2.9 each kind of device has a setting of its own; the one for all cannot even be read
@@ -105,6 +105,15 @@ def one_openmp_thread() -> None:
     _libraries().select(user_api="openmp").limit(limits=1)
     # A program that gives torch a number of threads gives it to every thread.
     hold_torch_to_threads(1)
+
+
+def torch_threads() -> int:
+    """Threads that torch may take in what the calling thread does.
+
+    A new thread takes them over when it first asks, which must not be while another sets its own.
+    """
+    with _SETTING_THREADS:
+        return torch.get_num_threads()
 
 
 def hold_torch_to_threads(most: int) -> Callable[[], None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
@@ -15,10 +15,12 @@ from bootprob_gpu.hardware.process_setting import (
     hold_torch_to_threads,
     one_blas_thread,
     one_openmp_thread,
+    torch_threads,
 )
 
-__all__ = ["few_threads", "in_threads", "one_core_each", "workers"]
+__all__ = ["few_threads", "in_threads", "one_core_each", "one_core_for_each", "workers"]
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -49,20 +51,41 @@ def one_core_each(work: Callable[[slice], T], n_items: int) -> list[T]:
         return list(pool.map(work, parts))
 
 
+def one_core_for_each(work: Callable[[S], T], items: Sequence[S], n_threads: int) -> list[T]:
+    """Do ``work(item)`` in so many threads, each on one core; whichever is free takes the next.
+
+    For items that take different times. One alone is done by the calling thread. Threads are in
+    torch's inference mode if the calling one is.
+    """
+    count = min(n_threads, len(items))
+    if count <= 1:
+        return [work(each) for each in items]
+    work = torch.inference_mode(torch.is_inference_mode_enabled())(work)
+    with one_blas_thread, ThreadPoolExecutor(count, initializer=one_openmp_thread) as pool:
+        return list(pool.map(work, items))
+
+
 @contextmanager
-def few_threads(most: int) -> Iterator[None]:
+def few_threads(most: int) -> Iterator[int]:
     """Within, torch shares an operation of the calling thread among so many threads at most.
 
     And among no more than there are cores. For operations that come one after another and are too
-    small for all cores of a large machine: each of them waits for the slowest.
+    small for all cores of a large machine: each of them waits for the slowest, and if another
+    process has one of the cores, for most of the time.
+
+    Yields
+    ------
+    int
+        `workers` without that, for what `one_core_for_each` does.
     """
+    count = workers()
     restore = hold_torch_to_threads(min(most, os.cpu_count() or 1))
     try:
-        yield
+        yield count
     finally:
         restore()
 
 
 def workers() -> int:
     """Threads that solve at the same time: what torch is allowed to use."""
-    return max(1, min(torch.get_num_threads(), os.cpu_count() or 1))
+    return max(1, min(torch_threads(), os.cpu_count() or 1))

@@ -1,13 +1,13 @@
 """Threads that solve side by side take a core each, whatever number of threads torch was given."""
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 import torch
 
 from bootprob_gpu.hardware import threads
-from bootprob_gpu.hardware.threads import few_threads, in_threads
+from bootprob_gpu.hardware.threads import few_threads, in_threads, one_core_for_each
 
 
 @pytest.fixture(autouse=True)
@@ -32,9 +32,27 @@ def test_each_takes_one_core_where_the_program_set_a_number():
     assert (torch.get_num_threads(), of_a_new_thread()) == (3, 3)
 
 
+def test_whichever_thread_is_free_takes_the_next_item():
+    torch.set_num_threads(3)
+    both = Barrier(2)
+
+    def work(item: int) -> tuple[int, int, bool]:
+        if item in (0, 5):
+            both.wait(timeout=60)  # the first keeps its thread until the last is done
+        return item, torch.get_num_threads(), torch.is_inference_mode_enabled()
+
+    for inference in (True, False):
+        with torch.inference_mode(inference):
+            found = one_core_for_each(work, range(6), 2)
+        assert found == [(item, 1, inference) for item in range(6)]
+    assert one_core_for_each(lambda item: torch.get_num_threads(), [0], 2) == [3]
+    assert one_core_for_each(lambda item: item, [], 2) == []
+
+
 def test_few_threads_are_the_callers_own():
     torch.set_num_threads(4)
-    with few_threads(2):
+    with few_threads(2) as count:
+        assert count == 4
         assert torch.get_num_threads() == 2
         assert of_a_new_thread() == 4
         with few_threads(3):  # no more than there are
