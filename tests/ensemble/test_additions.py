@@ -103,7 +103,7 @@ def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
     base = SimpleNamespace(setting=settings[0], found=SimpleNamespace(sites=start), evidence=0.0)
 
     def values():
-        return EvidenceBeside(base, lambda curves: known[curves], stage._log_prior).of(settings)
+        return EvidenceBeside(base, known, stage._log_prior).of(settings)
 
     found = values()
     monkeypatch.setattr(Columns, "are_many", False)
@@ -132,7 +132,9 @@ def test_the_curves_of_all_columns_share_their_odds(stage):
     assert [rest.scales for rest in rests] == [(scale,) for scale in CURVED[:3]]
     every = {rest.kernel for rest in rests}
     assert len(every) == 1
-    beside = EvidenceBeside(base, stage._of, stage._log_prior)
+    kernels = [(), *((each,) for each in stage.model.of_all)]
+    columns = {each: Columns(stage.data, stage.model, each) for each in kernels}
+    beside = EvidenceBeside(base, columns, stage._log_prior)
     for rest in rests:
         settings = [
             replace(base.setting, rest=Rest((each,), rest.scales, 0.0))

@@ -252,10 +252,8 @@ class Stage:
         def of_rest(setting: Setting) -> dict[Setting, float]:
             return self._beside[base.setting].of(self._linear_near(setting, setting.linear), {})
 
-        found = {}
-        for each in self._each(of_rest, settings):
-            found.update(each)
-        return [(value, each) for each, value in found.items()]
+        of_rests = self._each(of_rest, settings)
+        return [(value, each) for found in of_rests for each, value in found.items()]
 
     def _in_all_columns(self, base: Found) -> list[Rest]:
         """One more curve in all columns, of each of some σ.
@@ -296,7 +294,7 @@ class Stage:
         return Columns(self.data, self.model, kernel)
 
     def _made_beside(self, base: Found) -> EvidenceBeside:
-        return EvidenceBeside(base, self._of, self._log_prior)
+        return EvidenceBeside(base, self._columns, self._log_prior)
 
     def _each(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
         """Do it to each, in any order: nothing may depend on what is done to the others."""
@@ -323,11 +321,6 @@ class Stage:
         else:
             kept = [(a, b) for a, b in every if a == b or not b or (a, b) == (first, second)]
         return [replace(setting, linear=each) for each in kept]
-
-    def _of(self, kernel: Kernel) -> Columns:
-        if kernel not in self._columns:
-            self._columns[kernel] = self._made(kernel)
-        return self._columns[kernel]
 
     def _log_prior(self, setting: Setting) -> float:
         """Less what the evidence gains by views that these labels were seen for.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
 from bootprob.ensemble.uncertainty.composite_model import Kernel, Setting
@@ -24,8 +24,8 @@ class EvidenceBeside:
     ----------
     base : Found
         The other.
-    columns_of : callable
-        Columns of curves.
+    columns : mapping of Kernel to Columns
+        Of all curves that are asked about.
     log_prior : callable
         Logarithm of the prior probability of a setting.
     """
@@ -33,11 +33,11 @@ class EvidenceBeside:
     def __init__(
         self,
         base: Found,
-        columns_of: Callable[[Kernel], Columns],
+        columns: Mapping[Kernel, Columns],
         log_prior: Callable[[Setting], float],
     ) -> None:
         self._sites = base.found.sites
-        self._columns_of, self._log_prior = columns_of, log_prior
+        self._columns, self._log_prior = columns, log_prior
         self._offset, self._values = 0.0, dict[Setting, float]()
         self._offset = base.evidence - self.of([base.setting])[base.setting]
         self._values = {base.setting: base.evidence}
@@ -48,11 +48,11 @@ class EvidenceBeside:
         groups: dict[tuple[Kernel, tuple[float, ...]], list[Setting]] = {}
         for each in settings:
             if each not in self._values:
-                columns = self._columns_of(each.curves)
+                columns = self._columns[each.curves]
                 missed = () if columns.are_many else columns.alike(each)
                 groups.setdefault((each.curves, missed), []).append(each)
         for (curves, missed), group in groups.items():
-            columns = self._columns_of(curves)
+            columns = self._columns[curves]
             if columns.are_many:
                 masses = columns.masses_of_rows(group, self._sites)
             else:
