@@ -250,7 +250,7 @@ class Stage:
         self._get_ready([base], [each.curves for each in settings])
 
         def of_rest(setting: Setting) -> dict[Setting, float]:
-            return self._beside[base.setting].of(self._linear_near(setting, setting.linear), {})
+            return self._beside[base.setting].of(self._linear_near(setting, setting.linear))
 
         of_rests = self._each(of_rest, settings)
         return [(value, each) for found in of_rests for each, value in found.items()]
