@@ -56,7 +56,7 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         from bootprob_gpu.smo.compiled_paths import CompiledPaths  # numba: slow to load
 
         own = None if shared is None else shared.numpy()
-        compiled = CompiledPaths(centered, center, kernel, own)
+        compiled = CompiledPaths(centered, center, kernel, own, R // grid, options.limits)
     else:
         batched = BatchedPaths(
             problem,
@@ -75,7 +75,7 @@ def train_dual(problem: Problem, options: Options) -> Iterator[FittedBatch]:
         if compiled is not None:
             upper = upper_on(device, problem, items).unflatten(1, (grid, R // grid))
             dual_coef, intercept, certificate, scores = compiled.solve(
-                problem.y_of(items), upper.numpy(), own_scale.numpy(), options.limits
+                problem.y_of(items), upper.numpy(), own_scale.numpy()
             )
         else:
             assert batched is not None

@@ -11,16 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from bootprob_gpu.hardware.compiled import compiled
+from bootprob_gpu.smo.compiled_descent import descend, gather, may_move
 from bootprob_gpu.smo.compiled_steps import (
-    FAR,
-    MIN_CURVATURE,
     enter_box,
-    fetch_row,
-    first_equal,
     free_ends,
-    move_gradient,
     objectives,
-    steepest_partner,
+    renew,
     stretch,
     times_gram,
     vote,
@@ -34,14 +30,16 @@ _CHECK_AFTER = 16  # at least, where the violation has become small enough for i
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is computed anew
 _PATIENCE = 256  # checks without a larger dual objective before a model is given up
 _CONVERGED, _MAX_ITER, _STALLED, _SINGLE_CLASS = 0, 1, 2, 3  # `bootprob_gpu.Status`
+_SETTLED = 0.5  # steps by rows after which it is asked which rows could still move
+_FURTHER = 0.1  # share of the violation down to which steps are taken without them
 
-OVER_ROWS = 9  # vectors that a path holds
+OVER_ROWS = 17  # vectors that a path holds: labels, and twice what a step reads
 
 
-@compiled("the solver for kernels", seconds=3, nogil=True, error_model="numpy")
+@compiled("the solver for kernels", seconds=5, nogil=True, error_model="numpy")
 def smo_path(  # type: ignore[no-untyped-def]
     base, index, squares, gamma, order, y, upper, tol, kkt_tol, max_iter, part, inverse, ready,
-    over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
+    few_part, few_inverse, over_rows, f, dual_coef, intercept, scores, primal, dual, n_iter, status,
 ):  # fmt: skip
     """Train one support vector machine per row of `upper`, each started from the one before.
 
@@ -72,6 +70,8 @@ def smo_path(  # type: ignore[no-untyped-def]
         Iterations allowed for each model.
     part, inverse, ready : arrays, shape (m, c) of float64, (m, m) of float32 and (m,) of False
         Room for rows of the Gram matrix and for inverse curvatures, and which are there.
+    few_part, few_inverse : arrays, shape (l, l) of float64 and of float32
+        Room for those of up to l rows, l < m, among which steps may be taken alone.
     over_rows, f : tuple of arrays, shape (m,), and array, shape (c,), of 0
         Room for `OVER_ROWS` vectors, and for scores.
     dual_coef, scores : arrays, shape (R, n)
@@ -82,10 +82,15 @@ def smo_path(  # type: ignore[no-untyped-def]
     m, c = part.shape
     # f = K s; g = y − f, the dual's gradient; added to g, rise and fall put it far away where s
     # may not go.
-    label, diagonal, s, g, lo, hi, gain, rise, fall = over_rows
+    label, diagonal, s, lo, hi, g, rise, fall = over_rows[:8]
+    state, few = over_rows[1:9], over_rows[9:]
+    active, made = np.empty(m, dtype=np.int64), np.ones(m, dtype=np.bool_)
+    gram = (base, index, squares, part, inverse, ready)
+    few_gram = (base, index, squares, few_part, few_inverse, made)
     for k in range(m):
         label[k] = g[k] = y[order[k]]
         diagonal[k] = base[index[k], index[k]] if gamma is None else 1.0
+    end = max(kkt_tol, 0.0)
     solved, fresh, moved = False, True, True
     for r in range(upper.shape[0]):
         answer, single = vote(label, upper[r], order)
@@ -98,54 +103,53 @@ def smo_path(  # type: ignore[no-untyped-def]
         if not (solved and still):
             stretch(label, lo, hi, s, g)
             fresh, moved = False, True
-        g_max, g_min = free_ends(s, lo, hi, g, rise, fall)
-        it, checked, renewed, idle, stuck = 0, -_CHECK_EVERY, 0, 0, False
-        best, promising = -np.inf, -1.0
+        g_max, g_min = free_ends(s, lo, hi, g, rise, fall, m)
+        it, renewed, look, idle, stuck, best = 0, 0, _SETTLED * m, 0, False, -np.inf
         while True:
-            ending = stuck or g_max - g_min <= max(kkt_tol, 0.0) or it >= max_iter
-            wait = _CHECK_AFTER if g_max - g_min <= promising else _CHECK_EVERY
-            if ending or it - checked >= wait:
+            p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
+            idle = 0 if d > best else idle + 1
+            best = max(best, d)
+            ending = (
+                stuck or g_max - g_min <= end or it >= max_iter
+                or abs(p - d) <= tol * p or idle > _PATIENCE
+            )  # fmt: skip
+            # The gap falls about as fast as the violation.
+            promising = (g_max - g_min) * tol * p / max(p - d, 1e-300)
+            if not (ending and fresh) and widen(label, lo, hi, s, g, d, norm, t, tol):
+                ending, fresh, moved = True, False, True
+            if not fresh and (ending or it - renewed >= _REFRESH_EVERY):
+                renew(part, label, s, f, g, m)  # sheds the rounding of many updates
+                g_max, g_min = free_ends(s, lo, hi, g, rise, fall, m)
+                fresh, renewed = True, it
                 p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
-                idle = 0 if d > best else idle + 1
-                best = max(best, d)
-                ending = ending or abs(p - d) <= tol * p or idle > _PATIENCE
-                # The gap falls about as fast as the violation.
-                checked, promising = it, (g_max - g_min) * tol * p / max(p - d, 1e-300)
-                if not (ending and fresh) and widen(label, lo, hi, s, g, d, norm, t, tol):
-                    ending, fresh, moved = True, False, True
-                if not fresh and (ending or it - renewed >= _REFRESH_EVERY):
-                    renewed = it
-                    times_gram(part, s, np.int64(0), m, f)  # sheds the rounding of many updates
-                    for k in range(m):
-                        g[k] = label[k] - f[k]
-                    fresh = True
-                    g_max, g_min = free_ends(s, lo, hi, g, rise, fall)
-                    p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
-                if ending:  # unless the rounding only made it look solved
-                    solved = abs(p - d) <= tol * p or g_max - g_min <= kkt_tol
-                    given_up = stuck or g_max <= g_min or it >= max_iter or idle > _PATIENCE
-                    if solved or given_up:
-                        break
-            i = first_equal(g, rise, g_max)
-            fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready)
-            j = steepest_partner(inverse[i], g_max, g, fall, gain)
-            if j < 0:  # what is left of the violation is rounding
-                stuck = True
-                continue
-            fetch_row(base, index, squares, gamma, diagonal, j, part, inverse, ready)
-            step = (g_max - g[j]) / max(diagonal[i] + diagonal[j] - 2 * part[i, j], MIN_CURVATURE)
-            room_i = hi[i] - s[i]
-            room_j = s[j] - lo[j]
-            step = min(step, room_i, room_j)
-            # Bounds are met exactly, or a variable would creep along them for ever.
-            s[i] = hi[i] if step == room_i else s[i] + step
-            s[j] = lo[j] if step == room_j else s[j] - step
-            for k in (i, j):
-                rise[k] = 0.0 if s[k] < hi[k] else -FAR
-                fall[k] = 0.0 if s[k] > lo[k] else FAR
-            g_max, g_min = move_gradient(part[i], part[j], step, g, rise, fall)
-            fresh, moved = False, True
-            it += 1
+            if ending:  # unless the rounding only made it look solved
+                solved = abs(p - d) <= tol * p or g_max - g_min <= kkt_tol
+                given_up = stuck or g_max <= g_min or it >= max_iter or idle > _PATIENCE
+                if solved or given_up:
+                    break
+            least, most, goal, a = _CHECK_AFTER, _CHECK_EVERY, promising, 0
+            if it >= look:
+                look = it + _SETTLED * m
+                a = may_move(g, rise, fall, g_max, g_min, active, m)
+            if 0 < a <= len(few_part):
+                g_max, g_min = gather(gram, gamma, state, m, active, a, few_gram, few)
+                least, most, goal = 0, _REFRESH_EVERY, max(_FURTHER * (g_max - g_min), 0.5 * goal)
+                gram_now, state_now, m_now = few_gram, few, a
+            else:
+                gram_now, state_now, m_now = gram, state, m
+            g_max, g_min, done, stuck = descend(
+                gram_now, gamma, state_now, m_now, g_max, g_min, least, min(most, max_iter - it),
+                goal, end,
+            )  # fmt: skip
+            it += done
+            if m_now < m:
+                for x in range(a):
+                    s[active[x]] = few[1][x]
+                renew(part, label, s, f, g, m)
+                g_max, g_min = free_ends(s, lo, hi, g, rise, fall, m)
+                fresh, moved, stuck, renewed, look = True, True, False, it, it + _CHECK_EVERY
+            elif done > 0:
+                fresh, moved = False, True
         if moved:
             times_gram(part, s, m, c, f)
             moved = False

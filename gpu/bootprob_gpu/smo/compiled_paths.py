@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from bootprob_gpu.certificate import Certificate, relative_gap
@@ -18,6 +20,7 @@ from bootprob_gpu.hardware.threads import workers
 from bootprob_gpu.kernels.function import KernelFunction
 from bootprob_gpu.kernels.rbf import Rbf
 from bootprob_gpu.smo.compiled import OVER_ROWS, smo_path
+from bootprob_gpu.smo.compiled_descent import MIN_CURVATURE, STEEPEST
 from bootprob_gpu.smo.compiled_gram import PADDING, scaled_grams
 from bootprob_gpu.solvers import Limits
 
@@ -25,8 +28,12 @@ __all__ = ["CompiledPaths"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+# Rows, inverse curvatures, and which are there.
+_Gram = tuple[Floats, NDArray[np.float32], NDArray[np.bool_]]
 
+_FEW = 2  # rows by those that steps may be taken among alone
 _PIECES = 4  # pieces of a block for each thread: the last ones to end should not be long
+_NONE: Floats = np.empty(0)
 _GRAM_CELLS = 2**22  # entries of all Gram matrices that a piece holds, where each has its own
 
 
@@ -34,16 +41,33 @@ class _Scratch:
     """Memory of one thread, kept from path to path: new arrays each time would riddle the heap."""
 
     def __init__(self) -> None:
-        self.part = self.products = self.values = np.empty(0)
-        self.inverse = np.empty(0, dtype=np.float32)
+        self._kept: dict[str, NDArray[Any]] = {}
 
-    def make_room(self, m: int, n: int, *, products: bool, values: bool) -> None:
-        """For m rows of weight among n."""
-        if self.part.size < m * n:
-            cells = min(n * n, m * n + m * n // 16)  # the next replicate may have a few more
-            self.part, self.inverse = np.empty(cells), np.empty(cells, dtype=np.float32)
-            self.products = np.empty(cells if products else 0)
-            self.values = np.empty(cells if values else 0)
+    def array(self, name: str, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> Any:
+        """Room for an array; what was last there is in it."""
+        cells = math.prod(shape)
+        if name not in self._kept or self._kept[name].size < cells:
+            # The next replicate may have a few more rows.
+            self._kept[name] = np.empty(cells + cells // 16, dtype)
+        return self._kept[name][:cells].reshape(shape)
+
+    def gram(self, m: int, c: int) -> _Gram:
+        """Room for m rows of a Gram matrix, none of which is there."""
+        inverse = self.array("inverse", (m, m), np.float32)
+        return self.array("gram", (m, c)), inverse, np.zeros(m, dtype=np.bool_)
+
+    def of_few(self, m: int) -> tuple[Floats, NDArray[np.float32]]:
+        """Room for the Gram matrix of few of m rows, and for inverse curvatures."""
+        shape = (m // _FEW, m // _FEW)
+        return self.array("few", shape), self.array("inverse of few", shape, np.float32)
+
+
+def _inverse_curvatures(gram: Floats) -> NDArray[np.float32]:
+    """Of all pairs of rows, as `fetch_row` makes them."""
+    diagonal = gram.diagonal()
+    curvature = diagonal[:, None] + diagonal - 2 * gram
+    unit = max(diagonal.max(), MIN_CURVATURE)
+    return np.minimum(unit / np.maximum(curvature, MIN_CURVATURE), STEEPEST).astype(np.float32)
 
 
 @dataclass
@@ -55,7 +79,6 @@ class _Job:
     scale: Floats  # (b, p), or (1, p)
     orders: Indices  # (b, n): the rows of weight first
     sizes: Indices  # (b,): how many these are
-    limits: Limits  # a negative violation is never reached
     found: _Found
 
 
@@ -72,13 +95,26 @@ class CompiledPaths:
         On the CPU.
     gram : ndarray, shape (grid, n, n), optional
         Gram matrices, where all replicates share their scale.
+    per_path : int
+        Models of a path.
+    limits : Limits
     """
 
     def __init__(
-        self, rows: Tensor, center: Tensor, kernel: KernelFunction, gram: Floats | None
+        self,
+        rows: Tensor,
+        center: Tensor,
+        kernel: KernelFunction,
+        gram: Floats | None,
+        per_path: int,
+        limits: Limits,
     ) -> None:
         self.rows, self.X, self.center = rows, rows.numpy(), center
-        self.kernel, self.gram = kernel, gram
+        self.kernel, self.gram, self.limits = kernel, gram, limits
+        # A path of many values of C takes so many steps that a Gram matrix of the rows of weight
+        # alone is worth its making.
+        whole = () if gram is None or per_path > 1 else gram
+        self._inverse = [_inverse_curvatures(each) for each in whole]
         self.grid = kernel.n_values
         self._own_grams = gram is None and kernel.is_linear
         self._own_products = gram is None and not kernel.is_linear
@@ -92,8 +128,8 @@ class CompiledPaths:
     @property
     def fixed_bytes(self) -> int:
         """Memory that is held whatever the number of paths."""
-        numbers = 12 + 8 * self._own_products + 8 * self._own_values
-        return workers() * len(self.X) ** 2 * numbers
+        numbers = 12 + 12 / _FEW**2 + 8 * self._own_products + 8 * self._own_values
+        return int((workers() * numbers + 4 * len(self._inverse)) * len(self.X) ** 2)
 
     @property
     def bytes_per_replicate(self) -> int:
@@ -105,7 +141,6 @@ class CompiledPaths:
         y: Floats,
         upper: Floats,
         scale: Floats,
-        limits: Limits,
     ) -> tuple[Tensor, Tensor, Certificate, Tensor]:
         """Solve the paths of some replicates.
 
@@ -117,7 +152,6 @@ class CompiledPaths:
             Box bounds.
         scale : ndarray, shape (b, p), or (1, p) for all
             What each replicate divides the columns by.
-        limits : Limits
 
         Returns
         -------
@@ -137,7 +171,6 @@ class CompiledPaths:
             scale=scale,
             orders=np.argsort(~weighted, axis=1, kind="stable"),
             sizes=weighted.sum(axis=1),
-            limits=limits._replace(kkt_tol=-1.0 if limits.kkt_tol is None else limits.kkt_tol),
             found=found,
         )
 
@@ -167,41 +200,70 @@ class CompiledPaths:
 
     def _work(self, job: _Job, paths: range, scratch: _Scratch) -> None:
         """Solve consecutive paths in this thread."""
+        if self.gram is not None:
+            self._with_shared_grams(job, paths, scratch, self.gram)
+        else:
+            self._with_own_grams(job, paths, scratch)
+        if self.kernel.is_linear:  # one after the other: all rows are in the cache then
+            for path in paths:
+                self._move(job, path)
+
+    def _with_shared_grams(self, job: _Job, paths: range, scratch: _Scratch, grams: Floats) -> None:
+        """Solve paths, of one matrix after the other: the cache does not hold them all."""
+        n, every = len(self.X), np.arange(len(self.X))
+        for path in paths:
+            g, k = divmod(path, len(job.sizes))
+            m, order = int(job.sizes[k]), job.orders[k]
+            if self._inverse and m >= n // _FEW:  # all rows, and no time for making any
+                there = (grams[g], self._inverse[g], np.ones(n, dtype=np.bool_))
+                self._solve(job, (k, g), scratch, grams[g], every, every, there)
+            else:
+                self._solve(job, (k, g), scratch, grams[g], order, order, scratch.gram(m, n))
+
+    def _with_own_grams(self, job: _Job, paths: range, scratch: _Scratch) -> None:
+        """Solve paths, of one replicate after the other."""
         first, last = paths.start // self.grid, (paths.stop - 1) // self.grid
-        scratch.make_room(
-            int(job.sizes[first : last + 1].max()),
-            len(self.X),
-            products=self._own_products,
-            values=self._own_values,
-        )
         grams = self._grams(job, slice(first, last + 1)) if self._own_grams else None
-        before, base, index, squares = -1, self.X, job.orders[0], np.empty(0)
-        rows = products = self.X
+        before, rows, products, squares = -1, self.X, self.X, np.empty(0)
         places = np.arange(len(self.X))  # columns of products stand in the order already
         gammas = [] if self.kernel.gamma is None else self.kernel.gamma.tolist()
         for path in paths:
             k, g = divmod(path, self.grid)
-            if self.gram is not None:
-                base, index = self.gram[g], job.orders[k]
-            elif grams is not None:
-                base, index = grams[k - first], np.arange(job.sizes[k])
+            m, index, order, gamma = int(job.sizes[k]), places, job.orders[k], None
+            if grams is not None:
+                base, index = grams[k - first], places[:m]
             else:
                 if k != before:
                     rows, products = self._products(job, k, scratch)
-                    before, index = k, places
-                    squares = np.einsum("ij,ij->i", rows, rows)
-                base = products if self._on_demand else self._values(rows, products, g, scratch)
-            m, c = int(job.sizes[k]), len(index)
-            found = (each[path] for each in vars(job.found).values())
-            smo_path(
-                base, index, squares, gammas[g] if self._on_demand else None, job.orders[k],
-                job.y if job.y.ndim == 1 else job.y[k], job.upper[k, g], *job.limits,
-                scratch.part[: m * c].reshape(m, c), scratch.inverse[: m * m].reshape(m, m),
-                np.zeros(m, dtype=np.bool_), tuple(np.zeros((OVER_ROWS, m))), np.zeros(c), *found,
-            )  # fmt: skip
-        if self.kernel.is_linear:  # one after the other: all rows are in the cache then
-            for path in paths:
-                self._move(job, path)
+                    before, squares = k, np.einsum("ij,ij->i", rows, rows)
+                if self._on_demand:
+                    base, gamma = products, gammas[g]
+                else:
+                    base = self._values(rows, products, g, scratch)
+            room = scratch.gram(m, len(index))
+            self._solve(job, (k, g), scratch, base, index, order, room, squares, gamma)
+
+    def _solve(
+        self,
+        job: _Job,
+        path: tuple[int, int],
+        scratch: _Scratch,
+        base: Floats,
+        index: Indices,
+        order: Indices,
+        rows: _Gram,
+        squares: Floats = _NONE,
+        gamma: float | None = None,
+    ) -> None:
+        """Solve a path, of a replicate and a kernel; see `smo_path`."""
+        (m, c), (k, g) = rows[0].shape, path
+        found = (each[k * self.grid + g] for each in vars(job.found).values())
+        tol, kkt_tol, max_iter = self.limits
+        smo_path(
+            base, index, squares, gamma, order, job.y if job.y.ndim == 1 else job.y[k],
+            job.upper[k, g], tol, -1.0 if kkt_tol is None else kkt_tol, max_iter, *rows,
+            *scratch.of_few(m), tuple(np.zeros((OVER_ROWS, m))), np.zeros(c), *found,
+        )  # fmt: skip
 
     def _move(self, job: _Job, k: int) -> None:
         """Move intercepts of linear models to the rows' own coordinates; score all rows.
@@ -234,7 +296,7 @@ class CompiledPaths:
         """All rows as a replicate sees them, and products of those of weight with all."""
         m, n = int(job.sizes[k]), len(self.X)
         rows = self.X[job.orders[k]] / job.scale[k]
-        out = scratch.products[: m * n].reshape(m, n)
+        out: Floats = scratch.array("products", (m, n))
         if self.kernel.needs_products:
             np.matmul(rows[:m], rows.T, out=out)
         return rows, out
@@ -244,7 +306,7 @@ class CompiledPaths:
         of_g, seen = self.kernel.take(slice(g, g + 1)), torch.from_numpy(rows)
         if not of_g.needs_products:
             return of_g.gram(seen[: len(products)], seen)[0].numpy()
-        values = scratch.values[: products.size].reshape(products.shape)
+        values: Floats = scratch.array("values", products.shape)
         values[:] = products
         return of_g.of_products(torch.from_numpy(values), seen[: len(values)], seen)[0].numpy()
 

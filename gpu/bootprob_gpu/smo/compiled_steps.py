@@ -1,4 +1,4 @@
-"""Steps of compiled SMO: working sets, rows of the Gram matrix, objectives, and new boxes.
+"""What compiled SMO does between its steps: objectives, new boxes, gradients made anew.
 
 Arrays of shape (m,): signed dual variables `s` in ``[lo, hi]``, their gradient ``g = y − K s``, and
 `rise` and `fall`, which put g far away where s may not go.
@@ -9,18 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from bootprob_gpu.hardware.compiled import inner
-from bootprob_gpu.hardware.compiled_arithmetic import exponential, larger, smaller
+from bootprob_gpu.hardware.compiled_arithmetic import larger, smaller
 
 __all__ = [
     "FAR",
-    "MIN_CURVATURE",
     "enter_box",
-    "fetch_row",
-    "first_equal",
     "free_ends",
-    "move_gradient",
     "objectives",
-    "steepest_partner",
+    "renew",
     "stretch",
     "times_gram",
     "vote",
@@ -28,8 +24,6 @@ __all__ = [
 ]
 
 FAR = 1e300  # beyond every gradient; infinities would forbid fast arithmetic
-MIN_CURVATURE = 1e-12
-_STEEPEST = 1e30  # largest inverse curvature, in float32
 _SNAP = 1e-14  # relative distance at which a stretched variable counts as on its bound
 _SPARE = 0.01  # share of the gap spent on margins that rounding does not violate
 
@@ -40,78 +34,16 @@ _summing = inner(error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contr
 
 
 @_inner
-def free_ends(s, lo, hi, g, rise, fall):  # type: ignore[no-untyped-def]
+def free_ends(s, lo, hi, g, rise, fall, m):  # type: ignore[no-untyped-def]
     """Note what may grow and what may fall; largest g of the former, smallest of the latter."""
     g_max = -2 * FAR
     g_min = 2 * FAR
-    for k in range(s.shape[0]):
+    for k in range(m):
         rise[k] = 0.0 if s[k] < hi[k] else -FAR
         fall[k] = 0.0 if s[k] > lo[k] else FAR
         g_max = larger(g[k] + rise[k], g_max)
         g_min = smaller(g[k] + fall[k], g_min)
     return g_max, g_min
-
-
-@_inner
-def move_gradient(K_i, K_j, step, g, rise, fall):  # type: ignore[no-untyped-def]
-    """Move the gradient after ``s_i += step, s_j −= step``; returns its new ends."""
-    g_max = -2 * FAR
-    g_min = 2 * FAR
-    for k in range(g.shape[0]):
-        value = g[k] - step * (K_i[k] - K_j[k])
-        g[k] = value
-        g_max = larger(value + rise[k], g_max)
-        g_min = smaller(value + fall[k], g_min)
-    return g_max, g_min
-
-
-@_inner
-def first_equal(g, shift, value):  # type: ignore[no-untyped-def]
-    """First row at which ``g + shift`` is a value that is there."""
-    for k in range(g.shape[0]):
-        if g[k] + shift[k] == value:
-            return k
-    return 0
-
-
-@_inner
-def steepest_partner(inverse_i, g_max, g, fall, gain):  # type: ignore[no-untyped-def]
-    """The row that, paired with i, raises the dual objective most by a Newton step, or −1."""
-    best = 0.0
-    for k in range(g.shape[0]):
-        drop = larger(g_max - (g[k] + fall[k]), 0.0)
-        gain[k] = drop * drop * inverse_i[k]
-        best = larger(gain[k], best)
-    if best == 0.0:
-        return -1
-    for k in range(g.shape[0]):
-        if gain[k] == best:
-            return k
-    return -1
-
-
-@_inner
-def fetch_row(base, index, squares, gamma, diagonal, i, part, inverse, ready):  # type: ignore[no-untyped-def]
-    """Make row i of the Gram matrix, and of the inverse curvatures, if it is not there yet."""
-    if ready[i]:
-        return
-    ready[i] = True
-    row, source = part[i], base[index[i]] if gamma is None else base[i]
-    for k in range(row.shape[0]):
-        if gamma is None:
-            row[k] = source[index[k]]
-        else:
-            distance = larger(squares[i] + squares[k] - 2.0 * source[k], 0.0)
-            row[k] = exponential(-gamma * distance)
-    if gamma is not None:
-        row[i] = 1.0
-    # They only rank pairs: float32 will do, in a unit that keeps them within its range.
-    unit = MIN_CURVATURE
-    for k in range(diagonal.shape[0]):
-        unit = larger(diagonal[k], unit)
-    for k in range(inverse.shape[0]):
-        curvature = larger(diagonal[i] + diagonal[k] - 2.0 * row[k], MIN_CURVATURE)
-        inverse[i, k] = smaller(unit / curvature, _STEEPEST)
 
 
 @_inner
@@ -136,6 +68,14 @@ def times_gram(part, s, first, last, f):  # type: ignore[no-untyped-def]
 def _add_rows(a, K_i, b, K_j, f):  # type: ignore[no-untyped-def]
     for k in range(f.shape[0]):
         f[k] += a * K_i[k] + b * K_j[k]
+
+
+@_inner
+def renew(part, label, s, f, g, m):  # type: ignore[no-untyped-def]
+    """Compute ``f = K s`` of the rows of weight, and the gradient, anew."""
+    times_gram(part, s, 0 * m, m, f)
+    for k in range(m):
+        g[k] = label[k] - f[k]
 
 
 @_summing

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 from problems import bootstrap_counts, overlapping
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 
 from bootprob_gpu import (
     InputError,
@@ -132,6 +134,33 @@ def test_a_grid_of_both_is_one_call_and_its_gram_matrices_are_made_once(
         assert block.status.shape[1] == 121
         assert (block.status == Status.CONVERGED).all()
         assert (block.gap <= 1e-3).all()
+
+
+@pytest.mark.parametrize("kind", ["all rows", "rows of weight", "rows of its own"])
+def test_long_paths_end_where_libsvm_does(kind):
+    """So many steps that most are taken among few rows; replicates differ in their rows."""
+    rng = np.random.default_rng(0)
+    X, y = overlapping(rng, n=150, p=4)
+    C = np.array([300.0]) if kind == "all rows" else np.array([0.3, 3.0, 300.0])
+    scale = np.full((3, 4), 1.0) if kind == "rows of its own" else None
+    counts = bootstrap_counts(rng, 3, y)
+    counts[2, 40:] = 0  # most rows have no weight
+    counts[2, :40] += 1
+    problem = Problem(X, y, counts, C, kernel="rbf", gamma=0.2, scale=scale)
+    (found,) = iter_fit(problem, solver="smo-compiled", tol=1e-7)
+    assert (found.status == Status.CONVERGED).all()
+    assert (found.n_iter[:, -1] > 300).all()
+    for b, weight in enumerate(counts):
+        inside = weight > 0
+        for r, value in enumerate(C):
+            svc = SVC(C=value, gamma=0.2, tol=1e-6).fit(X[inside], y[inside], weight[inside])
+            a = np.abs(svc.dual_coef_[0])
+            s, rows = svc.dual_coef_[0], svc.support_vectors_
+            dual = a.sum() - 0.5 * s @ rbf_kernel(rows, rows, gamma=0.2) @ s
+            assert float(found.dual[b, r]) == pytest.approx(dual, rel=1e-5)
+            np.testing.assert_allclose(
+                found.train_scores[b, r], svc.decision_function(X), atol=0.02 * np.sqrt(value)
+            )
 
 
 def test_arrays_that_are_read_only_will_do(rng):
