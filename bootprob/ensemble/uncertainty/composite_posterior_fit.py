@@ -32,7 +32,7 @@ __all__ = ["fit_composite_posterior"]
 
 _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.02
-_TEMPERED = 0.5  # of evidence
+_TEMPERED, _OF_LINKS = 0.75, 0.5  # powers of evidence
 _ROWS_OF_A_THREAD = 1000  # of operations that come one after another
 
 
@@ -60,8 +60,8 @@ def fit_composite_posterior(
     there besides. Of the straight columns few may count (`few_that_count`): that has half of the
     prior probability. Without a curve three fifths are for one linear part alone, a fifth for both
     of one scale. The logit has 30 % of links, and where any of them level off, all that do have a
-    twentieth of what the others have. Settings with less than half a percent of the evidence are
-    left out, others count by its roots (`_weights`).
+    twentieth of what the others have. Settings with less than a thousandth of the evidence are
+    left out, others count by powers of it (`_weights`).
 
     What labels say as Gaussian factors under the best setting so far ranks all others, for which
     one Cholesky factor each is enough; those that may count get factors of their own. Of more than
@@ -190,7 +190,7 @@ def _mixture(
 
 
 def _weights(posteriors: list[Found]) -> Floats:
-    """Shares of a mixture: by the root of the evidence, of all with one link by its fourth root.
+    """Shares of a mixture: by the evidence to the power ¾, of links by the root of that.
 
     That is prior probability and all, of settings that were kept by all of their evidence.
     Where no setting is quite true, evidence is too sure which of them is the best (P. Grünwald,
@@ -200,7 +200,7 @@ def _weights(posteriors: list[Found]) -> Floats:
     links = np.array([each.setting.tails for each in posteriors])
     for link in np.unique(links, axis=0):
         alike = (links == link).all(axis=1)
-        evidence[alike] -= (1 - _TEMPERED) * np.logaddexp.reduce(evidence[alike])
+        evidence[alike] -= (1 - _OF_LINKS) * np.logaddexp.reduce(evidence[alike])
     weight = np.exp(evidence - evidence.max())
     return np.asarray(weight / weight.sum())
 
