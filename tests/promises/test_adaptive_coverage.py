@@ -15,10 +15,11 @@ import pytest
 
 from bootprob import BootstrapSVC
 from bootprob.exceptions import FewRowsWarning, LackOfFitWarning
-from docs.studies.coverage.known_truths import BANK
+from docs.studies.coverage.known_truths import BANK, BENT
 from docs.studies.coverage.other_intervals import NEW_ROWS, training_sets
 
 _WARNINGS = (FewRowsWarning, LackOfFitWarning)
+EVERY = (*BANK, *BENT)
 TRIALS, BOOTSTRAPS, LEVEL, TENTHS = 60, 20, 0.95, 10
 NOT_KEPT = pytest.mark.xfail(
     reason="A logit that bends a little, or in many directions, looks straight in 500 rows.",
@@ -50,14 +51,14 @@ def _marks(truth, n):
 NUMBERED = [
     pytest.param(k, n, marks=_marks(each, n))
     for n in (2000, 500, 200)
-    for k, each in enumerate(BANK)
+    for k, each in enumerate(EVERY)
     if n in each.sizes
 ]
 
 
 @pytest.mark.parametrize(("number", "n"), NUMBERED, ids=lambda each: str(each))
 def test_adaptive_coverage(number, n, record):
-    truth = replace(BANK[number], n=n)
+    truth = replace(EVERY[number], n=n)
     trues, covered, widths, limits, warned = [], [], [], [], []
     for trial, X, y, new in islice(training_sets(truth), TRIALS):
         model = BootstrapSVC(n_bootstraps=BOOTSTRAPS, random_state=trial).fit(X, y)

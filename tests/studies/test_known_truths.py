@@ -9,14 +9,15 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from docs.studies.coverage.known_truth import CAUCHIT, CLOGLOG, LOGIT, PROBIT, flipped
-from docs.studies.coverage.known_truths import BANK, COVERED
+from docs.studies.coverage.known_truths import BANK, BENT, COVERED
 
-every_truth = pytest.mark.parametrize("truth", BANK, ids=lambda truth: truth.name)
+EVERY = (*BANK, *BENT)
+every_truth = pytest.mark.parametrize("truth", EVERY, ids=lambda truth: truth.name)
 independent = [truth for truth in BANK if truth.rows_of_subject == 1]
 
 
 def test_there_are_enough_truths_of_enough_families():
-    names = [truth.name for truth in BANK]
+    names = [truth.name for truth in EVERY]
     assert len(set(names)) == len(names) >= 24
     assert len({truth.family for truth in BANK}) >= 10
 

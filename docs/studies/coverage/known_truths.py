@@ -19,7 +19,7 @@ from docs.studies.coverage.known_truth import (
     flipped,
 )
 
-__all__ = ["BANK", "COVERED", "TRUTHS"]
+__all__ = ["BANK", "BENT", "COVERED", "TRUTHS"]
 
 
 def _linear(slopes: list[float], intercept: float) -> Callable[[Floats], Floats]:
@@ -281,3 +281,33 @@ BANK = (
     _of("steps", "a tree of depth three", 5, _leaves, [1.0], 0.0, smooth=False, sizes=(500,)),
 )  # fmt: skip
 """Truths of many shapes, for a kernel that nobody chose by them."""
+
+
+def _unit(generator: np.random.Generator, n: int, p: int) -> Floats:
+    return generator.uniform(size=(n, p))
+
+
+def _grades(generator: np.random.Generator, n: int, p: int) -> Floats:
+    """Whole numbers from 1 to 5."""
+    return generator.integers(1, 6, size=(n, p)).astype(np.float64)
+
+
+def _friedman(X: Floats) -> Floats:
+    """J. Friedman, Ann. Stat. 19 (1991) 1–67, section 4.3."""
+    return _stack(np.sin(np.pi * X[:, 0] * X[:, 1]), np.square(X[:, 2] - 0.5), X[:, 3], X[:, 4])
+
+
+BENT = (
+    _of("weak bends", "an exponential", 4, lambda X: _stack(np.exp(X[:, 0]), X[:, 1]),
+        [1.0, 0.5], -1.5, sizes=(500,)),
+    _of("weak bends", "a column whose effect levels off", 4,
+        lambda X: _stack(np.tanh(2 * X[:, 0]), X[:, 1]), [3.0, 0.5], -0.5, sizes=(500,)),
+    _of("weak bends", "noise that grows with a column", 4,
+        lambda X: _stack(X[:, 0] - 0.5 * X[:, 1] + 0.2) / np.exp(0.5 * X[:, 2:3]), [1.0], 0.0,
+        link=PROBIT, sizes=(500,)),
+    _of("steps", "a jump between grades", 5, lambda X: _stack(X[:, 0] >= 4, X[:, 1]),
+        [1.2, 0.5], -1.9, distribution=_grades, smooth=False, sizes=(500,)),
+    _of("hills", "Friedman's function", 6, _friedman, [3.5, 7.0, 3.5, 1.75], -5.04,
+        distribution=_unit, sizes=(500,)),
+)  # fmt: skip
+"""More such truths, which were looked at after the default was built by those of `BANK`."""
