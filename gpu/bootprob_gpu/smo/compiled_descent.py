@@ -6,8 +6,6 @@ Arrays of shape (m,): signed dual variables `s` in ``[lo, hi]``, their gradient 
 
 from __future__ import annotations
 
-import numpy as np
-
 from bootprob_gpu.hardware.compiled import inner
 from bootprob_gpu.hardware.compiled_arithmetic import exponential, larger, smaller
 from bootprob_gpu.smo.compiled_steps import FAR, free_ends
@@ -180,7 +178,7 @@ def move_gradient(K_i, K_j, step, g, rise, fall, m):  # type: ignore[no-untyped-
     g_max = -2 * FAR
     g_min = 2 * FAR
     for k in range(m):
-        value = g[k] - step * (np.float64(K_i[k]) - np.float64(K_j[k]))
+        value = g[k] - step * (K_i[k] - K_j[k])
         g[k] = value
         g_max = larger(value + rise[k], g_max)
         g_min = smaller(value + fall[k], g_min)
