@@ -28,7 +28,7 @@ from docs.site.sections import SECTIONS
 __all__ = ["examples", "gallery_files"]
 
 KEPT = ROOT / "build" / "gallery"
-_SECONDS = 60  # for an example
+_SECONDS = 600  # for a cell of an example, on slow and busy cores
 
 
 def examples() -> Iterator[Example]:
