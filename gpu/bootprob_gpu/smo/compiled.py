@@ -69,7 +69,8 @@ def smo_path(  # type: ignore[no-untyped-def]
     max_iter : int
         Iterations allowed for each model.
     part, inverse, ready : arrays, shape (m, c) of float64, (m, m) of float32 and (m,) of False
-        Room for rows of the Gram matrix and for inverse curvatures, and which are there.
+        Room for rows of the Gram matrix and for inverse curvatures, and which are there. Or the
+        matrix itself and inverse curvatures of all pairs, with `ready` all True.
     few_part, few_inverse : arrays, shape (l, l) of float64 and of float32
         Room for those of up to l rows, l < m, among which steps may be taken alone.
     over_rows, f : tuple of arrays, shape (m,), and array, shape (c,), of 0

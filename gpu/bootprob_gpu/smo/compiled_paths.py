@@ -83,7 +83,10 @@ class _Job:
 
 
 class CompiledPaths:
-    """Solves paths on some rows with a kernel; one thread a path, on the rows of weight only.
+    """Solves paths on some rows with a kernel; one thread a path.
+
+    On the rows of weight only, but where each path is one model and replicates share Gram matrices:
+    those are read as they are, if half of the rows or more have weight.
 
     Parameters
     ----------
