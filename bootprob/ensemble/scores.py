@@ -20,12 +20,8 @@ from bootprob.ensemble.scoring.out_of_bag import quantiles
 from bootprob.ensemble.scoring.rows import Rows
 from bootprob.ensemble.specs import PredictionSpec
 from bootprob.ensemble.state import TwoClassState
-from bootprob.ensemble.uncertainty.composite_posterior import (
-    LEAST_VARIANCE,
-    CompositePosterior,
-    Moments,
-)
-from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior, Moments
+from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE, KernelPosterior
 from bootprob.intervals.mixtures import deviation_of_mixture, logit_of_mixture
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks

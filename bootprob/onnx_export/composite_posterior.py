@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from onnx import TensorProto
 
-from bootprob.ensemble.uncertainty.composite_posterior import LEAST_VARIANCE, CompositePosterior
+from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curve_families import Near
 from bootprob.ensemble.uncertainty.curves import VARYING, Curve, Landmarks
+from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
 from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
 from bootprob.onnx_export.graph import Graph

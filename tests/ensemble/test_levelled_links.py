@@ -15,7 +15,7 @@ from bootprob.ensemble.uncertainty.composite_stage import Stage
 from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.levelled_links import asked_for
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, levels_off
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Links, bent_moments, levels_off
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
 from bootprob.preparation.views import view_kernels
@@ -125,3 +125,19 @@ def test_a_model_of_flipped_labels_from_a_file(tmp_path):
     model.kernel_posterior_["levels"] = np.full_like(model.kernel_posterior_["levels"], 0.5)
     with pytest.raises(ValueError, match="leaves no probabilities"):
         save(model, tmp_path / "model")
+
+
+def test_links_together_are_those_of_each(rng):
+    every = [
+        LOGIT,
+        *((a, b, 0.0, 0.0) for a in (-0.6, 0.0, 0.3) for b in (-0.3, 0.0, 0.6)),
+        (0.0, 0.0, 0.1, 0.0),
+        (0.25, -0.3, 0.06, 0.16),
+    ]
+    mean = torch.from_numpy(rng.normal(0, 8, (200, len(every))))
+    mean[0], deviation = 0, torch.from_numpy(rng.gamma(1, 2, mean.shape))
+    expected = [bent_moments(mean[:, k], deviation[:, k], tails) for k, tails in enumerate(every)]
+    together = Links(every, mean.device).moments(mean, deviation)
+    torch.testing.assert_close(together, torch.stack(expected, dim=1), rtol=1e-12, atol=1e-12)
+    plain = Links([LOGIT] * 2, mean.device).moments(mean[:, :2], deviation[:, :2])
+    assert torch.equal(plain, torch.stack([mean[:, :2], deviation[:, :2]], dim=2))

@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks, Seen
-from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
+from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
+from bootprob.ensemble.uncertainty.link_tails import Links, Tails
+from bootprob.ensemble.uncertainty.parts_alike import PartsAlike
 from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
-__all__ = ["LEAST_VARIANCE", "CompositePosterior", "Moments", "stored_curves"]
+__all__ = ["CompositePosterior", "Moments", "stored_curves"]
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
-LEAST_VARIANCE = 1e-12  # where rounding leaves none
 
 
 @dataclass(frozen=True)
@@ -164,16 +165,11 @@ class Moments:
             arrays.get("thresholds"),
         )
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
-        self._variances = arrays["deviation"].square()
-        self._tails = posterior.links
-        self._links = {
-            tails: [part for part, each in enumerate(self._tails) if each == tails]
-            for tails in self._tails
-        }
-        self._curves = [posterior.curves(part) for part in range(len(posterior.weight))]
-        curves = [each for kernel in self._curves for each in kernel]
-        self._views = dict.fromkeys(("columns", "scores", *(each.view for each in curves)))
-        self._numbers = posterior.coefficients.shape[1] * (2 + len(set(self._curves)))
+        self._links = Links(posterior.links, device)
+        curves = [posterior.curves(part) for part in range(len(posterior.weight))]
+        views = (each.view for kernel in curves for each in kernel)
+        self._views = dict.fromkeys(("columns", "scores", *views))
+        self._numbers = posterior.coefficients.shape[1] * (2 + len(set(curves)))
         widths = [
             1,
             len(posterior.landmarks.T)
@@ -187,28 +183,40 @@ class Moments:
         widths[3] = posterior.coefficients.shape[1] - sum(widths)
         ends = np.cumsum([0, *widths])
         every = [torch.arange(a, b, device=device) for a, b in pairwise(ends)]
-        self._used: list[tuple[int, ...]] = []
-        self._mean, self._form = [], []
+        alike: dict[tuple[tuple[int, ...], tuple[Curve, ...]], list[int]] = {}
         for part, deviations in enumerate(posterior.deviation):
-            curved = bool(self._curves[part])
-            used = (0, *(k for k in (1, 2) if deviations[k - 1] > 0), *((3,) if curved else ()))
-            at = torch.cat([every[block] for block in used])
-            self._used.append(used)
-            self._mean.append(arrays["coefficients"][part, at])
-            self._form.append(arrays["quadratic"][part][at[:, None], at])
+            used = (0, *(k for k in (1, 2) if deviations[k - 1] > 0))
+            alike.setdefault((used, curves[part]), []).append(part)
+        first = self._landmarks.seen(self._landmarks.rows[:1], self._views)
+        self._groups = []
+        for (used, own), parts in alike.items():
+            n_values = sum(self._landmarks.values(curve, first).shape[1] for curve in own)
+            at = torch.cat([*(every[block] for block in used), every[3][:n_values]])
+            self._groups.append(
+                PartsAlike(
+                    parts,
+                    used,
+                    own,
+                    arrays["coefficients"][parts][:, at].mT.contiguous(),
+                    arrays["quadratic"][parts][:, at[:, None], at],
+                    arrays["deviation"][parts, : 2 + len(own)].square(),
+                )
+            )
+        self._at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
+        self._order = torch.tensor(list(chain.from_iterable(alike.values())), device=device)
+        self._order = self._order.argsort()
 
     def __call__(self, rows: Floats | Tensor) -> Floats:
         """Mean and standard deviation of each part, (m, g, 2), of rows (m, p)."""
         if not len(rows):
-            return np.zeros((0, len(self._used), 2))
-        on_cpu = self._device.type == "cpu"
-        at_once = _NUMBERS_AT_ONCE["cpu" if on_cpu else "cuda"]
-        blocks = list(row_blocks(len(rows), self._numbers, at_once))
+            return np.zeros((0, len(self._order), 2))
+        blocks = list(row_blocks(len(rows), self._numbers, self._at_once))
 
         def some(which: slice) -> list[Tensor]:
             each = (torch.as_tensor(rows[block], device=self._device) for block in blocks[which])
             return list(map(self._of, each))
 
+        on_cpu = self._device.type == "cpu"
         found = in_threads(some, len(blocks)) if on_cpu else [some(slice(None))]
         every = torch.cat(list(chain.from_iterable(found)))
         return np.ascontiguousarray(every.cpu().numpy())
@@ -233,14 +241,12 @@ class Moments:
         seen = self._landmarks.seen(torch.as_tensor(rows, device=self._device), self._views)
         wanted = torch.from_numpy(mixing).to(self._device)
         whole, between = self._straight.whole(seen), dict[Curve, Tensor]()
-        found = []
-        for part, columns, mean, deviation in self._parts(seen):
-            moments = bent_moments(mean, deviation, self._tails[part])
-            mixed = wanted * (moments[:, 1] / deviation)
-            of_columns, size = mixed @ columns, columns.shape[1]
-            form = self._form[part][:size, :size]
-            variance = ((of_columns @ form) * of_columns).sum(1)
-            variances = self._variances[part]
+        groups, moments, deviation = self._parts(seen)
+        found = wanted.new_empty(len(wanted), len(self._order), 2)
+        for part, at, group, columns in _each(groups):
+            mixed = wanted * (moments[:, part, 1] / deviation[:, part])
+            of_columns, variances = mixed @ columns, group.variances[at]
+            variance = ((of_columns @ group.form[at]) * of_columns).sum(1)
             for block, directions, of_block in zip(
                 whole, self._straight.directions, variances[:2], strict=True
             ):
@@ -248,13 +254,13 @@ class Moments:
                     taken = mixed @ block
                     kept = (taken @ directions).square().sum(1)
                     variance += of_block * (taken.square().sum(1) - kept).clamp_min(0)
-            for curve, of_curve in zip(self._curves[part], variances[2:], strict=False):
+            for curve, of_curve in zip(group.curves, variances[2:], strict=True):
                 if curve not in between:
                     between[curve] = self._landmarks.between(curve, seen)
                 variance += of_curve * ((mixed @ between[curve]) * mixed).sum(1)
-            spread = variance.clamp_min(LEAST_VARIANCE).sqrt()
-            found.append(torch.stack([wanted @ moments[:, 0], spread], dim=1))
-        return torch.stack(found, dim=1).cpu().numpy()
+            found[:, part, 0] = wanted @ moments[:, part, 0]
+            found[:, part, 1] = variance.clamp_min(LEAST_VARIANCE).sqrt()
+        return found.cpu().numpy()
 
     def beside(self, rows: Floats | Tensor, others: Floats | Tensor) -> Floats:
         """Moments of the logits of `others`, and their covariances with those of `rows`.
@@ -275,9 +281,8 @@ class Moments:
         """
         own, more = (torch.as_tensor(each, device=self._device) for each in (rows, others))
         every = torch.cat([own[None], more])  # (1 + k, m, p)
-        found = np.empty((*every.shape[:2], len(self._used), 3))
-        at_once = _NUMBERS_AT_ONCE["cpu" if self._device.type == "cpu" else "cuda"]
-        for block in row_blocks(every.shape[1], self._numbers * len(every), at_once):
+        found = np.empty((*every.shape[:2], len(self._order), 3))
+        for block in row_blocks(every.shape[1], self._numbers * len(every), self._at_once):
             found[:, block] = self._beside(every[:, block]).cpu().numpy()
         return found
 
@@ -286,60 +291,60 @@ class Moments:
         seen = self._landmarks.seen(every.flatten(0, 1), self._views)
         first = {view: columns[:m].repeat(k, 1) for view, columns in seen.items()}
         whole, whole_first = self._straight.whole(seen), self._straight.whole(first)
-        prior, found = dict[Curve, Tensor](), []
-        for part, columns, mean, deviation in self._parts(seen):
-            size = columns.shape[1]
-            carried = (columns @ self._form[part][:size, :size]).unflatten(0, (k, m))
-            together = (carried * columns[:m]).sum(2).flatten()
-            variances = self._variances[part]
+        groups, moments, deviation = self._parts(seen)
+        slope = (moments[..., 1] / deviation).unflatten(0, (k, m))
+        prior, found = dict[Curve, Tensor](), every.new_empty(k, m, len(self._order), 3)
+        found[..., :2] = moments.unflatten(0, (k, m))
+        for part, at, group, columns in _each(groups):
+            carried, variances = columns @ group.form[at], group.variances[at]
+            together = (carried.unflatten(0, (k, m)) * columns[:m]).sum(2).flatten()
             for block, of_first, directions, of_block in zip(
                 whole, whole_first, self._straight.directions, variances[:2], strict=True
             ):
                 if directions is not None:
                     kept = ((block @ directions) * (of_first @ directions)).sum(1)
                     together += of_block * ((block * of_first).sum(1) - kept)
-            for curve, of_curve in zip(self._curves[part], variances[2:], strict=False):
+            for curve, of_curve in zip(group.curves, variances[2:], strict=True):
                 if curve not in prior:
                     prior[curve] = self._landmarks.beside(curve, first, seen)
                 together += of_curve * prior[curve]
-            moments = bent_moments(mean, deviation, self._tails[part])
-            slope = (moments[:, 1] / deviation).unflatten(0, (k, m))
-            together = together.unflatten(0, (k, m)) * slope * slope[0]
-            found.append(torch.cat([moments.unflatten(0, (k, m)), together.unsqueeze(2)], dim=2))
-        return torch.stack(found, dim=2)
-
-    def _of(self, rows: Tensor) -> Tensor:
-        parts = self._parts(self._landmarks.seen(rows, self._views))
-        means, deviations = zip(*((mean, spread) for _, _, mean, spread in parts), strict=True)
-        mean, deviation = torch.stack(means, dim=1), torch.stack(deviations, dim=1)
-        found = torch.empty(*mean.shape, 2, dtype=mean.dtype, device=mean.device)
-        for tails, which in self._links.items():  # few: a row's parts cost less together
-            found[:, which] = bent_moments(mean[:, which], deviation[:, which], tails)
+            own = slope[..., part]
+            found[:, :, part, 2] = together.unflatten(0, (k, m)) * own * own[0]
         return found
 
-    def _parts(self, seen: Seen) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
-        """Of each part its number, the columns of rows, and moments of their logits unbent."""
+    def _of(self, rows: Tensor) -> Tensor:
+        return self._parts(self._landmarks.seen(rows, self._views))[1]
+
+    def _parts(self, seen: Seen) -> tuple[list[tuple[PartsAlike, Tensor]], Tensor, Tensor]:
+        """Groups of parts with the columns (m, d) they see; moments of logits, shape (m, g, 2).
+
+        And standard deviations before links bend them, (m, g).
+        """
         linear, missing = self._straight.of(seen)
-        first = [torch.ones_like(missing[:, :1]), *linear]
+        linear = [torch.ones_like(missing[:, :1]), *linear]
         values: dict[Curve, Tensor] = {}
-        made: dict[tuple[tuple[int, ...], tuple[Curve, ...]], Tensor] = {}
-        for part, key in enumerate(zip(self._used, self._curves, strict=True)):
-            used, curves = key
-            for curve in curves:
+        diagonals: dict[Curve, Tensor] = {}
+        groups, means, deviations = [], [], []
+        for group in self._groups:
+            for curve in group.curves:
                 if curve not in values:
                     values[curve] = self._landmarks.values(curve, seen)
-            if key not in made:
-                linear_used = [first[block] for block in used if block < 3]
-                made[key] = torch.cat([*linear_used, *(values[curve] for curve in curves)], dim=1)
-            columns, variances = made[key], self._variances[part]
-            form, mean = self._form[part], self._mean[part]
-            size = columns.shape[1]
-            variance = ((columns @ form[:size, :size]) * columns).sum(1)
-            variance += missing @ variances[:2]
-            for curve, of_curve in zip(curves, variances[2:], strict=False):
-                variance += of_curve * self._landmarks.diagonal(curve, seen)
-            deviation = variance.clamp_min(LEAST_VARIANCE).sqrt()
-            yield part, columns, columns @ mean[:size], deviation
+                    diagonals[curve] = self._landmarks.diagonal(curve, seen)
+            columns = group.columns(linear, values)
+            prior = torch.column_stack([missing, *(diagonals[curve] for curve in group.curves)])
+            mean, deviation = group.moments(columns, prior, self._at_once)
+            groups.append((group, columns))
+            means.append(mean)
+            deviations.append(deviation)
+        mean, deviation = (torch.cat(each, dim=1)[:, self._order] for each in (means, deviations))
+        return groups, self._links.moments(mean, deviation), deviation
+
+
+def _each(groups: list[tuple[PartsAlike, Tensor]]) -> Iterator[tuple[int, int, PartsAlike, Tensor]]:
+    """Parts one by one: number, place in their group, group, and columns they see."""
+    for group, columns in groups:
+        for at, part in enumerate(group.parts):
+            yield part, at, group, columns
 
 
 def stored_curves(

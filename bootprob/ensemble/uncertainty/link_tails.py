@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-__all__ = ["LOGIT", "OUTER", "STEEPEST", "Tails", "bent", "bent_moments", "levels_off"]
+__all__ = [
+    "LOGIT", "OUTER", "STEEPEST", "Links", "Tails", "bent", "bent_moments", "levels_off",
+]  # fmt: skip
 
 OUTER = 1.959963984540054  # standard deviations of a normal 95 % interval
 STEEPEST = 3.0  # logarithm of a link's slope, from where on it is straight
@@ -36,10 +40,12 @@ def bent(logit: Tensor, tails: Tails) -> Tensor:
         else:
             size = logit.abs()
             logit = torch.where(logit > 0, _tail(size, above), -_tail(size, below))
-    if short or over:
-        right = 1 - short - over
-        logit = _levelled(logit, right, over) - _levelled(-logit, right, short)
-    return logit
+    return _levelling_off(logit, short, over) if short or over else logit
+
+
+def _levelling_off(logit: Tensor, short: float, over: float) -> Tensor:
+    right = 1 - short - over
+    return _levelled(logit, right, over) - _levelled(-logit, right, short)
 
 
 def _levelled(logit: Tensor, right: float, wrong: float) -> Tensor:
@@ -62,6 +68,49 @@ def bent_moments(mean: Tensor, deviation: Tensor, tails: Tails) -> Tensor:
     """Normal with the 95 % interval of `bent` of normal logits (...); mean, deviation (..., 2)."""
     if not any(tails):
         return torch.stack([mean, deviation], dim=-1)
-    ends = torch.stack([mean - OUTER * deviation, mean + OUTER * deviation])
-    lower, upper = bent(ends, tails)
+    return _between(*bent(_ends(mean, deviation), tails))
+
+
+def _ends(mean: Tensor, deviation: Tensor) -> Tensor:
+    reach = OUTER * deviation
+    return torch.stack([mean - reach, mean + reach])
+
+
+def _between(lower: Tensor, upper: Tensor) -> Tensor:
     return torch.stack([(lower + upper) / 2, (upper - lower) / (2 * OUTER)], dim=-1)
+
+
+class Links:
+    """Links of several parts, all at once: of few rows one by one would cost more than all else.
+
+    Parameters
+    ----------
+    every : sequence of Tails, length g
+        One for each part.
+    device : torch.device
+    """
+
+    def __init__(self, every: Sequence[Tails], device: torch.device) -> None:
+        self._bend = any(map(any, every))
+        tails = torch.tensor([each[:2] for each in every], dtype=torch.float64, device=device)
+        self._above, self._below = tails.T
+        self._levels = [(part, each[2:]) for part, each in enumerate(every) if levels_off(each)]
+
+    def moments(self, mean: Tensor, deviation: Tensor) -> Tensor:
+        """`bent_moments` of each part, of mean and deviation (..., g); shape (..., g, 2)."""
+        if not self._bend:
+            return torch.stack([mean, deviation], dim=-1)
+        ends = self._tailed(_ends(mean, deviation))
+        for part, levels in self._levels:
+            ends[..., part] = _levelling_off(ends[..., part], *levels)
+        return _between(*ends)
+
+    def _tailed(self, logit: Tensor) -> Tensor:
+        alpha = torch.where(logit > 0, self._above, self._below)
+        size = logit.abs()
+        reach = alpha * size
+        near = reach.clamp_max(STEEPEST)
+        heavy = near.expm1() + (reach - near) * near.exp()
+        light = (-reach.clamp_max(0)).log1p().neg_()
+        tailed = torch.where(alpha > 0, heavy, light) / torch.where(alpha == 0, 1.0, alpha)
+        return torch.where(alpha == 0, size, tailed).copysign(logit)
