@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -54,16 +55,32 @@ class Exponential(KernelFunction):
 
     def of_distances(self, distances: Tensor) -> Tensor:
         """The kernel from distances (..., m, n), which are overwritten; (..., G, m, n)."""
-        distances, gammas = distances.unsqueeze(-3), self.gamma
+        distances, gammas = self._finite(distances.unsqueeze(-3))
+        if len(gammas) == 1:
+            return distances.mul_(-gammas[0]).exp_()
+        return (-gammas[:, None, None] * distances).exp_()  # in place: 1 + G matrices at the peak
+
+    @abstractmethod
+    def met(self, rows: Any, others: Any) -> Tensor:
+        """Distances."""
+
+    def of_met(self, met: Tensor) -> Tensor:
+        """From distances."""
+        distances, gammas = self._finite(met.unsqueeze(-3))
+        return (-gammas[:, None, None] * distances).exp_()
+
+    def between(self, rows: Any, others: Any) -> Tensor:
+        """As `gram`."""
+        return self.of_distances(self.met(rows, others))
+
+    def _finite(self, distances: Tensor) -> tuple[Tensor, Tensor]:
+        gammas = self.gamma
         if distances.dtype != torch.float64:
             # Numbers beyond float32 make ∞ − ∞, or 0 · ∞, of what is simply far apart, or near.
             largest = torch.finfo(distances.dtype).max
             distances = distances.nan_to_num_(nan=largest, posinf=largest)
             gammas = gammas.clamp_max(largest)
-        gammas = gammas.to(distances.dtype)
-        if len(gammas) == 1:
-            return distances.mul_(-gammas[0]).exp_()
-        return (-gammas[:, None, None] * distances).exp_()  # in place: 1 + G matrices at the peak
+        return distances, gammas.to(distances.dtype)
 
     def matrix(
         self,

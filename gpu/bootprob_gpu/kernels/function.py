@@ -169,6 +169,19 @@ class KernelFunction(ABC):
         """Kernel between rows as they are `seen` and others that are `ready`, shape (G, m, n)."""
         return self.gram(rows, others)
 
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Of each γ; those of one kind take the same `met`."""
+        return (self.name,) * self.n_values
+
+    def met(self, rows: Any, others: Any) -> Any:
+        """What kernels of one kind between rows and others, as for `between`, are made of."""
+        return rows, others
+
+    def of_met(self, met: Any) -> Tensor:
+        """As `between`, from what was `met` and is kept."""
+        return self.between(*met)
+
     def matrix(
         self,
         rows: NDArray[np.float64],

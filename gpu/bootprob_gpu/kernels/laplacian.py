@@ -126,9 +126,9 @@ class Laplacian(Exponential):
         """Rows that know which of their columns have two values."""
         return _Others(seen)
 
-    def between(self, rows: Tensor, others: _Others) -> Tensor:
-        """As `gram`."""
-        return self.of_distances(others.distances(rows))
+    def met(self, rows: Tensor, others: _Others) -> Tensor:
+        """Distances."""
+        return others.distances(rows)
 
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """Absolute differences."""

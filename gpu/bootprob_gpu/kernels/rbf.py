@@ -56,6 +56,15 @@ def median_gamma(X: ArrayLike) -> float:
     return inverse_median(torch.pdist(spaced_rows(X)).square())
 
 
+def _squares(rows: Tensor) -> Tensor:
+    return (rows * rows).sum(-1)
+
+
+def _distances(products: Tensor, rows: Tensor, squares: Tensor) -> Tensor:
+    sums = _squares(rows).unsqueeze(-1) + squares.unsqueeze(-2)
+    return products.mul_(-2).add_(sums).clamp_min_(0)
+
+
 @dataclass(frozen=True, eq=False)
 class Rbf(Exponential):
     """``k(x, z) = exp(−γ ‖x − z‖²)``."""
@@ -69,8 +78,16 @@ class Rbf(Exponential):
 
     def of_products(self, products: Tensor, rows: Tensor, others: Tensor) -> Tensor:
         """By ``‖x − z‖² = ‖x‖² − 2 ⟨x, z⟩ + ‖z‖²``: rows are best near 0."""
-        squares = rows.square().sum(-1).unsqueeze(-1) + others.square().sum(-1).unsqueeze(-2)
-        return self.of_distances(products.mul_(-2).add_(squares).clamp_min_(0))
+        return self.of_distances(_distances(products, rows, _squares(others)))
+
+    def ready(self, seen: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows and their squared norms."""
+        return seen, _squares(seen)
+
+    def met(self, rows: Tensor, others: tuple[Tensor, Tensor]) -> Tensor:
+        """Distances."""
+        known, squares = others
+        return _distances(rows @ known.mT, rows, squares)
 
     def terms(self, known: Tensor, row: Tensor, unit: Tensor, dtype: torch.dtype) -> Tensor:
         """Squared differences; rows may lie far from 0 and close to each other."""

@@ -233,6 +233,24 @@ class ViewKernels(KernelFunction):
         rows = rows.double()
         return {view: self.of_columns.of(view, rows).to(dtype) for view in self.looks_at}
 
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Family and view."""
+        return tuple(zip(self.families, self.views, strict=True))
+
+    def met(self, rows: Mapping[View, Tensor], others: _Others) -> Any:
+        """What one family on one view is made of: products or distances."""
+        (family, view), known = self.kinds[0], others[self.kinds[0]]
+        if family == "linear":
+            return rows[view] @ known.mT
+        return _FAMILIES[family](self.gamma).met(rows[view], known)
+
+    def of_met(self, met: Any) -> Tensor:
+        """From these, of kernels of one kind."""
+        if self.families[0] == "linear":
+            return self.gamma.to(met.dtype)[:, None, None] * met
+        return _FAMILIES[self.families[0]](self.gamma).of_met(met)
+
     def between(self, rows: Mapping[View, Tensor], others: _Others) -> Tensor:
         """As `gram`, of rows whose views were taken already."""
         parts, start = [], 0
@@ -272,6 +290,19 @@ class ViewSum(ViewKernels):
     def n_values(self) -> int:
         """One: the sum."""
         return 1
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """One."""
+        return (self.name,)
+
+    def met(self, rows: Mapping[View, Tensor], others: _Others) -> Any:
+        """All."""
+        return rows, others
+
+    def of_met(self, met: Any) -> Tensor:
+        """As `between`."""
+        return self.between(*met)
 
     def take(self, values: Tensor | slice) -> ViewSum:
         """The same."""

@@ -23,6 +23,43 @@ _COEFFICIENTS_AT_ONCE = 2**24  # dual coefficients that are looked at for suppor
 
 
 @dataclass(frozen=True)
+class KnownRows:
+    """Training rows that the kernels of one kind are evaluated with.
+
+    Attributes
+    ----------
+    models : FittedBatch
+    kernel : KernelFunction
+        Of that kind, of any γ.
+    support : Tensor of int, shape (k,)
+        Which they are.
+    """
+
+    models: FittedBatch
+    kernel: KernelFunction
+    support: Tensor
+
+    def met(self, rows: Tensor, seen: Any) -> Any:
+        """What `values` are made of, of centred rows (m, p), or of features as they are `seen`."""
+        if self.kernel.has_features:
+            return self.kernel.met(seen, self._ready)
+        models = self.models
+        return self.kernel.with_known(rows, None, self.support, models.scale, models.dtype)[0]
+
+    def values(self, kernel: KernelFunction, met: Any) -> Tensor:
+        """Kernel of one γ of the kind, shape (m, k)."""
+        found: Tensor = kernel.of_met(met)[0] if kernel.has_features else met
+        return found
+
+    @cached_property
+    def _ready(self) -> Any:
+        models = self.models
+        assert models.X is not None
+        known = models.X[self.support] - models.center
+        return self.kernel.ready(self.kernel.seen(known, models.scale, models.dtype))
+
+
+@dataclass(frozen=True)
 class SharedColumns:
     """Models of all replicates that see a row in the same way: as linear functions of k numbers.
 
@@ -36,7 +73,7 @@ class SharedColumns:
         Of one γ.
     n_columns : int
         Numbers that the models know of a row, k.
-    support : Tensor of int, shape (k,) or None
+    known : KnownRows or None
         Training rows that the kernel is evaluated with; None for linear models.
     """
 
@@ -44,54 +81,42 @@ class SharedColumns:
     used: Tensor
     kernel: KernelFunction
     n_columns: int
-    support: Tensor | None = None
-
-    def columns(self, rows: Tensor, seen: Any) -> Tensor:
-        """What the models see of centred rows (m, p), shape (m, k), in the precision of scores.
-
-        Of kernels of features the rows as they are `seen`.
-        """
-        models = self.models
-        if self.support is None:
-            return rows.to(models.dtype)
-        if not self.kernel.has_features:
-            found = self.kernel.with_known(rows, None, self.support, models.scale, models.dtype)
-        else:
-            found = self.kernel.between(seen, self._known)
-        return found[0]
-
-    @cached_property
-    def _known(self) -> Any:
-        """The training rows of the support, ready for the kernel."""
-        models = self.models
-        assert models.X is not None
-        known = models.X[self.support] - models.center
-        return self.kernel.ready(self.kernel.seen(known, models.scale, models.dtype))
+    known: KnownRows | None = None
 
     def linear(self, replicates: slice) -> tuple[Tensor, Tensor]:
         """Coefficients (b, r, k) and intercepts (b, r) on the columns, float64."""
-        models, support = self.models, self.support
+        models, known = self.models, self.known
         intercept = models.intercept[replicates][:, self.used]
         if models.coef is not None:
             coef = models.coef[replicates][:, self.used]
         else:
             assert models.dual_coef is not None
             coef = models.dual_coef[replicates][:, self.used]
-            if support is not None:
-                return coef[..., support], intercept
+            if known is not None:
+                return coef[..., known.support], intercept
             coef = models.primal_coef(coef, replicates)
         return coef, intercept + coef @ models.center
 
 
 def columns_of(parts: Iterable[SharedColumns], rows: Tensor) -> Iterator[Tensor]:
-    """What models see of centred rows, part by part; what several kernels see is made once."""
+    """What models see of centred rows (m, p), part by part, (m, k), in the precision of scores.
+
+    What several kernels see is made once, and what those of one kind are made of.
+    """
     seen: dict[tuple[str, ...], Any] = {}
+    known, met = None, None
     for part in parts:
         kernel, models = part.kernel, part.models
-        looks_at = kernel.looks_at
-        if looks_at not in seen and part.support is not None and kernel.has_features:
-            seen[looks_at] = kernel.seen(rows, models.scale, models.dtype)
-        yield part.columns(rows, seen.get(looks_at))
+        if part.known is None:
+            yield rows.to(models.dtype)
+            continue
+        if part.known is not known:
+            looks_at = kernel.looks_at
+            if looks_at not in seen and kernel.has_features:
+                seen[looks_at] = kernel.seen(rows, models.scale, models.dtype)
+            known, met = part.known, None  # the one before is not held beside the next
+            met = known.met(rows, seen.get(looks_at))
+        yield known.values(kernel, met)
 
 
 @dataclass(frozen=True)
@@ -198,11 +223,16 @@ def shared_columns(models: FittedBatch, used: Tensor) -> list[SharedColumns]:
     needed = torch.zeros(models.dual_coef.shape[1:], dtype=torch.bool, device=used.device)
     for dual_coef in models.dual_coef:
         needed |= dual_coef != 0
-    parts = []
+    groups: dict[Any, list[tuple[int, Tensor]]] = {}
     for g, some in _by_gamma(models, used).items():
-        support = needed[some].any(0).nonzero().squeeze(1)
-        kernel = models.kernel.take(slice(g, g + 1))
-        parts.append(SharedColumns(models, some, kernel, len(support), support))
+        groups.setdefault(models.kernel.kinds[g], []).append((g, some))
+    parts = []
+    for group in groups.values():
+        kernels = [models.kernel.take(slice(g, g + 1)) for g, _ in group]
+        support = needed[torch.cat([some for _, some in group])].any(0).nonzero().squeeze(1)
+        known = KnownRows(models, kernels[0], support)
+        for kernel, (_, some) in zip(kernels, group, strict=True):
+            parts.append(SharedColumns(models, some, kernel, len(support), known))
     return parts
 
 
