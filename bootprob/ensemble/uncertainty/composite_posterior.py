@@ -203,8 +203,8 @@ class Moments:
                 )
             )
         self._at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
-        self._order = torch.tensor(list(chain.from_iterable(alike.values())), device=device)
-        self._order = self._order.argsort()
+        grouped = torch.tensor(list(chain.from_iterable(alike.values())), device=device)
+        self._order = grouped.argsort()  # where each part is among those of all groups
 
     def __call__(self, rows: Floats | Tensor) -> Floats:
         """Mean and standard deviation of each part, (m, g, 2), of rows (m, p)."""
