@@ -115,7 +115,8 @@ def test_coverage(truth, n, record):
     if truth.within_reach is None:
         assert coverage > 0.8
         return
-    assert warned / len(trues) <= 0.02
+    # `test_lack_of_fit` counts false alarms over all cases; in one, chance may add a few to 2 %.
+    assert warned / len(trues) <= 0.02 + 3 * np.sqrt(0.02 * 0.98 / len(trues))
     assert coverage >= 0.90
     if n >= 500:
         assert 0.93 <= coverage <= 0.97
