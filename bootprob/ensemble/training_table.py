@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
+from bootprob.preparation.labels import refuse_missing_labels
 from bootprob.runtime.arrays import Floats
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ def training_table(
     ValueError
         Of scikit-learn, for what is no table of numbers, or for labels that do not go with it.
     DataError
-        A data frame cannot be encoded, or a sparse matrix is too large.
+        A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
+    refuse_missing_labels(y)
     frame = as_frame(X)
     if frame is not None and is_mixed(frame) and model.kernel != "precomputed":
         from bootprob.encoding.preprocessing import TablePreprocessor

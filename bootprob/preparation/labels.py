@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -17,6 +17,7 @@ __all__ = [
     "encode_classes",
     "encode_labels",
     "of_mean_one",
+    "refuse_missing_labels",
     "spaced_over_classes",
     "usable_weight",
     "weigh_classes",
@@ -55,6 +56,30 @@ def usable_weight(weight: Floats) -> Floats:
     return np.where(weight < _LEAST, 0.0, weight)
 
 
+def refuse_missing_labels(y: ArrayLike) -> None:
+    """Raise a DataError where labels are missing: None, NaN or NA; NaN in arrays is scikit-learn's.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        As it was given.
+    """
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype != np.object_:
+        return
+    if dtype is None and not isinstance(y, (list, tuple)):
+        return
+    import pandas as pd  # which numbers do without
+
+    missing = np.asarray(pd.isna(np.asarray(y, dtype=object)))
+    if missing.any():
+        first = np.argwhere(missing)[0][0]
+        raise DataError(
+            f"{missing.sum()} labels in y are missing, the first in row {first} (counted from 0); "
+            "leave out rows without a label."
+        )
+
+
 def encode_classes(
     y: NDArray[Any], weight: Floats, called: Sequence[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -79,14 +104,15 @@ def encode_classes(
     Raises
     ------
     ValueError
-        If there is one class only, or `y` holds quantities, in scikit-learn's words.
+        If `y` holds quantities, in scikit-learn's words.
     DataError
-        If a class has no weight, or one of several a single row: no machine would leave it out.
+        If there is one class only, a class has no weight, or one of several a single row: no
+        machine would leave it out.
     """
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
+        raise DataError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
     names: Sequence[Any] = classes.tolist() if called is None else called
     sizes = np.bincount(codes[weight > 0], minlength=len(classes))
     weighed = sizes > 0
@@ -131,7 +157,7 @@ def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArra
     check_classification_targets(y)
     if len(np.unique(y)) > 2:
         kind = type_of_target(y, input_name="y")
-        raise ValueError(
+        raise DataError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
     classes, codes = encode_classes(y, weight)

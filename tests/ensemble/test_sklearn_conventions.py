@@ -1,16 +1,19 @@
 """scikit-learn's own checks, and what they leave open."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import SkipTestWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from bootprob import BootstrapSVC
+from bootprob import BootstrapClassifier, BootstrapSVC
+from bootprob.exceptions import DataError
 from configurations import parametrize_with_configurations
 
 EXPECTED = dict.fromkeys(
@@ -128,3 +131,24 @@ def test_labels_of_any_kind(labels):
     assert list(model.classes_) == list(labels)
     assert set(model.predict(X)) <= set(labels)
     assert (model.predict(X) == np.array(labels)[model.predict_proba(X).argmax(axis=1)]).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [BootstrapSVC(n_bootstraps=10), BootstrapClassifier(LogisticRegression(), n_bootstraps=10)],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA], ids=repr)
+def test_missing_labels_are_counted(estimator, missing):
+    X, y = make_classification(60, 3, n_informative=3, n_redundant=0, random_state=0)
+    labels = ["yes" if each else "no" for each in y]
+    labels[7] = labels[30] = missing
+    array = np.array(labels, dtype=object)
+    for given in (labels, array, pd.Series(array), pd.Series(array, dtype="string")):
+        with pytest.raises(DataError, match=r"2 labels in y are missing, the first in row 7 "):
+            estimator.fit(X, given)
+
+
+def test_a_single_class_is_an_error_of_ours():
+    with pytest.raises(DataError, match="Two classes are needed in y"):
+        BootstrapSVC(n_bootstraps=10).fit(np.eye(6), np.ones(6))

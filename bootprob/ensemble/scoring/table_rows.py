@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
+from bootprob.preparation.labels import refuse_missing_labels
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import DeviceRows
 
@@ -70,8 +71,9 @@ def training_rows(
     ValueError
         Of scikit-learn, for what is no table, or for labels that do not go with it.
     DataError
-        A data frame cannot be encoded, or a sparse matrix is too large.
+        A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
+    refuse_missing_labels(y)
     frame = as_frame(X)
     plain = frame is None or not is_mixed(frame)
     X, y = validate_data(

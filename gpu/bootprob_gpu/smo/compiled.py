@@ -28,7 +28,7 @@ __all__ = ["OVER_ROWS", "smo_path"]
 _CHECK_EVERY = 64  # iterations between evaluations of the duality gap
 _CHECK_AFTER = 16  # at least, where the violation has become small enough for it
 _REFRESH_EVERY = 64 * _CHECK_EVERY  # iterations after which the gradient is computed anew
-_PATIENCE = 256  # checks without a larger dual objective before a model is given up
+_PATIENCE = 1024  # checks without a larger dual objective or smaller gap before a model is given up
 _CONVERGED, _MAX_ITER, _STALLED, _SINGLE_CLASS = 0, 1, 2, 3  # `bootprob_gpu.Status`
 _SETTLED = 0.5  # steps by rows after which it is asked which rows could still move
 _FURTHER = 0.1  # share of the violation down to which steps are taken without them
@@ -105,11 +105,11 @@ def smo_path(  # type: ignore[no-untyped-def]
             stretch(label, lo, hi, s, g)
             fresh, moved = False, True
         g_max, g_min = free_ends(s, lo, hi, g, rise, fall, m)
-        it, renewed, look, idle, stuck, best = 0, 0, _SETTLED * m, 0, False, -np.inf
+        it, renewed, look, idle, stuck = 0, 0, _SETTLED * m, 0, False
+        best, closest = -np.inf, np.inf
         while True:
             p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
-            idle = 0 if d > best else idle + 1
-            best = max(best, d)
+            idle += 1
             ending = (
                 stuck or g_max - g_min <= end or it >= max_iter
                 or abs(p - d) <= tol * p or idle > _PATIENCE
@@ -123,6 +123,8 @@ def smo_path(  # type: ignore[no-untyped-def]
                 g_max, g_min = free_ends(s, lo, hi, g, rise, fall, m)
                 fresh, renewed = True, it
                 p, d, b, norm, t = objectives(label, s, lo, hi, g, g_max, g_min)
+            if fresh and (d > best or p - d < closest):  # updates may say more than is true
+                idle, best, closest = 0, max(best, d), min(closest, p - d)
             if ending:  # unless the rounding only made it look solved
                 solved = abs(p - d) <= tol * p or g_max - g_min <= kkt_tol
                 given_up = stuck or g_max <= g_min or it >= max_iter or idle > _PATIENCE

@@ -163,6 +163,18 @@ def test_long_paths_end_where_libsvm_does(kind):
             )
 
 
+@pytest.mark.parametrize("seed", [2, 17, 34, 59])
+def test_a_dual_that_has_settled_leaves_the_primal_time(seed):
+    """Half a million steps: the gap falls long after rounding hides that the dual grows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(127, 12)) * np.exp(rng.normal(0, 1.3, 12))
+    y = np.where(rng.uniform(size=127) < 0.5, -1, 1)
+    counts = rng.multinomial(127, np.full(127, 1 / 127), size=1)
+    problem = Problem(X, y, counts, [0.1, 700.0], kernel="poly", gamma=0.3, degree=2)
+    found = fit(problem, solver="smo-compiled", tol=1e-6)
+    assert (found.status == Status.CONVERGED).all()
+
+
 def test_arrays_that_are_read_only_will_do(rng):
     X, y = overlapping(rng, n=12, p=20)
     arrays = {"X": X, "y": y, "scale": np.full(20, 2.0), "upper": rng.random((1, 1, 12)) + 0.1}
