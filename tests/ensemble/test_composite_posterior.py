@@ -263,6 +263,22 @@ def test_it_is_the_same_on_any_number_of_cores(monkeypatch):
         np.testing.assert_array_equal(array, another.arrays()[name])
 
 
+@pytest.mark.parametrize("stages", [(1000,), (70, 110)])
+def test_it_is_the_same_in_any_order_of_rows(monkeypatch, stages):
+    """Landmarks by which curves are compared were every so many rows: bounds moved by .1."""
+    rng = np.random.default_rng(6)
+    rows, positive, weight, kernels = table(rng, 150, 3, wavy)
+    groups = np.arange(150) // 2
+    monkeypatch.setattr(composite_posterior_fit, "EXAMINED_ROWS", stages)
+    posterior, left_out = fit_composite_posterior(rows, positive, weight, kernels, CPU, groups)
+    order = rng.permutation(150)
+    shuffled = rows[order], positive[order], weight, kernels, CPU, groups[order]
+    another, of_shuffled = fit_composite_posterior(*shuffled)
+    np.testing.assert_allclose(of_shuffled, left_out[order], rtol=1e-9)
+    for name, array in posterior.arrays().items():
+        np.testing.assert_array_equal(array, another.arrays()[name])
+
+
 def test_factors_that_do_not_settle_win_nothing(monkeypatch):
     """Their evidence is any number; on one table of 2,000 rows it was 2e8."""
     rows, positive, weight, kernels = table(np.random.default_rng(3), 100, 2, wavy)

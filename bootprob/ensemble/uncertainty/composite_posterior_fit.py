@@ -98,11 +98,15 @@ def fit_composite_posterior(
     ConvergenceWarning
         Factors settle under no setting that counts.
     """
+    # The posterior is part of the model and must not depend on its seed, nor, as stages and
+    # landmarks are some of them, on the order of rows.
+    rng = np.random.default_rng(0)
+    order = np.lexsort((weight, positive, *rows.T))[rng.permutation(len(rows))]
+    rows, positive, weight = rows[order], positive[order], weight[order]
+    groups = None if groups is None else groups[order]
     every = LabelledRows.of(rows, positive, weight, device)
     stages = [spaced_over_classes(positive, size) for size in EXAMINED_ROWS if size < len(rows)]
     first = stages[0] if stages else np.arange(len(rows))
-    # Always the same draw: the posterior is part of the model and must not depend on its seed.
-    rng = np.random.default_rng(0)
     kernels = kernels.to(device)
     views = kernels.of_columns
 
@@ -131,7 +135,8 @@ def fit_composite_posterior(
         possible = stage.likely()
         if not possible[0].found.settled:
             warn_of_rough_intervals(stacklevel=2)
-        return _mixture(possible, model, groups)
+        posterior, left_out = _mixture(possible, model, groups)
+    return posterior, left_out[np.argsort(order)]
 
 
 def _mixture(
