@@ -64,7 +64,7 @@ class UnattainableRateError(DataError):
 
 
 class ConstantColumnWarning(UserWarning):
-    """Columns differ by so little that they are taken for constant and say nothing of a row."""
+    """Columns differ by so little that they are constant where they are standardised."""
 
 
 class DoubtfulTableWarning(UserWarning):

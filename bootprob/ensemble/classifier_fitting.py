@@ -29,7 +29,7 @@ from bootprob.ensemble.scoring.table_rows import TableRows
 from bootprob.ensemble.training.checkpoints import Checkpoint
 from bootprob.ensemble.training.preparation import Prepared, versions
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
-from bootprob.preparation.labels import encode_classes
+from bootprob.preparation.labels import encode_classes, refuse_single_rows
 from bootprob.preparation.large_tables import is_large
 from bootprob.preparation.standardization import MANY_LEVELS, center_and_scale, scale_of_levels
 from bootprob.preparation.time_blocks import block_length, time_blocks
@@ -62,6 +62,7 @@ def learn_classifiers(
     returns, `ReadyFit.learn`.
     """
     classes, codes = encode_classes(y, weight, called)
+    refuse_single_rows(codes, weight, classes.tolist() if called is None else called)
     spoken = spec.calibration.calibration
     asked, floors = Control(), tuple[ClassFloor, ...]()
     if len(classes) > 2:

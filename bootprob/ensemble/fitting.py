@@ -28,7 +28,12 @@ from bootprob.ensemble.training.schedule import train_ensembles
 from bootprob.ensemble.training.shards import Draws, Recipe, Work
 from bootprob.preparation.bootstrap import bootstrap_counts
 from bootprob.preparation.effort import EFFORTS
-from bootprob.preparation.labels import encode_classes, of_mean_one, weigh_classes
+from bootprob.preparation.labels import (
+    encode_classes,
+    of_mean_one,
+    refuse_single_rows,
+    weigh_classes,
+)
 from bootprob.preparation.standardization import MANY_LEVELS
 from bootprob.preparation.time_blocks import block_length, time_blocks
 from bootprob.runtime.arrays import Floats
@@ -201,6 +206,7 @@ def ready(
         As `BootstrapSVC.fit` says.
     """
     classes, codes = encode_classes(y, weight, called)
+    refuse_single_rows(codes, weight, classes.tolist() if called is None else called)
     several = len(classes) > 2
     asked, floors = Control(), tuple[ClassFloor, ...]()
     if several:

@@ -14,6 +14,7 @@ from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import refuse_missing_labels
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps
 
 if TYPE_CHECKING:
     from bootprob.encoding.preprocessing import TablePreprocessor
@@ -68,10 +69,21 @@ def training_table(
         preprocessor = preprocessor or TablePreprocessor()
     if frame is None or preprocessor is None:
         X = X if frame is None else frame
-        X, y = validate_data(
-            model, X, y, dtype=np.float64, ensure_min_samples=2, accept_sparse="csr"
-        )
-        return np.asarray(dense(X), dtype=np.float64), np.asarray(y), None
+        refuse_complex(X)
+        options = {"ensure_min_samples": 2, "accept_sparse": "csr", "ensure_all_finite": False}
+        try:
+            X, y = validate_data(model, X, y, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert string" not in str(error):
+                raise
+            raise DataError(
+                f"X is an array with text ({error}); give a data frame, whose columns of text are "
+                "encoded."
+            ) from None
+        rows = np.asarray(dense(X), dtype=np.float64)
+        names = getattr(model, "feature_names_in_", None)
+        refuse_gaps(rows, names, frames_filled=True)
+        return rows, np.asarray(y), None
     frame = frame.rename(columns=str)
     X, y = check_X_y(preprocessor.fit_transform(frame), y, dtype=np.float64, ensure_min_samples=2)
     validate_data(model, frame, skip_check_array=True)  # number and names of the columns

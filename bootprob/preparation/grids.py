@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.inputs import InputError, positive_grid
 from bootprob_gpu.kernels.named import KERNELS
 
 __all__ = [
@@ -44,7 +45,7 @@ def c_grid(C: float | ArrayLike | None, *, coarse: bool = False) -> Floats:
     are put in order then.
     """
     by_default = DEFAULT_C[::2] if coarse else DEFAULT_C
-    grid = np.atleast_1d(np.asarray(by_default if C is None else C, dtype=np.float64))
+    grid = _positive(by_default if C is None else C, "C")
     return np.unique(grid) if coarse else grid
 
 
@@ -65,7 +66,15 @@ def gamma_grid(gamma: str | float | ArrayLike, rows: Floats, kernel: str = "rbf"
         if gamma == "grid":
             return rules["median"](rows) * np.array(GAMMA_MULTIPLES)
         return np.array([rules[gamma](rows)])
-    return np.atleast_1d(np.asarray(gamma, dtype=np.float64))
+    return _positive(gamma, "gamma")
+
+
+def _positive(values: float | ArrayLike, name: str) -> Floats:
+    """As `positive_grid`, whose error is the engine's."""
+    try:
+        return positive_grid(values, name)
+    except InputError as error:
+        raise DataError(str(error)) from None
 
 
 def check_rule(gamma: Any, kernel: str) -> None:

@@ -18,6 +18,7 @@ __all__ = [
     "encode_labels",
     "of_mean_one",
     "refuse_missing_labels",
+    "refuse_single_rows",
     "spaced_over_classes",
     "usable_weight",
     "weigh_classes",
@@ -106,8 +107,7 @@ def encode_classes(
     ValueError
         If `y` holds quantities, in scikit-learn's words.
     DataError
-        If there is one class only, a class has no weight, or one of several a single row: no
-        machine would leave it out.
+        If there is one class only, or a class has no weight.
     """
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -122,13 +122,28 @@ def encode_classes(
             f"Class {names[int(weighed.argmin())]} has no row with a positive sample_weight; "
             f"{needed} some."
         )
-    if len(classes) > 2 and sizes.min() == 1:
-        raise DataError(
-            f"Class {names[int(sizes.argmin())]} has a single row; of several classes each needs "
-            "two, one to train on and one to leave out. Put rare classes together, or leave them "
-            "out."
-        )
     return classes, codes
+
+
+def refuse_single_rows(codes: NDArray[np.intp], weight: Floats, names: Sequence[Any]) -> None:
+    """Raise a DataError where a class has one row that counts: no machine would leave it out.
+
+    Parameters
+    ----------
+    codes : ndarray of int, shape (n,)
+        Position of each row's class.
+    weight : ndarray, shape (n,)
+    names : sequence, length K
+        Of the classes.
+    """
+    sizes = np.bincount(codes[weight > 0], minlength=len(names))
+    if sizes.min() == 1:
+        several = len(names) > 2
+        advice = "Put rare classes together, or leave them out" if several else "Give more of it"
+        raise DataError(
+            f"Class {names[int(sizes.argmin())]} has a single row; each class needs two, one to "
+            f"train on and one to leave out. {advice}."
+        )
 
 
 def encode_labels(y: NDArray[Any], weight: Floats) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -190,7 +205,14 @@ def weigh_classes(
         codes = np.searchsorted(classes, y)
         masses = np.array([weight[codes == code].sum() for code in range(len(classes))])
         return weight, weight * (weight.sum() / (len(classes) * masses))[codes]
-    factors = compute_class_weight(class_weight, classes=classes, y=y)
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    except ValueError:  # of others that have none, in numbers of labels that are none
+        given = list(class_weight or ())
+        raise DataError(
+            f"class_weight is of {given}, and the classes are {classes.tolist()}; give each of "
+            "these its weight."
+        ) from None
     if not (factors > 0).all():
         every = "both" if len(classes) == 2 else "all"
         raise DataError(f"class_weight gives {factors.tolist()}; {every} must be positive.")

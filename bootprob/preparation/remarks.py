@@ -60,7 +60,7 @@ def remarks_of_table(
         How messages call each column of the table, and its columns of the matrix: several, of 0
         and 1, where it is one of levels. Empty where the matrix is of no columns, but a kernel's.
     groups : ndarray of int, shape (n,), optional
-        Of rows that belong together; of each group one row is looked at.
+        Of rows that belong together; one row of each tells what columns have to do with the target.
     blocks : ndarray of int, shape (n,), optional
         Of neighbours, where rows are in order of time: what hangs together moves with the number of
         the row, and is drift only where single rows of all blocks do so, too.
@@ -80,27 +80,32 @@ def remarks_of_table(
             f"The smallest class has {members}: all that is said of it rests on "
             f"{'that' if smallest == 1 else 'these'}."
         )
-    units = one_of_each(used, groups)
-    rows, codes = (X, codes) if units.all() else (X[units], codes[units])
     if not columns:
         return found
+    units = one_of_each(used, groups)
+    rows, codes = (X, codes) if units.all() else (X[units], codes[units])
     if rows.shape[1] > len(rows):
+        members = "rows" if groups is None else "groups"
         found.append(
-            f"There are more columns ({rows.shape[1]:,}) than rows ({len(rows):,}): probabilities "
-            "are vague, and their intervals may cover less often than they say."
+            f"There are more columns ({rows.shape[1]:,}) than {members} ({len(rows):,}): "
+            "probabilities are vague, and their intervals may cover less often than they say."
         )
-    told = {name: _levels(rows[:, place]) for name, place in columns.items()}
+    every = X if used.all() else X[used]  # what columns say is no matter of chance
+    told = {name: _levels(every[:, place]) for name, place in columns.items()}
     constant = [name for name, values in told.items() if (values == values[0]).all()]
     if constant:
         found.append(f"{_named(constant)} the same everywhere, which says nothing of a row.")
     different = {name: values for name, values in told.items() if name not in constant}
+    same = _saying_the_same(different, columns)
+    if groups is not None:
+        different = {name: values[units[used]] for name, values in different.items()}
     some = np.arange(len(rows))
     if len(rows) > _LOOKED_AT:
         some = np.sort(np.random.default_rng(0).choice(len(rows), _LOOKED_AT, replace=False))
     fewer = {name: values[some] for name, values in different.items()}
     sizes = np.bincount(codes[some], minlength=n_classes)
     found += _giving_the_target(fewer, columns, codes[some], sizes)
-    found += _saying_the_same(different, columns)
+    found += same
     if groups is None:
         found += _ids(different, columns, codes)
     numbers = [

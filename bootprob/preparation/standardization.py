@@ -88,8 +88,8 @@ def center_and_scale(
     if tiny.any():
         warnings.warn(
             f"{_named(tiny, names)} numbers that differ by {(highest - lowest)[tiny].max():.0e} "
-            "at most, whose squares vanish: they are taken for constant and say nothing of a row. "
-            "Multiply them, or drop them.",
+            "at most, whose squares vanish: standardised they are constant. Multiply them, or drop "
+            "them.",
             ConstantColumnWarning,
             stacklevel=2,
         )

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 from bootprob.exceptions import DataError
 from bootprob.intervals.votes import wilson
 from bootprob.preparation.bootstrap import bootstrap_counts, draw_entropy
-from bootprob.preparation.labels import encode_classes
+from bootprob.preparation.labels import encode_classes, refuse_single_rows
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob.runtime.progress import progress_bar
 
@@ -251,6 +251,7 @@ def selection_stability(
     entropy = draw_entropy(check_random_state(random_state))
     chosen_once = _choose(selector, table, labels, [*entropy, 0])
     classes, codes = encode_classes(labels, np.ones(len(labels)))
+    refuse_single_rows(codes, np.ones(len(labels)), classes.tolist())
     counts, _ = bootstrap_counts(codes, np.ones(len(labels)), range(int(n_bootstraps)), entropy)
     jobs = (
         joblib.delayed(_replicate)(

@@ -1,6 +1,7 @@
 """BootstrapSVC against scikit-learn's SVC on the literally resampled rows, and its promises."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.datasets import make_classification
@@ -375,6 +376,8 @@ def test_dict_class_weights_act_as_row_weights(data):
         ({"gamma": [1.0, -2.0], "kernel": "rbf"}, "positive"),
         ({"n_bootstraps": 1}, "n_bootstraps"),
         ({"class_weight": {0: 1, 1: -1}}, "positive"),
+        ({"class_weight": {"no": 2}}, r"of \['no'\], and the classes are \[0, 1\]"),
+        ({"C": ["much"]}, "C is not an array of real numbers"),
         ({"device": "tpu"}, "device"),
         ({"device": "cuda:99"}, "device"),
         ({"tol": 0.0}, "tol"),
@@ -383,6 +386,29 @@ def test_dict_class_weights_act_as_row_weights(data):
 def test_impossible_parameters_are_refused_before_work(data, parameters, message):
     with pytest.raises(ValueError, match=message):
         linear(**parameters).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, r"gaps \(NaN\) in 1 of 90 rows, the first in row 3.*column {}"),
+        (np.inf, r"infinities in 1 of 90 rows, the first in row 3.*column {}"),
+        (1j, "Complex data not supported"),
+        ("much", "array with text.*data frame"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_its_place(data, value, message):
+    X, y = data
+    wrong = X.astype(object if value == "much" else type(value))
+    wrong[3, 1] = value
+    with pytest.raises(DataError, match=message.format("1 ")):
+        BootstrapSVC(kernel="linear").fit(wrong, y)
+    if value == "much":
+        return
+    names = [f"x{j}" for j in range(X.shape[1])]
+    fitted = linear(n_bootstraps=3, C=1.0).fit(pd.DataFrame(X, columns=names), y)
+    with pytest.raises(DataError, match=message.format("'x1'")):
+        fitted.predict_proba(pd.DataFrame(wrong, columns=names))
 
 
 def test_impossible_data_are_refused(data):
@@ -401,6 +427,10 @@ def test_impossible_data_are_refused(data):
         for unit, said in ((1e-200, "vanish; multiply"), (1e200, "overflow; divide")):
             with pytest.raises(DataError, match=f"largest sample_weight is .* {said} all by"):
                 model.fit(X, y, sample_weight=np.full(90, unit))
+    single = (np.arange(90) == 3).astype(int)
+    for model in (BootstrapSVC(), BootstrapClassifier(LogisticRegression())):
+        with pytest.raises(DataError, match="Class 1 has a single row; each class needs two"):
+            model.fit(X, single)
     fitted = BootstrapSVC(kernel="linear", n_bootstraps=3, C=1.0, random_state=0).fit(X, y)
     with pytest.raises(DataError, match="method is 'exact'"):
         fitted.proba_interval(X, method="exact")

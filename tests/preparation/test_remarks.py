@@ -150,6 +150,15 @@ def test_classes_are_counted_in_groups_that_have_some():
     assert "The smallest class has 5 groups" in of_one(said(X, few, groups=groups))
 
 
+def test_what_columns_say_is_told_by_all_rows_of_groups(table):
+    """Any two columns of two rows, one of each group, say the same, or are constant."""
+    X, codes = table
+    columns = np.c_[X, np.arange(200) % 5 == 0]
+    few, many = said(columns, codes, groups=np.arange(200) % 2)
+    assert "The smallest class has 2 groups" in few
+    assert "more columns (3) than groups (2)" in many
+
+
 def test_drift_within_the_classes(table):
     X, codes = table
     X[:, 1] += np.arange(200) / 100

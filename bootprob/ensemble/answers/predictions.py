@@ -197,8 +197,10 @@ class PredictionAnswers(ClassifierMixin):
     def decision_function(self, X: ArrayLike) -> Floats:
         """Weighted mean score: over the models with `weights_`, then over the replicates.
 
-        With several classes the logarithm of each class's odds against all others, by
-        `predict_proba`, and `class_offsets_` where a rate is controlled.
+        Its sign is what `predict` says with sigmoid calibration alone, before `recalibrated`: other
+        probabilities are one half, or `decision_threshold_`, at another score. With several classes
+        it is the logarithm of each class's odds against all others, by `predict_proba`, and
+        `class_offsets_` where a rate is controlled.
 
         Parameters
         ----------

@@ -20,6 +20,7 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.array_forms import LARGEST
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.device_rows import DeviceRows, take_rows
+from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps
 from bootprob.runtime.row_blocks import row_blocks
 from bootprob_gpu import FittedBatch, Status
 from bootprob_gpu.scoring.few_rows import are_few, replicate_scores_of_few
@@ -67,10 +68,12 @@ def checked_rows(model: Any, X: Any) -> Rows:
         X = frame
     if isinstance(rows := take_rows(model, X), DeviceRows):
         return rows
-    found = validate_data(
-        model, X, dtype=[np.float64, np.float32], reset=False, accept_sparse="csr"
-    )
-    return np.asarray(dense(found))
+    refuse_complex(X)
+    options = {"reset": False, "accept_sparse": "csr", "ensure_all_finite": False}
+    found = validate_data(model, X, dtype=[np.float64, np.float32], **options)
+    numbers = np.asarray(dense(found))
+    refuse_gaps(numbers, getattr(model, "feature_names_in_", None))
+    return numbers
 
 
 @dataclass(frozen=True)
