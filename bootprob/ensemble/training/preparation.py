@@ -292,8 +292,6 @@ def _check_unasked(spec: PreparationSpec) -> None:
 
 def _check_one(gamma: Floats) -> None:
     """Refuse what no feature map can be made for."""
-    if not (np.isfinite(gamma) & (gamma > 0)).all():
-        raise DataError(f"gamma is {gamma.tolist()}; give a positive number.")
     if len(gamma) != 1:
         raise DataError(
             f"gamma gives {len(gamma)} values, but a feature map approximates the kernel of "
