@@ -18,13 +18,16 @@ from bootprob.ensemble.uncertainty import (
     composite_model,
     composite_posterior_fit,
     composite_stage,
+    few_that_count,
 )
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.curve_families import KERNELS
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, approximate
+from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, bent, bent_moments
+from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import learn_views, view_kernels
 
@@ -91,7 +94,8 @@ def kernel_of(curve, seen):
 
 def test_moments_and_weights_are_those_of_draws_from_the_prior(monkeypatch):
     """Every part by importance sampling: no approximation, no landmarks, one value of each σ."""
-    monkeypatch.setattr(composite_model, "STRAIGHT", (0.8,))
+    for module in (composite_model, few_that_count):
+        monkeypatch.setattr(module, "STRAIGHT", (0.8,))
     monkeypatch.setattr(composite_model, "_ALL_COUNT", 1 - 1e-12)
     for module in (composite_model, composite_stage, additions):
         monkeypatch.setattr(module, "CURVED", (2.0,))
@@ -184,7 +188,8 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
         precision = torch.tensor([0.01, *[deviation**-2] * 3], dtype=torch.float64)
         found.append(approximate([(slice(0, n), columns)], label, label * 0 + 1, precision, start))
     evidence = np.array([each.evidence for each in found])
-    weight = np.exp(evidence - evidence.max())
+    shares = [0.198] * 5 + [0.01]
+    weight = shares * np.exp(evidence - evidence.max())
     weight[weight < 0.001 * weight.sum()] = 0
     weight /= weight.sum()
     assert posterior.weight == [1]
@@ -201,6 +206,18 @@ def test_the_straight_part_alone_is_logistic_regression_with_a_normal_prior(rng,
     spread = np.array([each.left_out_variance.numpy() for each in found]) + np.square(left)
     spread = weight @ spread - np.square(weight @ left)
     np.testing.assert_allclose(left_out[:, 0, 1] ** 2, spread, rtol=0.01)
+
+
+@pytest.mark.parametrize("kernel", [(), (Curve("rbf", "columns", 1.0),)])
+def test_prior_probabilities_of_linear_parts_add_up(kernel):
+    rows, positive, weight, kernels = table(np.random.default_rng(8), 60, 2, straight)
+    landmarks = Landmarks(torch.from_numpy(rows), kernels.of_columns)
+    data = LabelledRows.of(rows, positive, weight, CPU)
+    model = composite_model.Model(landmarks, straight_columns(data, kernels.of_columns), [])
+    setting = composite_model.Setting(kernel, (0.1, 0.1), (1.0,) * len(kernel), LOGIT)
+    every = [replace(setting, linear=each) for each in model.linear(kernel)]
+    assert len(every) == 36 if kernel else 48
+    assert sum(map(model._probability_of_linear, every)) == pytest.approx(1)
 
 
 def test_settings_count_by_a_power_of_their_evidence_and_links_by_its_root():

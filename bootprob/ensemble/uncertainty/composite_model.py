@@ -39,7 +39,8 @@ __all__ = [
 Kernel = tuple[Curve, ...]
 """Curves whose sum it is."""
 
-STRAIGHT = (0.1, 0.2, 0.4, 0.8, 1.6)  # σ₁ and σ₂, in logits a standard deviation of a column
+STRAIGHT = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ₁ and σ₂, in logits a column's standard deviation
+_STEEPEST_SHARE = 0.01  # of the last, which labels that nearly separate ask for
 CURVED = tuple(2.0 ** (k - 1.5) for k in range(6))  # σ of a curve, in logits
 INCLUSIONS = (0.5, 0.2, 0.05)  # of straight columns that count, where not all do
 _OF_VERY_MANY = (32, 8, 2)  # columns that count, where too many have no coefficients
@@ -250,18 +251,15 @@ class Model:
 
     def _probability_of_linear(self, setting: Setting) -> float:
         """One part alone, both of one scale, and the rest share what they have among themselves."""
-        every, (first, second) = self.linear(setting.curves), setting.linear
-        alike = len(STRAIGHT)  # pairs that are, where there are pairs
-        if len(every) == alike:
-            return 1 / alike
-        others = len(every) - alike
-        if setting.curves:
-            return 0.5 / (alike if first == second else others)
+        first, second = (_share_of_straight(each) for each in setting.linear)
+        if not self.straight.n_others:
+            return first
         if not (first and second):
-            return _ONE_PART / (2 * alike)
-        if first == second:
-            return (1 - _ONE_PART) / 2 / alike
-        return (1 - _ONE_PART) / 2 / (others - 2 * alike)
+            return _ONE_PART / 2 * (first or second)
+        both = first
+        if setting.linear[0] != setting.linear[1]:
+            both *= second / (1 - sum(_share_of_straight(each) ** 2 for each in STRAIGHT))
+        return (0.5 if setting.curves else (1 - _ONE_PART) / 2) * both
 
     def log_odds(self, number: int, size: int) -> float:
         """Logarithm of what one more curve, in given columns, has of the prior of so many before.
@@ -290,6 +288,13 @@ class Model:
         """Logarithms of the prior probabilities of the σ in `CURVED`."""
         falling = _DOUBLING * np.arange(len(CURVED))
         return np.asarray(falling - np.logaddexp.reduce(falling))
+
+
+def _share_of_straight(deviation: float) -> float:
+    """Prior probability of one of `STRAIGHT`; 0 for no such part."""
+    if deviation in (0.0, STRAIGHT[-1]):
+        return _STEEPEST_SHARE if deviation else 0.0
+    return (1 - _STEEPEST_SHARE) / (len(STRAIGHT) - 1)
 
 
 def _used(setting: Setting) -> tuple[bool, ...]:
