@@ -16,7 +16,7 @@ import torch
 from onnx import TensorProto
 
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
-from bootprob.ensemble.uncertainty.curve_families import Near
+from bootprob.ensemble.uncertainty.curve_families import INTERACTION, Near
 from bootprob.ensemble.uncertainty.curves import VARYING, Curve, Landmarks
 from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
@@ -137,6 +137,12 @@ class _Curved:
             sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
             squares = _add_sum(graph, graph.add("Mul", sized, sized))
             return graph.add("Div", squares, float(known.rows.shape[1]))
+        if curve.family == "interaction":
+            constant = self._add_constants(curve)
+            left = graph.add("Sub", 1.0, graph.add("Mul", constant, constant))
+            return _add_product(
+                graph, left, known.rows.shape[1], _size_of_interaction(curve, known)
+            )
         squares = _add_sum(graph, graph.add("Mul", own, own))
         length = graph.add("Div", squares, known.size)
         quadratic = graph.add("Mul", length, length)
@@ -167,8 +173,44 @@ class _Curved:
             return graph.add("Mul", products, products), len(enough)
         if curve.family == "product":
             return _add_product(graph, own, p, known.size_of_product), 1
+        if curve.family == "interaction":
+            return self._add_interaction(curve), len(known.spread)
         of_rows = curve.view, curve.gamma, curve.columns, known.stride
         return self._known.kernel(curve.family, *of_rows), len(known.spread)
+
+    def _add_interaction(self, curve: Curve) -> str:
+        """Products of centred kernels of the columns, shape (m, l)."""
+        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        known, of_rows = self._landmarks.of(curve), self._add_constants(curve)
+        of_landmarks = INTERACTION.constant(curve.gamma, known.spread, known).numpy()
+        centred = []
+        for j, (landmarks, constants) in enumerate(
+            zip(known.spread.T.numpy(), of_landmarks.T, strict=True)
+        ):
+            column, constant = (
+                graph.add("Gather", each, np.array([j]), axis=1) for each in (own, of_rows)
+            )
+            distance = graph.add("Abs", graph.add("Sub", column, landmarks[None]))
+            near = graph.add("Exp", graph.add("Mul", distance, -curve.gamma))
+            centred.append(graph.add("Sub", near, graph.add("Mul", constant, constants[None])))
+        product = reduce(lambda first, second: graph.add("Mul", first, second), centred)
+        return graph.add("Div", product, _size_of_interaction(curve, known))
+
+    def _add_constants(self, curve: Curve) -> str:
+        """Of each column, whose products are what is constant in its kernel, shape (m, q)."""
+        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        known, q = self._landmarks.of(curve), len(curve.columns) or self._landmarks.rows.shape[1]
+        near = _add_near(graph, own, known, range(q), curve.gamma, rough=True)
+        among_knots = [
+            np.exp(-curve.gamma * np.abs(knots[:, None] - knots)).mean()
+            for knots in known.knots.numpy()
+        ]
+        means = np.repeat(np.eye(q) / np.sqrt(among_knots), known.n_knots, axis=0) / known.n_knots
+        return graph.product(near, means, q)
+
+
+def _size_of_interaction(curve: Curve, known: Near) -> float:
+    return float(INTERACTION.size(curve.gamma, known).prod())
 
 
 def _add_near(

@@ -80,7 +80,19 @@ def kernel_of(curve, seen):
         slopes = (np.outer(*sized[:, [a, a]].T) * near(seen[:, [b]] - seen[:, b]) for a, b in pairs)
         return sum(slopes) / len(pairs)
 
+    def interaction():
+        found = 1.0
+        for column in seen.T:
+            knots = np.quantile(column, np.linspace(0, 1, min(10, len(seen) // seen.shape[1])))
+            near = np.exp(-curve.gamma * np.abs(column[:, None] - knots)).mean(axis=1)
+            among = np.exp(-curve.gamma * np.abs(knots[:, None] - knots))
+            centred = np.exp(-curve.gamma * np.abs(column[:, None] - column))
+            centred = centred - np.outer(near, near) / among.mean()
+            found = found * centred / (1 - np.square(among.mean(axis=1)).mean() / among.mean())
+        return found
+
     return {
+        "interaction": interaction,
         "rbf": lambda: np.exp(-curve.gamma * cdist(seen, seen, "sqeuclidean")),
         "laplacian": lambda: np.exp(-curve.gamma * cdist(seen, seen, "cityblock")),
         "additive": lambda: additive,
@@ -419,7 +431,7 @@ def test_slopes_that_vary_among_landmarks_of_next_to_nothing(rng):
     views = learn_views(rows.numpy(), np.ones(20))
     for size in (1e-155, 0.0):
         landmarks = Landmarks(rows * size, views)
-        for family in ("varying", "varying roughly"):
+        for family in ("varying", "varying roughly", "interaction"):
             curve = Curve(family, "columns", 0.5)
             for found in (landmarks.values, landmarks.diagonal, landmarks.between):
                 assert torch.isfinite(found(curve, landmarks.seen(rows))).all()

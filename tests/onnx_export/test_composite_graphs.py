@@ -209,5 +209,5 @@ def test_posteriors(
         moments = add_posterior_moments(graph, SeenRows(graph, X, views), posterior)
         return add_logit_of_mixture(graph, *moments, posterior.weight)
 
-    np.testing.assert_allclose(_answers(rows, add)[:, 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(_answers(rows, add)[:, 0], expected, rtol=0, atol=1e-11)
     assert _answers(rows[:0], add).shape == (0, 1)

@@ -421,7 +421,9 @@ def test_curves_that_a_posterior_cannot_have(rng, tmp_path: Path) -> None:
         _refused(tmp_path / "m.model", message)
 
 
-@pytest.mark.parametrize(("family", "n_columns"), [("product", 9), ("varying", 1), ("varying", 5)])
+@pytest.mark.parametrize(
+    ("family", "n_columns"), [("product", 9), ("varying", 1), ("interaction", 5)]
+)
 def test_curves_of_columns_that_they_cannot_have(rng, tmp_path: Path, family, n_columns) -> None:
     """Far rows would overflow products of many; slopes vary with another column."""
     X = rng.normal(size=(100, 9))

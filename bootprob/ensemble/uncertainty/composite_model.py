@@ -13,7 +13,7 @@ import numpy as np
 from bootprob.ensemble.uncertainty.curves import (
     MOST_COLUMNS,
     OF_ALL_COLUMNS,
-    VARYING,
+    OF_KNOTS,
     Curve,
     Landmarks,
     of_few_columns,
@@ -164,11 +164,11 @@ class Model:
         return _middle(kept)
 
     def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
-        """Curves in some columns; products and slopes that vary are of several, and not of many."""
+        """Curves in some columns; some families are of several, and not of many."""
         p, size = self.landmarks.rows.shape[1], len(columns)
         left_out = {family for family, most in MOST_COLUMNS.items() if not 1 < size <= most}
         if not self.landmarks.n_knots(size):  # too few rows
-            left_out.update(VARYING)
+            left_out.update(OF_KNOTS)
         kept = (each for each in curves if each.family not in left_out)
         return [each.among(columns, p) for each in kept]
 

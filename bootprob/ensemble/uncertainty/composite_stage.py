@@ -181,13 +181,16 @@ class Stage:
         return self._refined(base)
 
     def _refined(self, base: Found) -> Found:
-        """With those curves in the same few columns that go best with the others."""
+        """With those curves in the same few columns that go best with the others, if any does."""
         for curve in base.setting.kernel:
             if not curve.columns or curve not in base.setting.kernel:
                 continue
             others = [*zip(base.setting.kernel, base.setting.scales, strict=True)]
             del others[base.setting.kernel.index(curve)]
             without = self.add(_summed(base.setting, others), base.found.sites)
+            if without.evidence > base.evidence:
+                base = without
+                continue
             curves = self.model.among(curve.columns, self.model.of_columns)
             every = self.additions(without).best_each(curves)
             best = max(every, key=lambda each: each.log_odds)

@@ -13,10 +13,10 @@ from torch import Tensor
 from bootprob_gpu.kernels.laplacian import Laplacian
 from bootprob_gpu.kernels.rbf import Rbf
 
-__all__ = ["KERNELS", "Family", "Near"]
+__all__ = ["INTERACTION", "KERNELS", "Family", "Near"]
 
 
-_LEAST_SIZE = 1e-6  # of a column, whose slopes are nothing otherwise
+_LEAST_SIZE = 1e-6  # of a column, which says nothing otherwise
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,10 @@ class _Stationary(Family):
     def of_column(self, gamma: float, apart: Tensor) -> Tensor:
         """The kernel of one column, of differences of any shape."""
         return (self._distances(apart) * -gamma).exp()
+
+    def between_columns(self, gamma: float, column: Tensor, other: Tensor) -> Tensor:
+        """The kernel of one column, between its values (m,) and others (l,)."""
+        return self._gram(gamma, column[:, None], other[:, None])
 
     def _distances(self, apart: Tensor) -> Tensor:
         return apart.abs() if self.kernel is Laplacian else apart.square()
@@ -212,6 +216,48 @@ class _Varying(Family):
         return total / (rows.shape[1] * (rows.shape[1] - 1))
 
 
+class _Interaction(Family):
+    """Product over the columns of kernels ``exp(−γ |x_j − z_j|)`` that are centred on their knots.
+
+    Without its part that is constant over the knots, a kernel has functions whose sum over these is
+    0 (N. Durrande et al., J. Multivar. Anal. 115 (2013) 57–67), and a product of such kernels has
+    those that no sum of functions of fewer columns says. Each has a mean of 1 on the diagonal.
+    """
+
+    def values(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, near.spread, near)
+
+    def own_values(self, gamma: float, near: Near) -> Tensor:
+        return self._gram(gamma, near.spread, near.spread, near)
+
+    def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        of_rows, of_others = (self.constant(gamma, each, near) for each in (rows, others))
+        found = _ROUGH.of_column(gamma, rows - others) - of_rows * of_others
+        return (found / self.size(gamma, near)).prod(1)
+
+    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, rows, near)
+
+    def constant(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        """Of each column, whose products are what is constant in its kernel, (m, q)."""
+        of_knots = _ROUGH.of_column(gamma, rows.unsqueeze(2) - near.knots).mean(2)
+        return of_knots / _of_knots(_ROUGH, gamma, near).mean((1, 2)).sqrt()
+
+    def size(self, gamma: float, near: Near) -> Tensor:
+        """Mean over the knots of what is left of the diagonal, (q,)."""
+        left = 1 - self.constant(gamma, near.knots.mT, near).square().mean(0)
+        return left.clamp_min(_LEAST_SIZE)
+
+    def _gram(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        of_rows, of_others = (self.constant(gamma, each, near) for each in (rows, others))
+        found = rows.new_ones(len(rows), len(others))
+        for k, size in enumerate(self.size(gamma, near).tolist()):
+            of_column = _ROUGH.between_columns(gamma, rows[:, k], others[:, k])
+            of_column -= torch.outer(of_rows[:, k], of_others[:, k])
+            found *= of_column.div_(size)
+        return found
+
+
 class _Both(Family):
     """Mean of the additive and the quadratic one."""
 
@@ -232,6 +278,8 @@ class _Both(Family):
 
 _MEAN_OF = _Additive(), _Quadratic()
 
+INTERACTION = _Interaction()
+
 KERNELS: Mapping[str, Family] = {
     "rbf": _SMOOTH,
     "laplacian": _ROUGH,
@@ -241,6 +289,7 @@ KERNELS: Mapping[str, Family] = {
     "product": _Product(),
     "varying": _Varying(_SMOOTH),
     "varying roughly": _Varying(_ROUGH),
+    "interaction": INTERACTION,
 }
 """By the name of the family; files know them by their place."""
 

@@ -16,6 +16,7 @@ __all__ = [
     "FAMILIES",
     "MOST_COLUMNS",
     "OF_ALL_COLUMNS",
+    "OF_KNOTS",
     "VARYING",
     "VIEWS",
     "Curve",
@@ -34,13 +35,15 @@ _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _LANDMARKS_OF_COLUMN = 48  # for each of few columns that a curve looks at
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
-MOST_COLUMNS = {"product": 8, "varying": 4, "varying roughly": 4}
+MOST_COLUMNS = {"product": 8, "varying": 4, "varying roughly": 4, "interaction": 4}
 """Of families of two columns or more: products of many would overflow far from all rows, and of
 slopes that vary each pair of columns has knots of its own."""
 VARYING = ("varying", "varying roughly")
 """Families of slopes that vary."""
-_ROUGH = ("laplacian", "varying roughly")
-_VARYING_GAMMA = 1 / 2
+OF_KNOTS = (*VARYING, "interaction")
+"""Families that need knots in each column."""
+_ROUGH = ("laplacian", "varying roughly", "interaction")
+_KNOTS_GAMMA = 1 / 2
 _MULTIPLIED_OF_ALL = 3  # the most, where a product is one of all columns
 
 Seen = Mapping[View, Tensor]
@@ -59,7 +62,8 @@ class Curve:
     interaction of the columns, and nothing else. "varying" is the mean over ordered pairs of
     columns of ``x_i z_i exp(−γ (x_j − z_j)²) / u_i²``: slopes that vary smoothly with another
     column (T. Hastie, R. Tibshirani, J. R. Stat. Soc. B 55 (1993) 757–796); "varying roughly" has
-    ``exp(−γ |x_j − z_j|)`` instead, for slopes that may jump.
+    ``exp(−γ |x_j − z_j|)`` instead, for slopes that may jump. "interaction" is the product of these
+    last, each centred: what may jump with all of the columns together, and nothing of fewer.
 
     Attributes
     ----------
@@ -160,8 +164,8 @@ def of_few_columns(curves: Iterable[Curve]) -> list[Curve]:
     every = [each for each in curves if each.view in OF_ALL_COLUMNS]
     smooth = list(dict.fromkeys(each.view for each in every if each.view != "levels"))
     products = [Curve("product", view, 0.0) for view in smooth]
-    varying = [Curve(family, view, _VARYING_GAMMA) for family in VARYING for view in smooth]
-    return list(dict.fromkeys([*every, *products, *varying]))
+    of_knots = [Curve(family, view, _KNOTS_GAMMA) for family in OF_KNOTS for view in smooth]
+    return list(dict.fromkeys([*every, *products, *of_knots]))
 
 
 def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
