@@ -187,7 +187,7 @@ def test_a_slope_that_jumps_with_another_column_is_found(one_link):
 
 
 def test_what_jumps_with_two_columns_together_is_an_interaction():
-    """Slopes that vary by jumps, which 0.83 of it were covered with, are nearly as likely."""
+    """Slopes that jump are nearly as likely, stood for it before, and were too sure."""
     rng, n, p = np.random.default_rng(7), 600, 4
     rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
     positive = rng.uniform(size=n) < expit(2 * np.sign(rows[:, 0] * rows[:, 1]))
