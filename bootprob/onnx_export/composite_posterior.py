@@ -201,11 +201,8 @@ class _Curved:
         graph, own = self._graph, self._seen.among(curve.view, curve.columns)
         known, q = self._landmarks.of(curve), len(curve.columns) or self._landmarks.rows.shape[1]
         near = _add_near(graph, own, known, range(q), curve.gamma, rough=True)
-        among_knots = [
-            np.exp(-curve.gamma * np.abs(knots[:, None] - knots)).mean()
-            for knots in known.knots.numpy()
-        ]
-        means = np.repeat(np.eye(q) / np.sqrt(among_knots), known.n_knots, axis=0) / known.n_knots
+        of_knots = np.eye(q) / (INTERACTION.unit(curve.gamma, known).numpy() * known.n_knots)
+        means = np.repeat(of_knots, known.n_knots, axis=0)
         return graph.product(near, means, q)
 
 

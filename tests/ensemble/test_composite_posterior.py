@@ -228,7 +228,7 @@ def test_prior_probabilities_of_linear_parts_add_up(kernel):
     model = composite_model.Model(landmarks, straight_columns(data, kernels.of_columns), [])
     setting = composite_model.Setting(kernel, (0.1, 0.1), (1.0,) * len(kernel), LOGIT)
     every = [replace(setting, linear=each) for each in model.linear(kernel)]
-    assert len(every) == 36 if kernel else 48
+    assert len(every) == (36 if kernel else 48)
     assert sum(map(model._probability_of_linear, every)) == pytest.approx(1)
 
 
@@ -308,15 +308,16 @@ def test_it_is_the_same_in_any_order_of_rows(monkeypatch, stages):
         np.testing.assert_array_equal(array, another.arrays()[name])
 
 
-def test_factors_that_do_not_settle_win_nothing(monkeypatch):
-    """Their evidence is any number; on one table of 2,000 rows it was 2e8."""
+@pytest.mark.parametrize("evidence", [2e8, 7.5e35, np.inf, np.nan])
+def test_factors_that_do_not_settle_win_nothing(monkeypatch, evidence):
+    """Their evidence is any number; of 500 rows it was 7.5e35, and the fit ended in a KeyError."""
     rows, positive, weight, kernels = table(np.random.default_rng(3), 100, 2, wavy)
     real = composite_stage.attempt
 
     def diverging(blocks, *given):
         found = real(blocks, *given)
         _, columns = next(iter(blocks))
-        return replace(found, evidence=1e8, settled=False) if columns.shape[1] > 7 else found
+        return replace(found, evidence=evidence, settled=False) if columns.shape[1] > 7 else found
 
     monkeypatch.setattr(composite_stage, "attempt", diverging)
     posterior, _ = fit_composite_posterior(rows, positive, weight, kernels, CPU)

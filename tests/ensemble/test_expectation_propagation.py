@@ -111,6 +111,20 @@ def test_factors_without_bound_end_what_is_tried_and_no_more(rng, monkeypatch):
     assert attempt(*given, start).settled
 
 
+def test_factors_that_lead_astray_are_begun_anew(rng):
+    """Of a steep problem they were: precisions of 1e38 stood still, and the evidence was 1e28."""
+    columns = torch.from_numpy(np.column_stack([np.ones(40), rng.normal(size=40)]))
+    label = torch.from_numpy((rng.uniform(size=40) < 0.5).astype(float))
+    weight, precision = torch.ones_like(label), torch.tensor([0.01, 0.4], dtype=torch.float64)
+    problem = [(slice(0, 40), columns)], label, weight, precision
+    beginning = Sites.beginning(label, weight)
+    far = Sites(weight * 1e38, weight * 1e38 * torch.linspace(-4e3, 4e3, 40, dtype=torch.float64))
+    expected, found = attempt(*problem, beginning), attempt(*problem, far)
+    assert expected.settled
+    assert found.settled
+    assert found.evidence == expected.evidence
+
+
 def test_factors_where_rounding_leaves_none():
     """Columns that are 1e9 times as far apart as a prior is wide, and the same but for rounding."""
     column = torch.tensor([1.0, 1.0 / 3, -7.0], dtype=torch.float64)

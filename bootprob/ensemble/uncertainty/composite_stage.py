@@ -86,8 +86,10 @@ class Stage:
             columns.missing(setting),
             columns.few(setting),
         )
-        evidence = found.evidence + self._log_prior(setting)
-        return Found(setting, columns, found, evidence - (0.0 if found.settled else _UNSETTLED))
+        evidence = found.evidence
+        if not found.settled:  # then it is any number, and that of labels is below 0
+            evidence = (evidence if evidence < 0 else 0.0) - _UNSETTLED
+        return Found(setting, columns, found, evidence + self._log_prior(setting))
 
     def begin(self, setting: Setting) -> Found:
         """Condition on the labels, from nothing.

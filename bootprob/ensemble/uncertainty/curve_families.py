@@ -241,7 +241,11 @@ class _Interaction(Family):
     def constant(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
         """Of each column, whose products are what is constant in its kernel, (m, q)."""
         of_knots = _ROUGH.of_column(gamma, rows.unsqueeze(2) - near.knots).mean(2)
-        return of_knots / _of_knots(_ROUGH, gamma, near).mean((1, 2)).sqrt()
+        return of_knots / self.unit(gamma, near)
+
+    def unit(self, gamma: float, near: Near) -> Tensor:
+        """Root of the mean of each column's kernel between the knots, (q,)."""
+        return _of_knots(_ROUGH, gamma, near).mean((1, 2)).sqrt()
 
     def size(self, gamma: float, near: Near) -> Tensor:
         """Mean over the knots of what is left of the diagonal, (q,)."""

@@ -37,6 +37,7 @@ _ITERATIONS = 200
 _OF_FEW = 120  # where few coefficients count: what is slower is far from what the labels say
 _TOLERANCE = 1e-3  # of a logit's standard deviation
 _LEAST_PRECISION = 1e-12
+_MOST_PRECISION = 1e9  # of a row of weight 1; with the logit ¼ is the most
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
 _PANEL = 96  # columns of a product of which half is wanted: what BLAS multiplies at full speed
 _MORE_ON_DIAGONAL = (1e-14, 1e-12, 1e-10, 1e-8)  # of the largest
@@ -185,11 +186,33 @@ def attempt(
 ) -> Approximation:
     """As `approximate`, without a warning: of one setting among many it says nothing.
 
+    Where factors do not settle from those of a similar problem, which may lead far astray, they
+    begin anew.
+
     Parameters
     ----------
     few : SpikeAndSlab, optional
         Prior of some coefficients, in place of the normal one.
     """
+    problem = label, weight, precision, link, noise, few
+    found = _attempt(blocks, start, *problem)
+    beginning = Sites.beginning(label, weight)
+    if not found.settled and not torch.equal(start.precision, beginning.precision):
+        anew = _attempt(blocks, beginning, *problem)
+        found = anew if anew.settled else found
+    return found
+
+
+def _attempt(
+    blocks: Blocks,
+    start: Sites,
+    label: Tensor,
+    weight: Tensor,
+    precision: Tensor,
+    link: Link,
+    noise: Tensor | None,
+    few: SpikeAndSlab | None,
+) -> Approximation:
     settled = False
     sites, damping = start, 1.0
     prior = matched = PriorFactors.normal(precision)
@@ -220,6 +243,8 @@ def attempt(
             break  # precisions grow without bound: what was before is the last
         sites, prior = moved, moved_prior
         factor, mean = moved_factor, _mean(moved_factor, vector)
+    # Beyond rounding factors stand still, wherever they are.
+    astray = not (sites.precision < _MOST_PRECISION * weight).all()
     return Approximation(
         _log_mass(mean, factor, sites, matched.log_mass, noise, found.log_factors),
         mean,
@@ -227,7 +252,7 @@ def attempt(
         found.left_out_mean,
         found.left_out_variance,
         sites,
-        settled,
+        settled and not astray,
     )
 
 
