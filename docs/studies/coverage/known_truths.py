@@ -313,5 +313,7 @@ BENT = (
         smooth=False, sizes=(500,)),
     _of("hinges", "the larger of two columns", 5, lambda X: X[:, :2].max(axis=1)[:, None],
         [2.0], -1.0, sizes=(500,)),
+    _of("weak bends", "a sum of three columns that counts where positive", 5,
+        lambda X: np.maximum(X[:, :3].sum(axis=1), 0.0)[:, None], [2.0], -1.5, sizes=(500,)),
 )  # fmt: skip
 """More such truths, which were looked at after the default was built by those of `BANK`."""
