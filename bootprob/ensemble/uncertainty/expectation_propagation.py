@@ -33,9 +33,9 @@ Link = Callable[[Tensor], Tensor]
 
 _NODES, _WEIGHTS = (torch.from_numpy(each) for each in np.polynomial.hermite.hermgauss(32))
 _SQUARES = _NODES.square()
-_ITERATIONS = 200
-_OF_FEW = 120  # where few coefficients count: what is slower is far from what the labels say
+_ITERATIONS = 100
 _TOLERANCE = 1e-3  # of a logit's standard deviation
+_OF_FEW = 60, 1e-2  # where few coefficients count, whose factors drift for long and change little
 _LEAST_PRECISION = 1e-12
 _MOST_PRECISION = 1e9  # of a row of weight 1; with the logit ¼ is the most
 _LEAST_LEFT = 1e-9  # of a precision, where a row is left out
@@ -187,7 +187,7 @@ def attempt(
     """As `approximate`, without a warning: of one setting among many it says nothing.
 
     Where factors do not settle from those of a similar problem, which may lead far astray, they
-    begin anew.
+    begin anew; where few coefficients count they begin near enough.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def attempt(
     problem = label, weight, precision, link, noise, few
     found = _attempt(blocks, start, *problem)
     beginning = Sites.beginning(label, weight)
-    if not found.settled and not torch.equal(start.precision, beginning.precision):
+    if not found.settled and few is None and not torch.equal(start.precision, beginning.precision):
         anew = _attempt(blocks, beginning, *problem)
         found = anew if anew.settled else found
     return found
@@ -220,19 +220,21 @@ def _attempt(
     factor = factor_of(matrix)
     mean = _mean(factor, vector)
     logits = torch.full_like(label, torch.inf)
-    last_change = torch.inf
-    for _ in range(_ITERATIONS if few is None else _OF_FEW):
+    last_change, last_step = torch.inf, torch.zeros_like(label)
+    iterations, tolerance = (_ITERATIONS, _TOLERANCE) if few is None else _OF_FEW
+    for _ in range(iterations):
         found = _update(blocks, label, weight, sites, mean, factor, link, noise)
-        change = float(((found.logit - logits).abs() / found.deviation).max())
+        step = (found.logit - logits) / found.deviation
+        change = float(step.abs().max())
         logits = found.logit
         if few is not None:
             matched = few.match(mean, factor, prior)
-        if change < _TOLERANCE:
+        if change < tolerance:
             settled = True
             break
-        if change > last_change:  # factors chase each other
+        if change > last_change and float(step @ last_step) < 0:  # factors chase each other
             damping = max(damping / 2, 0.1)
-        last_change = change
+        last_change, last_step = change, step
         moved = sites.towards(found.sites, damping)
         moved_prior = prior if few is None else prior.towards(matched, damping)
         matrix, vector = sums(
