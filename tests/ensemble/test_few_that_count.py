@@ -12,6 +12,7 @@ from scipy.stats import norm
 from bootprob.ensemble.uncertainty import (
     composite_model,
     composite_posterior_fit,
+    expectation_propagation,
     few_that_count,
     straight,
 )
@@ -117,6 +118,25 @@ def approximated(columns, label, deviation, inclusion=None, size=1):
     start = Sites.beginning(torch.from_numpy(label), ones)
     blocks = [(slice(0, n), torch.from_numpy(columns))]
     return attempt(blocks, torch.from_numpy(label), ones, precision, start, few=few)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 7])
+def test_factors_that_drift_are_left_where_they_move_little(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    own = rng.normal(size=(300, 8))
+    columns = np.column_stack([own, own + 0.3 * rng.normal(size=own.shape)])
+    label = (rng.uniform(size=300) < expit(own[:, 0] - own[:, 1])).astype(float)
+    found = approximated(columns, label, 0.8, 0.2)
+    monkeypatch.setattr(expectation_propagation, "_OF_FEW", (2000, 1e-7))
+    true = approximated(columns, label, 0.8, 0.2)
+    assert found.settled
+    assert true.settled
+    deviation = np.sqrt((columns @ true.covariance.numpy() * columns).sum(axis=1))
+    ours = np.sqrt((columns @ found.covariance.numpy() * columns).sum(axis=1))
+    moved = columns @ (found.mean - true.mean).numpy() / deviation
+    assert np.abs(moved).max() < 0.1
+    np.testing.assert_allclose(ours, deviation, rtol=0.06)
+    assert found.evidence == pytest.approx(true.evidence, abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(4))
