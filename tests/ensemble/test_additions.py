@@ -124,6 +124,41 @@ def test_a_rest_has_curves_by_their_probability(stage, monkeypatch):
     assert additions.near() is None
 
 
+def test_no_curve_of_a_rest_says_more_than_ten_logits_of_any_row(stage, monkeypatch):
+    """Products of a few rare rows would, and their factors would not settle."""
+    additions, few = stage.additions(stage.straight()), Curve("product", "columns", 0.0, (1, 2))
+    monkeypatch.setattr(additions, "likely", lambda: [Added(30.0, few, 1e3)])
+    [scale] = additions.near().scales
+    landmarks = stage.model.landmarks
+    variances = landmarks.diagonal(few, landmarks.seen(stage.data.rows, ("columns", "scores")))
+    assert scale * float(variances.max().sqrt()) == pytest.approx(10)
+
+
+def test_rests_leave_kernels_that_are_there(stage):
+    """A curve in all columns may be a rest of the straight, and a kernel of its own."""
+    straight = stage.straight()
+    found = stage.add_each(
+        (replace(straight.setting, kernel=(each,), scales=(1.0,)), straight.found.sites)
+        for each in stage.model.of_all
+    )
+    assert stage.with_rests(straight)
+    for each in found:
+        assert stage.ranked(each, [()])
+
+
+def test_kernels_as_likely_as_the_best_get_a_rest_where_it_has_one(one_link):
+    """Opposite slopes of two clusters, which several kernels say nearly as well."""
+    rng = np.random.default_rng(1000)
+    second = rng.uniform(size=500) < 0.5
+    rows = rng.normal(size=(500, 4))
+    rows[:, :2] += np.where(second, 2.5, -2.5)[:, None]
+    positive = rng.uniform(size=500) < expit(np.where(second, 1.5, -1.5) * rows[:, 2])
+    kernels = view_kernels(rows, np.ones(500))
+    posterior, _ = fit_composite_posterior(rows, positive, np.ones(500), kernels, CPU)
+    parts = [posterior.curves(part) for part in range(len(posterior.weight))]
+    assert sum(len(curves) > 2 for curves in parts) > 2
+
+
 def test_the_curves_of_all_columns_share_their_odds(stage):
     """The likeliest one's evidence, with its odds, is that of all together, at each σ."""
     base = stage.straight()

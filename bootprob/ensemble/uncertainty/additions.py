@@ -29,6 +29,7 @@ __all__ = ["Added", "Additions"]
 _MOST_SETS = 20  # of columns that are looked at
 _NEAR_ODDS, _OF_STRAIGHT = 1.0, 1 / 4  # of a rest, beside curves without, and beside none
 _MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
+_MOST_SAID = 10.0  # logits, of any row by a curve of a rest
 
 
 class Added(NamedTuple):
@@ -135,6 +136,10 @@ class Additions:
         found = self.of_sets(sets)
         return sorted(found, key=lambda each: -each.log_odds)
 
+    def _largest(self, curve: Curve) -> float:
+        """Standard deviation of the row of which a curve with σ = 1 says the most."""
+        return float(self._model.landmarks.diagonal(curve, self._seen).max().sqrt())
+
     def near(self) -> Rest | None:
         """Curves in few columns that are possible and too little to be sure of, if there are any.
 
@@ -145,6 +150,9 @@ class Additions:
         kept = [(share, each) for share, each in probable if share > _LEAST_NEAR][:_MOST_NEAR]
         if not kept:
             return None
-        scales = tuple(float(each.scale * np.sqrt(share)) for share, each in kept)
+        scales = tuple(
+            min(float(each.scale * np.sqrt(share)), _MOST_SAID / self._largest(each.curve))
+            for share, each in kept
+        )
         odds = _NEAR_ODDS if self._kernel else _OF_STRAIGHT
         return Rest(tuple(each.curve for _, each in kept), scales, float(np.log(odds)))

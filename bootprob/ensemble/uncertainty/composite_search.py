@@ -28,6 +28,7 @@ _MOST_NEAR_OF_LARGE = 6
 _OTHER_WIDTHS = 3  # of a curve, its own among them
 _WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
+_AS_LIKELY, _MOST_WITH_RESTS = 4.0, 3  # the same of kernels that get a rest, and how many do
 
 
 def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
@@ -172,9 +173,25 @@ def _possible(stage: Stage, kernels: Iterable[Kernel]) -> tuple[list[Found], lis
     ranked = dict(zip(near, stage.ranked_each(near.items()), strict=True))
     close = kernels_of((v, s) for v, s in ranked[best] if v > best.evidence - NEAR)
     _examine(stage, {base: found[:_MOST_EXAMINED] for base, found in ranked.items()}, least)
-    for base in filter(possible, dict.fromkeys([best, stage.best(straight=True)])):
-        _examine(stage, {base: stage.with_rests(base)}, least)
+    _add_rests(stage, least)
     return stage.likely(), close[:_MOST_NEAR]
+
+
+def _add_rests(stage: Stage, least: float) -> None:
+    """What may be there besides, with the best; with others where that makes the best likelier.
+
+    Without, they would be less likely than it for want of a rest and for no other reason.
+    """
+
+    def examine(bases: Iterable[Found], behind: float) -> None:
+        near = [base for base in bases if base.evidence > without.evidence - behind]
+        _examine(stage, {base: stage.with_rests(base) for base in near}, least)
+
+    without, *others = stage.best_of_each_kernel()
+    first = dict.fromkeys([without, stage.best(straight=True)])
+    examine(first, _IMPOSSIBLE)
+    if stage.best().setting.rest.kernel:
+        examine([each for each in others if each not in first][:_MOST_WITH_RESTS], _AS_LIKELY)
 
 
 def _examine(

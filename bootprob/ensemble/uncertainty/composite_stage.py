@@ -116,6 +116,13 @@ class Stage:
         found = sorted(self._done.values(), key=lambda each: each.evidence)
         return list({bool(each.setting.curves): each for each in found}.values())
 
+    def best_of_each_kernel(self) -> list[Found]:
+        """The best of each kernel, without a rest, best first."""
+        found = [each for each in self._done.values() if not each.setting.rest.kernel]
+        found.sort(key=lambda each: each.evidence)
+        best = {each.setting.kernel: each for each in found}
+        return sorted(best.values(), key=lambda each: -each.evidence)
+
     def best_of_few(self) -> Found | None:
         """The best whose curves look at few columns each, if there is one."""
         found = (
@@ -269,6 +276,7 @@ class Stage:
         every = self.model.of_all
         if any(not curve.columns for curve in base.setting.kernel) or not every:
             return []
+        kept = set(self._columns)
         rests = [[Rest((curve,), (scale,), 0.0) for scale in _REST_SCALES] for curve in every]
         self._get_ready([base], [(*base.setting.kernel, curve) for curve in every])
 
@@ -280,8 +288,9 @@ class Stage:
         values = np.array(self._each(of_curve, rests))
         best = int(np.logaddexp.reduce(values, axis=1).argmax())
         for k, curve in enumerate(every):
-            if k != best:  # of which there are many
-                del self._columns[(*base.setting.kernel, curve)]
+            kernel = *base.setting.kernel, curve
+            if k != best and kernel not in kept:  # of which there are many
+                del self._columns[kernel]
         odds = _REST_ODDS if base.setting.kernel else _OF_STRAIGHT
         log_odds = np.logaddexp.reduce(values, axis=0) - values[best] - np.log(values.size / odds)
         likeliest = zip(rests[best], log_odds.tolist(), strict=True)
