@@ -146,6 +146,27 @@ def test_rests_leave_kernels_that_are_there(stage):
         assert stage.ranked(each, [()])
 
 
+def test_kinds_of_settings_and_what_would_be_likely(stage):
+    straight = stage.straight()
+    few = Curve("quadratic", "columns", 0.0, (1, 2))
+    rest, kernel = Rest((few,), (0.1,), 0.0), {"kernel": (few,), "scales": (0.1,)}
+    others = [{"rest": rest}, kernel, kernel | {"rest": replace(rest, scales=(0.2,))}]
+    found = stage.add_each(
+        (replace(straight.setting, **each), straight.found.sites) for each in others
+    )
+    kinds = stage.best_of_each_kind()
+    assert list(kinds) == [(False, False), (False, True), (True, False), (True, True)]
+    assert list(kinds.values())[1:] == found
+    best, other = stage.likely()[0], replace(straight.setting, inclusion=0.05)
+    assert stage.would_be_likely(other, best.evidence - 5)
+    assert not stage.would_be_likely(other, best.evidence - 9)
+    for k in range(16):  # no more that are straight are kept
+        linear = tuple(deviation * (1 + k / 1000) for deviation in straight.setting.linear)
+        stage.add(replace(straight.setting, linear=linear), straight.found.sites)
+    assert not stage.would_be_likely(other, straight.evidence - 1)
+    assert stage.would_be_likely(other, best.evidence + 1)
+
+
 def test_kernels_as_likely_as_the_best_get_a_rest_where_it_has_one(one_link):
     """Opposite slopes of two clusters, which several kernels say nearly as well."""
     rng = np.random.default_rng(1000)

@@ -314,10 +314,10 @@ def test_the_search_for_how_few_ends_at_the_best_of_its_neighbours():
             self.sites = None
 
     base = SimpleFound(Setting((), (0.1, 0.0), (), (0.0,) * 4), -9.0)
-    best, few = few_that_count._climb(Stage(), base, 20)
+    best, few = few_that_count._climb(Stage(), base, (0.2, 1), 20)
     assert few == (0.05, 2)
     assert best.setting.linear == (0.4, 0.0)
-    assert few_that_count._climb(Stage(), base, 1)[1] == (0.2, 1)
+    assert few_that_count._climb(Stage(), base, (0.2, 1), 1)[1] == (0.2, 1)
 
 
 def test_large_tables_are_left_as_they_are(monkeypatch):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,10 +27,11 @@ from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent, levels_
 from bootprob_gpu.hardware.threads import one_core_for_each
 from bootprob_gpu.kernels.views import RELEVANT
 
-__all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of"]
+__all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of", "kind_of"]
 
 S = TypeVar("S")
 T = TypeVar("T")
+Kind: TypeAlias = tuple[bool, bool]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
@@ -111,10 +112,11 @@ class Stage:
         )
         return max(found, key=lambda each: each.evidence)
 
-    def best_with_and_without(self) -> list[Found]:
-        """The best with a curve and the best without, of those there are."""
+    def best_of_each_kind(self) -> dict[Kind, Found]:
+        """The best with and without a kernel, of each with and without a rest, straight first."""
         found = sorted(self._done.values(), key=lambda each: each.evidence)
-        return list({bool(each.setting.curves): each for each in found}.values())
+        best = {kind_of(each.setting): each for each in found}
+        return {kind: best[kind] for kind in sorted(best)}
 
     def best_of_each_kernel(self) -> list[Found]:
         """The best of each kernel, without a rest, best first."""
@@ -138,16 +140,14 @@ class Stage:
 
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
-        found = [*self._done.values(), *self._few.values()]
-        found.sort(key=lambda each: -each.evidence)
-        levelled = [each for each in found if levels_off(each.setting.tails)][:_MOST_LEVELLED]
-        others = [each for each in found if not levels_off(each.setting.tails)]
-        straight = [each for each in others if not each.setting.curves][:_MOST_STRAIGHT]
-        curved = [each for each in others if each.setting.curves][:_MOST_CURVED]
-        found = sorted((*straight, *curved, *levelled), key=lambda each: -each.evidence)
-        weight = np.exp([each.evidence - found[0].evidence for each in found])
-        kept = weight > LEAST_WEIGHT * weight.sum()
-        return [each for each, counts in zip(found, kept, strict=True) if counts]
+        found = self._done | self._few
+        return [found[each] for each in _likely({each: found[each].evidence for each in found})]
+
+    def would_be_likely(self, setting: Setting, evidence: float) -> bool:
+        """Whether one with this evidence would be among these."""
+        found = self._done | self._few
+        evidences = {each: found[each].evidence for each in found}
+        return setting in _likely(evidences | {setting: evidence})
 
     def straight(self) -> Found:
         """The best without a curve, with the logit, from nothing."""
@@ -349,6 +349,19 @@ class Stage:
         return found
 
 
+def _likely(evidence: Mapping[Setting, float]) -> list[Setting]:
+    """Those that carry weight, best first."""
+    every = sorted(evidence, key=lambda each: -evidence[each])
+    levelled = [each for each in every if levels_off(each.tails)][:_MOST_LEVELLED]
+    others = [each for each in every if not levels_off(each.tails)]
+    straight = [each for each in others if not each.curves][:_MOST_STRAIGHT]
+    curved = [each for each in others if each.curves][:_MOST_CURVED]
+    found = sorted((*straight, *curved, *levelled), key=lambda each: -evidence[each])
+    weight = np.exp([evidence[each] - evidence[found[0]] for each in found])
+    kept = weight > LEAST_WEIGHT * weight.sum()
+    return [each for each, counts in zip(found, kept, strict=True) if counts]
+
+
 def _summed(setting: Setting, curves: Sequence[tuple[Curve, float]]) -> Setting:
     """The same with these curves and their σ, in the one order of a sum."""
     ordered = sorted(curves, key=lambda each: (bool(each[0].columns), *each))
@@ -368,6 +381,11 @@ def _scaled(setting: Setting) -> list[Setting]:
         found.append((*now[:k], now[k] * factor, *now[k + 1 :]))
     least, most = CURVED[0], CURVED[-1]
     return [replace(setting, scales=s) for s in found if least <= min(s) and max(s) <= most]
+
+
+def kind_of(setting: Setting) -> Kind:
+    """Whether it has a kernel, and a rest."""
+    return bool(setting.kernel), bool(setting.rest.kernel)
 
 
 def kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Kernel]:

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import STRAIGHT, Setting
-from bootprob.ensemble.uncertainty.composite_stage import LEAST_WEIGHT, Stage
+from bootprob.ensemble.uncertainty.composite_stage import NEAR, Stage, kind_of
 
 __all__ = ["leave_out"]
 
 _WORK, _LEAST_TRIED = 4e10, 4  # rows × squared columns of settings that are tried beside one
+_MORE = 1.0  # that the evidence of one may gain than that of the best of its kind
 
 
 def leave_out(stage: Stage) -> None:
     """Look at the likely settings where few straight columns count, if the labels leave that.
 
-    How few, and how many steps of the grid their σ is larger, is found beside the best with a curve
-    and the best without. Tables that are too large to try some are left as they are.
+    How few, and how many steps of the grid their σ is larger, is found beside the best with and
+    without a kernel, and a rest. Tables that are too large to try some are left as they are.
     """
     dense = [each for each in stage.likely() if stage.model.may_be_few(each.setting)]
-    climbed = []
-    for base in stage.best_with_and_without():
+    climbed, few = [], (stage.model.inclusions[1], 1)
+    for kind, base in stage.best_of_each_kind().items():
         most = int(_WORK / (len(stage.data.rows) * sum(base.columns.widths) ** 2))
-        if most >= _LEAST_TRIED and stage.model.may_be_few(base.setting):
-            climbed.append((most, base, *_climb(stage, base, most)))
-    least = stage.likely()[0].evidence + np.log(LEAST_WEIGHT)
-    for most, base, leader, few in climbed:
-        gain = leader.evidence - base.evidence
+        possible = base.evidence > stage.best().evidence - NEAR
+        if possible and most >= _LEAST_TRIED and stage.model.may_be_few(base.setting):
+            leader, few = _climb(stage, base, few, most)
+            climbed.append((most, kind, leader.evidence - base.evidence, few))
+    for most, kind, gain, few in climbed:
+        alike = [each for each in dense[:most] if kind_of(each.setting) == kind]
+        others = [(_where(each.setting, *few), each) for each in alike]
         stage.add_each(
-            (_where(each.setting, *few), each.found.sites)
-            for each in dense[:most]
-            if bool(each.setting.curves) == bool(base.setting.curves)
-            if each.evidence + gain > least
+            (setting, each.found.sites)
+            for setting, each in others
+            if stage.would_be_likely(setting, each.evidence + gain + _MORE)
         )
 
 
-def _climb(stage: Stage, base: Found, most: int) -> tuple[Found, tuple[float, int]]:
-    """To the inclusion and the steps that have the largest evidence, from the likeliest ones."""
-    inclusions = stage.model.inclusions
+def _climb(
+    stage: Stage, base: Found, first: tuple[float, int], most: int
+) -> tuple[Found, tuple[float, int]]:
+    """From an inclusion and steps to those that have the largest evidence."""
     known: dict[tuple[float, int], Found] = {}
-    best = inclusions[1], 1
-    near = [best]
+    best, near = first, [first]
     while near and len(known) < most:
         found = stage.add_each((_where(base.setting, *few), base.found.sites) for few in near)
         known.update(zip(near, found, strict=True))
         best = max(known, key=lambda few: known[few].evidence)
-        near = [few for few in _neighbours(inclusions, *best) if few not in known]
+        near = [few for few in _neighbours(stage.model.inclusions, *best) if few not in known]
     return known[best], best
 
 
