@@ -136,9 +136,9 @@ class Additions:
         found = self.of_sets(sets)
         return sorted(found, key=lambda each: -each.log_odds)
 
-    def _largest(self, curve: Curve) -> float:
-        """Standard deviation of the row of which a curve with σ = 1 says the most."""
-        return float(self._model.landmarks.diagonal(curve, self._seen).max().sqrt())
+    def _largest_scale(self, curve: Curve) -> float:
+        """The σ with which a curve says no more of any row than it may in a rest."""
+        return float(_MOST_SAID / self._model.landmarks.diagonal(curve, self._seen).max().sqrt())
 
     def near(self) -> Rest | None:
         """Curves in few columns that are possible and too little to be sure of, if there are any.
@@ -151,7 +151,7 @@ class Additions:
         if not kept:
             return None
         scales = tuple(
-            min(float(each.scale * np.sqrt(share)), _MOST_SAID / self._largest(each.curve))
+            min(float(each.scale * np.sqrt(share)), self._largest_scale(each.curve))
             for share, each in kept
         )
         odds = _NEAR_ODDS if self._kernel else _OF_STRAIGHT
