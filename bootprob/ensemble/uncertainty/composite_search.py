@@ -10,13 +10,8 @@ import numpy as np
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import NOTHING, TAILS, Kernel, Setting
-from bootprob.ensemble.uncertainty.composite_stage import (
-    LEAST_WEIGHT,
-    NEAR,
-    RISE,
-    Stage,
-    kernels_of,
-)
+from bootprob.ensemble.uncertainty.composite_settings import LEAST_WEIGHT, kernels_of
+from bootprob.ensemble.uncertainty.composite_stage import NEAR, RISE, Stage
 from bootprob.ensemble.uncertainty.levelled_links import level_off
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,24 +18,27 @@ from bootprob.ensemble.uncertainty.composite_model import (
     Rest,
     Setting,
 )
+from bootprob.ensemble.uncertainty.composite_settings import (
+    Kind,
+    kernels_of,
+    kind_of,
+    scaled,
+    summed,
+    with_weight,
+)
 from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.evidence_beside import EvidenceBeside, Known
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites, attempt
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
-from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent, levels_off
+from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, bent
 from bootprob_gpu.hardware.threads import one_core_for_each
 from bootprob_gpu.kernels.views import RELEVANT
 
-__all__ = ["LEAST_WEIGHT", "NEAR", "RISE", "Stage", "kernels_of", "kind_of"]
+__all__ = ["NEAR", "RISE", "Stage"]
 
 S = TypeVar("S")
 T = TypeVar("T")
-Kind: TypeAlias = tuple[bool, bool]
 
-_MOST_CURVED = 24
-_MOST_STRAIGHT = 16
-_MOST_LEVELLED = 40  # of links with levels on either side
-LEAST_WEIGHT = 0.001  # of a setting that is kept, by all of its evidence
 _UNSETTLED = 1e12  # what the evidence of factors that do not converge is less: the last resort
 RISE = 0.1  # of the logarithm of the evidence that is worth another look
 NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible
@@ -141,13 +143,13 @@ class Stage:
     def likely(self) -> list[Found]:
         """Those of all so far that carry weight, best first."""
         found = self._done | self._few
-        return [found[each] for each in _likely({each: found[each].evidence for each in found})]
+        return [found[each] for each in with_weight({each: found[each].evidence for each in found})]
 
     def would_be_likely(self, setting: Setting, evidence: float) -> bool:
         """Whether one with this evidence would be among these."""
         found = self._done | self._few
         evidences = {each: found[each].evidence for each in found}
-        return setting in _likely(evidences | {setting: evidence})
+        return setting in with_weight(evidences | {setting: evidence})
 
     def straight(self) -> Found:
         """The best without a curve, with the logit, from nothing."""
@@ -196,7 +198,7 @@ class Stage:
                 continue
             others = [*zip(base.setting.kernel, base.setting.scales, strict=True)]
             del others[base.setting.kernel.index(curve)]
-            without = self.add(_summed(base.setting, others), base.found.sites)
+            without = self.add(summed(base.setting, others), base.found.sites)
             if without.evidence > base.evidence:
                 base = without
                 continue
@@ -212,7 +214,7 @@ class Stage:
     def _with(self, setting: Setting, added: Added, start: Sites) -> Found:
         """The best scales with one more curve."""
         curves = [*zip(setting.kernel, setting.scales, strict=True), (added.curve, added.scale)]
-        more = _summed(setting, curves)
+        more = summed(setting, curves)
         return self.climb(self.add(more, start), [more.kernel])[0]
 
     def additions(self, base: Found) -> Additions:
@@ -250,7 +252,7 @@ class Stage:
         beside = self._beside[base.setting]
         known: Known = {}
         near = self._near(base.setting, kernel)
-        found = beside.of(_scaled(near), known)
+        found = beside.of(scaled(near), known)
         best = max(found, key=lambda each: found[each])
         return found | beside.of(self._linear_near(best, near.linear), known)
 
@@ -347,47 +349,3 @@ class Stage:
         if any(curve.view.startswith(RELEVANT) for curve in setting.curves):
             found -= self.model.n_relevant * len(self.data.rows) / self.model.n_rows
         return found
-
-
-def _likely(evidence: Mapping[Setting, float]) -> list[Setting]:
-    """Those that carry weight, best first."""
-    every = sorted(evidence, key=lambda each: -evidence[each])
-    levelled = [each for each in every if levels_off(each.tails)][:_MOST_LEVELLED]
-    others = [each for each in every if not levels_off(each.tails)]
-    straight = [each for each in others if not each.curves][:_MOST_STRAIGHT]
-    curved = [each for each in others if each.curves][:_MOST_CURVED]
-    found = sorted((*straight, *curved, *levelled), key=lambda each: -evidence[each])
-    weight = np.exp([evidence[each] - evidence[found[0]] for each in found])
-    kept = weight > LEAST_WEIGHT * weight.sum()
-    return [each for each, counts in zip(found, kept, strict=True) if counts]
-
-
-def _summed(setting: Setting, curves: Sequence[tuple[Curve, float]]) -> Setting:
-    """The same with these curves and their σ, in the one order of a sum."""
-    ordered = sorted(curves, key=lambda each: (bool(each[0].columns), *each))
-    kernel, scales = zip(*ordered, strict=True) if ordered else ((), ())
-    return replace(setting, kernel=kernel, scales=scales)
-
-
-def _scaled(setting: Setting) -> list[Setting]:
-    """With other σ of the curves: of one all, of a sum all by a factor, and each."""
-    now = setting.scales
-    if not now:
-        return [setting]
-    if len(now) == 1:
-        return [replace(setting, scales=(float(scale),)) for scale in CURVED]
-    found = [tuple(scale * factor for scale in now) for factor in (0.5, 1.0, 2.0)]
-    for k, factor in product(range(len(now)), (0.5, 2.0)):
-        found.append((*now[:k], now[k] * factor, *now[k + 1 :]))
-    least, most = CURVED[0], CURVED[-1]
-    return [replace(setting, scales=s) for s in found if least <= min(s) and max(s) <= most]
-
-
-def kind_of(setting: Setting) -> Kind:
-    """Whether it has a kernel, and a rest."""
-    return bool(setting.kernel), bool(setting.rest.kernel)
-
-
-def kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Kernel]:
-    """The kernels of settings, each once, in their order."""
-    return list(dict.fromkeys(s.kernel for _, s in ranked if s.kernel))

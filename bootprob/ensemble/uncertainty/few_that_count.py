@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import STRAIGHT, Setting
-from bootprob.ensemble.uncertainty.composite_stage import NEAR, Stage, kind_of
+from bootprob.ensemble.uncertainty.composite_settings import kind_of
+from bootprob.ensemble.uncertainty.composite_stage import NEAR, Stage
 
 __all__ = ["leave_out"]
 
