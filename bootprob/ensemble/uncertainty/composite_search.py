@@ -158,12 +158,11 @@ def _of_few_columns(stage: Stage, straight: Found) -> list[Kernel]:
 def _possible(stage: Stage, kernels: Iterable[Kernel]) -> tuple[list[Found], list[Kernel]]:
     """All that may count, by what ranks them around the best of each link."""
     best, least = stage.best(), stage.best().evidence + np.log(LEAST_WEIGHT)
-
-    def possible(found: Found) -> bool:
-        return found.evidence > best.evidence - _IMPOSSIBLE
-
-    near = {base: [(), base.setting.kernel] for base in map(stage.best, stage.links())}
-    near = {base: of_base for base, of_base in near.items() if possible(base)}
+    near = {
+        base: [(), base.setting.kernel]
+        for base in map(stage.best, stage.links())
+        if base.evidence > best.evidence - _IMPOSSIBLE
+    }
     near[best] += kernels
     ranked = dict(zip(near, stage.ranked_each(near.items()), strict=True))
     close = kernels_of((v, s) for v, s in ranked[best] if v > best.evidence - NEAR)
