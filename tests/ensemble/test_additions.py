@@ -158,7 +158,7 @@ def test_kinds_of_settings_and_what_would_be_likely(stage):
     assert list(kinds) == [(False, False), (False, True), (True, False), (True, True)]
     assert list(kinds.values())[1:] == found
     best, other = stage.likely()[0], replace(straight.setting, inclusion=0.05)
-    assert stage.would_be_likely(other, best.evidence - 5)
+    assert stage.would_be_likely(other, best.evidence - 1)
     assert not stage.would_be_likely(other, best.evidence - 9)
     for k in range(16):  # no more that are straight are kept
         linear = tuple(deviation * (1 + k / 1000) for deviation in straight.setting.linear)
