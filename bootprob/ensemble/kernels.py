@@ -101,10 +101,11 @@ def spoken_kernels(kernel: KernelFunction) -> list[str]:
     if not isinstance(kernel, ViewKernels):
         return [spoken_name(kernel.name)] * kernel.n_values
     of_each = zip(kernel.families, kernel.views, strict=True)
-    return [
-        f"{spoken_name(family)} on {view.replace('scores', 'normal scores')}"
-        for family, view in of_each
-    ]
+    return [f"{spoken_name(family)} on {_spoken_view(view)}" for family, view in of_each]
+
+
+def _spoken_view(view: str) -> str:
+    return view.replace("scores", "normal scores").replace("components", "principal components")
 
 
 def shares_of_kernels(

@@ -144,6 +144,8 @@ class _Curved:
                 graph, left, known.rows.shape[1], _size_of_interaction(curve, known)
             )
         squares = _add_sum(graph, graph.add("Mul", own, own))
+        if curve.family == "linear":
+            return graph.add("Mul", squares, curve.gamma)
         length = graph.add("Div", squares, known.size)
         quadratic = graph.add("Mul", length, length)
         if curve.family == "quadratic":
@@ -167,6 +169,8 @@ class _Curved:
             sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
             slopes = graph.add("Gather", sized, np.repeat(slope, known.n_knots), axis=1)
             return graph.add("Mul", near, slopes), len(slope) * known.n_knots
+        if curve.family == "linear":
+            return own, p
         if curve.family == "quadratic":
             enough = known.rows[: p * (p + 1)] / known.size
             products = graph.product(own, enough.T.numpy(), p)

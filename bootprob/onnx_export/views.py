@@ -63,6 +63,9 @@ class SeenRows:
             whole: View = view.removeprefix(RELEVANT)  # type: ignore[assignment]
             some = graph.add("Gather", self.of(whole), which, axis=1)
             return graph.add("Mul", some, relevance[None, which])
+        if view == "components":
+            assert views.components is not None
+            return graph.add("MatMul", rows, views.components.numpy())
         found = (_add_levels if view == "levels" else _add_scores)(graph, rows, views)
         return graph.add("Where", graph.add("IsNaN", rows), rows, found)
 

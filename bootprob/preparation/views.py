@@ -21,6 +21,10 @@ __all__ = ["learn_views", "view_kernels"]
 _KNOTS = 256
 _LEVELS = 8
 _ROUNDING = 1e-9  # of a share
+# Variance of a component, in that of a column: below one, columns are other ways to say the same,
+# and below the other there is nothing but rounding.
+_NEARLY_SAID, _SAID = 1 / 30, 1e-6
+_ROWS_OF_COMPONENT = 4  # at least
 # By family and view, what γ is in units of the inverse median distance: the values that matter on
 # tables are within a factor of a few, and a mixture of neighbours does for what is between.
 _MULTIPLES: dict[tuple[str, View], tuple[float, ...]] = {
@@ -34,6 +38,8 @@ _MULTIPLES: dict[tuple[str, View], tuple[float, ...]] = {
     ("rbf", "relevant columns"): (1 / 8, 1 / 2, 2.0),
     ("rbf", "relevant scores"): (1 / 8, 1 / 2, 2.0),
     ("laplacian", "relevant levels"): (1 / 4, 1.0),
+    ("linear", "components"): (1.0,),
+    ("rbf", "components"): (1 / 8, 1 / 2, 2.0),
 }
 
 
@@ -44,6 +50,9 @@ def learn_views(rows: Floats, weight: Floats) -> ColumnViews:
     counted), brought to mean 0 and variance 1, in straight lines between up to 256 values of the
     column; a column of two values stays itself. "levels" are the eighths of the rows, or each value
     of a column that has no more than eight: distances between them are what trees see.
+    "components" are principal components, each brought to variance 1, where some columns nearly
+    follow from others: what they say beside these, which may be what counts, is lost in distances
+    between rows, as in the prior of their coefficients.
 
     Parameters
     ----------
@@ -71,7 +80,25 @@ def learn_views(rows: Floats, weight: Floats) -> ColumnViews:
         stacked((knots for knots, _, _ in learnt), n_knots, None),
         stacked((scores for _, scores, _ in learnt), n_knots, None),
         stacked((thresholds for _, _, thresholds in learnt), n_thresholds, LARGEST),
+        components=_components(rows, weight),
     )
+
+
+def _components(rows: Floats, weight: Floats) -> torch.Tensor | None:
+    """From columns to their principal components, the first that rows are enough for, (p, r)."""
+    n, p = rows.shape
+    share = weight / weight.sum()
+    centered = (rows - share @ rows) * np.sqrt(share)[:, None]
+    if p <= n:
+        variances, directions = np.linalg.eigh(centered.T @ centered)
+    else:
+        variances, of_rows = np.linalg.eigh(centered @ centered.T)
+        directions = centered.T @ (of_rows / np.sqrt(variances.clip(_SAID)))
+    kept = np.flatnonzero(variances > _SAID)[-(n // _ROWS_OF_COMPONENT) :]
+    if n < _ROWS_OF_COMPONENT or not len(kept) or variances[kept[0]] >= _NEARLY_SAID:
+        return None
+    found = directions[:, kept[::-1]] / np.sqrt(variances[kept[::-1]])
+    return torch.from_numpy(np.ascontiguousarray(found))
 
 
 def _of_column(column: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:

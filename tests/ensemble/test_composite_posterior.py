@@ -95,6 +95,7 @@ def kernel_of(curve, seen):
         "interaction": interaction,
         "rbf": lambda: np.exp(-curve.gamma * cdist(seen, seen, "sqeuclidean")),
         "laplacian": lambda: np.exp(-curve.gamma * cdist(seen, seen, "cityblock")),
+        "linear": lambda: curve.gamma * seen @ seen.T,
         "additive": lambda: additive,
         "quadratic": lambda: quadratic,
         "both": lambda: (additive + quadratic) / 2,
@@ -443,8 +444,11 @@ def test_slopes_that_vary_among_landmarks_of_next_to_nothing(rng):
 def test_values_of_curves_make_kernels(rng, family, view):
     """On the landmarks, of which there are more than an additive kernel has knots, it is exact."""
     rows = torch.from_numpy(rng.permuted(np.tile(np.linspace(-2, 2, 5), (2, 8)), axis=1).T.copy())
-    relevance = torch.tensor([0.5, 0.8], dtype=torch.float64)
-    views = replace(learn_views(rows.numpy(), np.ones(40)), relevance=relevance)
+    views = replace(
+        learn_views(rows.numpy(), np.ones(40)),
+        relevance=torch.tensor([0.5, 0.8], dtype=torch.float64),
+        components=torch.tensor([[0.0, 0.5], [-1.0, 0.0]], dtype=torch.float64),
+    )
     landmarks, curve = Landmarks(rows, views), Curve(family, view, 0.5)
     seen = landmarks.seen(rows)
     values = landmarks.values(curve, seen)

@@ -78,9 +78,10 @@ def views(known: np.ndarray) -> ColumnViews:
 
 @pytest.fixture
 def relevant(views: ColumnViews) -> ColumnViews:
-    """The same of which columns are relevant."""
+    """The same of which columns are relevant, with components."""
     relevance = torch.tensor([0.5, 0.0, 2.0, 1.0, 0.0], dtype=torch.float64)
-    return replace(views, relevance=relevance)
+    components = torch.tensor([[0.5, 1.0], [2.0, 0.0], [0.1, 0.1], [0.0, 3.0], [1.0, 0.0]])
+    return replace(views, relevance=relevance, components=components.double())
 
 
 @pytest.fixture
@@ -96,7 +97,12 @@ def test_views(view: View, rows: np.ndarray, relevant: ColumnViews) -> None:
         return graph.add("Identity", SeenRows(graph, X, views).of(view))
 
     expected = views.of(view, torch.from_numpy(rows)).numpy()
-    np.testing.assert_allclose(_answers(rows, add), expected, rtol=1e-14, atol=1e-14)
+    size = (
+        np.abs(rows).sum(axis=1, keepdims=True) if view == "components" else 1.0
+    )  # of what is added
+    np.testing.assert_array_less(
+        np.abs(_answers(rows, add) - expected), 1e-14 * (np.abs(expected) + 4 * size) + 1e-300
+    )
     assert _answers(rows[:0], add).shape == (0, expected.shape[1])
     strange = np.array([np.nan, np.inf, -np.inf])[:, None].repeat(rows.shape[1], axis=1)
     expected = views.of(view, torch.from_numpy(strange)).numpy()
@@ -152,6 +158,7 @@ def _posterior(
     curves += [Curve("rbf", "levels", 0.2), Curve("laplacian", "levels", 0.2)]
     if views.relevance is not None:
         curves += [Curve("additive", "relevant scores", 0.2), Curve("rbf", "relevant levels", 0.2)]
+        curves += [Curve(family, "components", 0.2) for family in ("linear", "rbf", "quadratic")]
     kernels = [(), *((curve,) for curve in curves)]
     kernels += [(curves[0], Curve("laplacian", "scores", 0.3, (2,)), curves[-1])]
     deviation = np.zeros((len(kernels), 5))

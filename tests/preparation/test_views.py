@@ -63,6 +63,35 @@ def test_levels_are_eighths_of_the_rows_or_the_values_of_short_columns(rng):
     np.testing.assert_array_equal(levels[:, 4], 0.0)
 
 
+def test_components_are_those_of_columns_that_nearly_follow_from_others():
+    """Uncorrelated and of variance 1, as many as there is something besides rounding to say of."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    ones, columns = np.ones(200), (X - X.mean(axis=0)) / X.std(axis=0)
+    nearly = columns[:, 0] + 0.05 * rng.normal(size=200)
+    rows = np.column_stack([columns, nearly, columns[:, 2], columns[:, 0] + 1e-5 * columns[:, 2]])
+    views = learn_views(rows, ones)
+    assert views.components.shape == (6, 4)  # what a column says in its fifth digit is not asked
+    found = views.of("components", torch.from_numpy(rows)).numpy()
+    np.testing.assert_allclose(
+        found.T @ found / 200 - np.outer(found.mean(0), found.mean(0)), np.eye(4), atol=1e-9
+    )
+    for others in (columns, np.column_stack([columns, columns, np.ones(200)]), columns[:, :1]):
+        assert learn_views(others, ones).components is None  # nothing is said anew, or by little
+    assert "components" not in learn_views(columns, ones).known
+
+
+def test_of_more_columns_than_rows_components_are_few():
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 100)) + 0.01 * rng.normal(size=(40, 100))
+    views = learn_views(wide, np.ones(40))
+    assert views.components.shape == (100, 10)
+    found = views.of("components", torch.from_numpy(wide)).numpy()
+    np.testing.assert_allclose(np.cov(found.T, bias=True), np.eye(10), atol=1e-9)
+    assert learn_views(rng.normal(size=(40, 100)), np.ones(40)).components is None
+    assert learn_views(wide[:3], np.ones(3)).components is None
+
+
 def test_rows_of_weight_0_teach_nothing_and_weights_are_repetitions(rng):
     X = _table(rng, 40)
     weight = rng.integers(3, size=40).astype(float)

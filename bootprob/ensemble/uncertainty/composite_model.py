@@ -12,7 +12,6 @@ import numpy as np
 
 from bootprob.ensemble.uncertainty.curves import (
     MOST_COLUMNS,
-    OF_ALL_COLUMNS,
     OF_KNOTS,
     Curve,
     Landmarks,
@@ -22,6 +21,7 @@ from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 from bootprob.ensemble.uncertainty.spike_and_slab import SPIKE
 from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats
+from bootprob_gpu.kernels.views import RELEVANT
 
 __all__ = [
     "CURVED",
@@ -239,8 +239,8 @@ class Model:
         if setting.kernel and setting.kernel[0].columns:
             found += np.log(1 - _ALL_COLUMNS)
         elif setting.kernel:
-            of_all = setting.kernel[0].view in OF_ALL_COLUMNS and bool(self.of_columns)
-            found += np.log((_ALL_COLUMNS if of_all else 1.0) / len(self.curved))
+            relevant = setting.kernel[0].view.startswith(RELEVANT) or not self.of_columns
+            found += np.log((1.0 if relevant else _ALL_COLUMNS) / len(self.curved))
         number = 0
         for curve, scale in zip(setting.kernel, setting.scales, strict=True):
             found += self.log_share(scale)

@@ -148,6 +148,22 @@ class _Additive(Family):
         return total / rows.shape[1]
 
 
+class _Linear(Family):
+    """``γ ⟨x, z⟩``."""
+
+    def values(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return rows
+
+    def own_values(self, gamma: float, near: Near) -> Tensor:
+        return torch.eye(near.rows.shape[1], dtype=near.rows.dtype, device=near.rows.device) / gamma
+
+    def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        return gamma * (rows * others).sum(1)
+
+    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return gamma * (rows @ rows.mT)
+
+
 class _Quadratic(Family):
     """``⟨x, z⟩² / u²``, where u² is the mean of ``‖x‖⁴`` over the landmarks."""
 
@@ -294,6 +310,7 @@ KERNELS: Mapping[str, Family] = {
     "varying": _Varying(_SMOOTH),
     "varying roughly": _Varying(_ROUGH),
     "interaction": INTERACTION,
+    "linear": _Linear(),
 }
 """By the name of the family; files know them by their place."""
 

@@ -64,6 +64,8 @@ class Curve:
     column (T. Hastie, R. Tibshirani, J. R. Stat. Soc. B 55 (1993) 757–796); "varying roughly" has
     ``exp(−γ |x_j − z_j|)`` instead, for slopes that may jump. "interaction" is the product of these
     last, each centred: what may jump with all of the columns together, and nothing of fewer.
+    "linear" is ``γ ⟨x, z⟩``, of components, that count as much where they hardly vary
+    in the columns; what is linear in other views is no curve.
 
     Attributes
     ----------
@@ -175,16 +177,17 @@ def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
         for family, view, gamma in zip(
             kernels.families, kernels.views, kernels.gamma.tolist(), strict=True
         )
-        if family in FAMILIES
+        if family in FAMILIES and (family != "linear" or view == "components")
     ]
     for view in dict.fromkeys(view for view in kernels.views if not view.endswith("levels")):
-        if landmarks.n_knots(landmarks.rows.shape[1]):
+        of_columns = view != "components"  # which may be turned into each other
+        if of_columns and landmarks.n_knots(landmarks.rows.shape[1]):
             found += [
                 Curve(family, view, gamma)
                 for family in ("additive", "both")
                 for gamma in _ADDITIVE_GAMMAS
             ]
         found.append(Curve("quadratic", view, 0.0))
-        if 1 < landmarks.rows.shape[1] <= _MULTIPLIED_OF_ALL:
+        if of_columns and 1 < landmarks.rows.shape[1] <= _MULTIPLIED_OF_ALL:
             found.append(Curve("product", view, 0.0))
     return found

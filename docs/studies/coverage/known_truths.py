@@ -292,10 +292,18 @@ def _grades(generator: np.random.Generator, n: int, p: int) -> Floats:
     return generator.integers(1, 6, size=(n, p)).astype(np.float64)
 
 
+def _nearly_one(generator: np.random.Generator, n: int, p: int) -> Floats:
+    """Columns with correlations of .999, as of one thing measured in several ways."""
+    return generator.normal(size=(n, 1)) + _APART * generator.normal(size=(n, p))
+
+
 def _friedman(X: Floats) -> Floats:
     """J. Friedman, Ann. Stat. 19 (1991) 1–67, section 4.3."""
     return _stack(np.sin(np.pi * X[:, 0] * X[:, 1]), np.square(X[:, 2] - 0.5), X[:, 3], X[:, 4])
 
+
+_APART = 0.03
+_DIFFERENCE = 1 / (np.sqrt(2) * _APART)  # which brings that of two such columns to variance 1
 
 BENT = (
     _of("weak bends", "an exponential", 4, lambda X: _stack(np.exp(X[:, 0]), X[:, 1]),
@@ -315,5 +323,11 @@ BENT = (
         [2.0], -1.0, sizes=(500,)),
     _of("weak bends", "a sum of three columns that counts where positive", 5,
         lambda X: np.maximum(X[:, :3].sum(axis=1), 0.0)[:, None], [2.0], -1.5, sizes=(500,)),
+    KnownTruth("two columns that are nearly one differ", 500, 5,
+        _linear([1.5 * _DIFFERENCE, -1.5 * _DIFFERENCE, 0.0, 0.0, 0.0], 0.0), _nearly_one,
+        family="collinear columns", sizes=(500,)),
+    _of("collinear columns", "a bend where such columns differ", 5,
+        lambda X: np.square(_DIFFERENCE * (X[:, :1] - X[:, 1:2])), [1.2], -1.2,
+        distribution=_nearly_one, sizes=(500,)),
 )  # fmt: skip
 """More such truths, which were looked at after the default was built by those of `BANK`."""

@@ -21,7 +21,13 @@ from bootprob_gpu.kernels.rbf import Rbf
 __all__ = ["RELEVANT", "ColumnViews", "View", "ViewKernels", "ViewSum"]
 
 View = Literal[
-    "columns", "scores", "levels", "relevant columns", "relevant scores", "relevant levels"
+    "columns",
+    "scores",
+    "levels",
+    "relevant columns",
+    "relevant scores",
+    "relevant levels",
+    "components",
 ]
 RELEVANT = "relevant "
 _Others = dict[tuple[str, View], Any]  # rows that others are compared with, of each family and view
@@ -33,7 +39,7 @@ _FAMILIES: dict[str, type[Linear | Rbf | Laplacian]] = {
 
 @dataclass(frozen=True, eq=False)
 class ColumnViews:
-    """Increasing functions of each column: themselves, scores and levels.
+    """Columns themselves, increasing functions of each, scores and levels, and components.
 
     Attributes
     ----------
@@ -45,12 +51,15 @@ class ColumnViews:
     relevance : Tensor of float64, shape (p,), or None
         Not negative. "relevant columns" and so on are the same, times this, of columns where it is
         positive; None, or 0 everywhere, where there are none.
+    components : Tensor of float64, shape (p, r), or None
+        "components" are the columns times this; None where there are none.
     """
 
     knots: Tensor
     scores: Tensor
     thresholds: Tensor
     relevance: Tensor | None = None
+    components: Tensor | None = None
 
     def __post_init__(self) -> None:
         p, k = self.knots.shape
@@ -64,16 +73,24 @@ class ColumnViews:
             raise InputError(
                 f"relevance has the shape {tuple(self.relevance.shape)}, and there are {p} columns."
             )
+        if self.components is not None and len(self.components) != p:
+            raise InputError(
+                f"components are of {len(self.components)} columns, and there are {p}."
+            )
 
     @property
     def known(self) -> tuple[View, ...]:
         """Views that there are."""
-        if self.relevance is None or not bool(self.relevance.any()):
-            return tuple(view for view in get_args(View) if not view.startswith(RELEVANT))
-        return get_args(View)
+        relevant = self.relevance is not None and bool(self.relevance.any())
+        return tuple(
+            view
+            for view in get_args(View)
+            if (relevant or not view.startswith(RELEVANT))
+            and (self.components is not None or view != "components")
+        )
 
     def of(self, view: View, rows: Tensor) -> Tensor:
-        """A view of rows (..., p) in float64, same shape; of relevant columns those alone."""
+        """A view of rows (..., p) in float64, same shape; fewer where it has fewer columns."""
         if view.startswith(RELEVANT):
             assert self.relevance is not None
             counts = self.relevance > 0
@@ -81,6 +98,9 @@ class ColumnViews:
             return self.among(counts).of(whole, rows[..., counts]) * self.relevance[counts]
         if view == "columns":
             return rows
+        if view == "components":
+            assert self.components is not None
+            return rows @ self.components
         columns = rows.flatten(0, -2).mT.contiguous()  # (p, m)
         if view == "levels":
             found = torch.searchsorted(self.thresholds, columns).to(rows.dtype)
@@ -121,7 +141,8 @@ class ViewKernels(KernelFunction):
     gamma : Tensor of float64, shape (G,)
         γ of each, positive.
     families : tuple of {"linear", "rbf", "laplacian"}, length G
-    views : tuple of {"columns", "scores", "levels"}, length G
+    views : tuple of str, length G
+        In `View`.
     of_columns : ColumnViews
     """
 
@@ -203,6 +224,8 @@ class ViewKernels(KernelFunction):
     def largest(self, product: float) -> float:
         """As of every kernel; scores are bounded by what the training rows have."""
         bounded = self.of_columns.scores.abs().amax(1).square().sum().item()
+        if (components := self.of_columns.components) is not None:
+            product *= max(components.square().sum().item(), 1.0)
         return max(self.gamma.max().item() * max(product, bounded), 1.0)
 
     def seen(self, rows: Tensor, scale: Tensor, dtype: torch.dtype) -> dict[View, Tensor]:
