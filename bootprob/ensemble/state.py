@@ -99,7 +99,7 @@ VIEWS = {
     "scores": part("pv"),
     "thresholds": part("pt"),
     "relevance": part("p", "not negative"),
-    "components": part("pc"),
+    "components": part("pa"),
 }
 _CALIBRATORS = {name: form for each in CALIBRATORS.values() for name, form in each.stored.items()}
 _SHARED_DRAWS = {
