@@ -36,6 +36,11 @@ UNWARNED = pytest.mark.xfail(
     raises=AssertionError,
     strict=True,
 )
+DRAWN_TOGETHER = pytest.mark.xfail(
+    reason="Squares and products of components are thought alike likely, and one of them counts.",
+    raises=AssertionError,
+    strict=False,  # by a hair
+)
 LOOK_STRAIGHT = ("a jump between grades", "Friedman's function")
 SHORT_OF_2000 = {
     "heavy tails (t, 3 df)": WIDER,
@@ -49,6 +54,8 @@ SHORT_OF_2000 = {
 def _marks(truth, n):
     if truth.family == "weak bends" or truth.name in LOOK_STRAIGHT:
         return NOT_KEPT
+    if truth.name == "a bend where such columns differ":
+        return DRAWN_TOGETHER
     return SHORT_OF_2000.get(truth.name, ()) if n == 2000 else ()
 
 
