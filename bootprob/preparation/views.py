@@ -130,7 +130,8 @@ def view_kernels(
     """Kernels of many kinds on the views of the columns, of which labels are to choose.
 
     Linear, RBF and Laplacian kernels on the standardised columns and their normal scores, and
-    Laplacian ones on their levels; γ in multiples of the inverse median distance of each view.
+    Laplacian ones on their levels; linear and RBF ones on principal components, where there are
+    such. γ is in multiples of the inverse median distance of each view.
 
     Parameters
     ----------

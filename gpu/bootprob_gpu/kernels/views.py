@@ -90,7 +90,7 @@ class ColumnViews:
         )
 
     def of(self, view: View, rows: Tensor) -> Tensor:
-        """A view of rows (..., p) in float64, same shape; fewer where it has fewer columns."""
+        """A view of rows (..., p) in float64, same shape, but of what is relevant or components."""
         if view.startswith(RELEVANT):
             assert self.relevance is not None
             counts = self.relevance > 0
