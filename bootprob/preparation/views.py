@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bootprob.preparation.principal_directions import principal_directions
 from bootprob.preparation.relevance import column_relevance
 from bootprob.preparation.standardization import LARGEST
 from bootprob.runtime.arrays import Floats
@@ -86,19 +87,14 @@ def learn_views(rows: Floats, weight: Floats) -> ColumnViews:
 
 def _components(rows: Floats, weight: Floats) -> torch.Tensor | None:
     """From columns to their principal components, the first that rows are enough for, (p, r)."""
-    n, p = rows.shape
+    most = len(rows) // _ROWS_OF_COMPONENT
     share = weight / weight.sum()
     centered = (rows - share @ rows) * np.sqrt(share)[:, None]
-    if p <= n:
-        variances, directions = np.linalg.eigh(centered.T @ centered)
-    else:
-        variances, of_rows = np.linalg.eigh(centered @ centered.T)
-        directions = centered.T @ (of_rows / np.sqrt(variances.clip(_SAID)))
-    kept = np.flatnonzero(variances > _SAID)[-(n // _ROWS_OF_COMPONENT) :]
-    if n < _ROWS_OF_COMPONENT or not len(kept) or variances[kept[0]] >= _NEARLY_SAID:
+    variances, directions = principal_directions(torch.from_numpy(centered), _SAID / rows.shape[1])
+    kept = (variances > _SAID).nonzero().flatten().flip(0)[:most]  # the largest first
+    if not len(kept) or variances[kept[-1]] >= _NEARLY_SAID:
         return None
-    found = directions[:, kept[::-1]] / np.sqrt(variances[kept[::-1]])
-    return torch.from_numpy(np.ascontiguousarray(found))
+    return (directions[:, kept] / variances[kept].sqrt()).contiguous()
 
 
 def _of_column(column: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:

@@ -9,15 +9,16 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.curves import Seen
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
+from bootprob.preparation.principal_directions import principal_directions
 from bootprob_gpu.kernels.views import ColumnViews
 
 __all__ = ["Straight", "straight_columns"]
 
 _DIRECTIONS = 256  # of either part, at most
 _ALONE = 64  # of these look at one column each
+_RANK = 1e-6  # relative square of a singular value below which directions depend on each other
 _STEPS, _LEAST_OF_COLUMN, _MOST_STEPS = 15, 4, 256  # of a relevant column, and in all
 _ROWS_FOR_STEPS = 10_000
-_RANK = 1e-6  # relative eigenvalue below which directions depend on each other
 _LEAST_SPREAD = 1e-12  # of a column that tells something
 
 
@@ -144,18 +145,9 @@ def _directions(columns: Tensor, alone: Tensor) -> Tensor | None:
         return None
     others = torch.ones(p, dtype=torch.bool, device=columns.device)
     others[alone] = False
-    spread = _of_spread(columns[:, others])[:, -(_DIRECTIONS - len(alone)) :]
+    _, every = principal_directions(columns[:, others], _RANK)
+    spread = every[:, -(_DIRECTIONS - len(alone)) :]
     found = columns.new_zeros(p, len(alone) + spread.shape[1])
     found[alone, torch.arange(len(alone), device=columns.device)] = 1
     found[others, len(alone) :] = spread
     return found
-
-
-def _of_spread(columns: Tensor) -> Tensor:
-    """Directions in which rows lie, the largest spread last."""
-    if len(columns) < columns.shape[1]:
-        values, vectors = torch.linalg.eigh(columns @ columns.T)
-        kept = (values > _RANK * values[-1]).nonzero().flatten()
-        return columns.T @ (vectors[:, kept] / values[kept].sqrt())
-    values, vectors = torch.linalg.eigh(columns.T @ columns)
-    return vectors[:, (values > _RANK * values[-1]).nonzero().flatten()]
