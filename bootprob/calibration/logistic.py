@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 
 from bootprob.runtime.arrays import Floats
@@ -26,6 +27,7 @@ STEEPEST = 1e30
 
 _CONSTANT = 1e-12  # relative spread below which values differ by rounding alone
 _LEAST_MASS = 1e-3  # rows of a class, by weight, below which they say nothing of slopes
+_NONE = 1e-290  # information below which there is none
 _SAME = 1e-9  # least eigenvalue of a correlation matrix whose columns differ by more than that
 
 
@@ -72,9 +74,7 @@ def fit_logistic(
     mass = weight @ targets
     if min(mass, weight.sum() - mass) < _LEAST_MASS:
         return np.zeros(len(columns)), _base(targets, weight, jeffreys=jeffreys)
-    center = np.average(columns, axis=1, weights=weight)
-    deviation = columns - center[:, None]
-    spread = np.sqrt(np.average(np.square(deviation), axis=1, weights=weight))
+    center, deviation, spread = _standardised(columns, weight)
     usable = np.flatnonzero(spread > _CONSTANT * np.abs(columns).max(axis=1))
     for size in range(len(usable), 0, -1):
         fits = []
@@ -93,9 +93,50 @@ def fit_logistic(
 
 
 def fit_each(columns: Floats, targets: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """`fit_logistic` for each column by itself: slopes and intercepts, shape (k,)."""
-    fits = [fit_logistic(column[None], targets, weight) for column in columns]
-    return np.array([slope for (slope,), _ in fits]), np.array([each for _, each in fits])
+    """`fit_logistic` for each column by itself: slopes and intercepts, shape (k,).
+
+    All in one search, whose loss is the sum of theirs: it takes about as long as for one column.
+    """
+    slopes = np.zeros(len(columns))
+    intercepts = np.full(len(columns), _base(targets, weight, jeffreys=True))
+    mass = weight @ targets
+    center, deviation, spread = _standardised(columns, weight)
+    usable = np.flatnonzero(spread > _CONSTANT * np.abs(columns).max(axis=1, initial=0.0))
+    if not len(usable) or min(mass, weight.sum() - mass) < _LEAST_MASS:
+        return slopes, intercepts
+    unit = deviation[usable] / spread[usable, None]
+
+    def fitted(parameters: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        slope, intercept = parameters.reshape(2, len(unit), 1)
+        logit = slope * unit + intercept
+        p = expit(logit)
+        spread = weight * p * (1 - p)
+        return logit, p, spread, spread.sum(axis=1, keepdims=True)
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        logit, p, spread, total = fitted(parameters)
+        apart = unit - (spread * unit).sum(axis=1, keepdims=True) / np.maximum(total, _NONE)
+        about = (spread * np.square(apart)).sum(axis=1, keepdims=True)
+        value = ((np.logaddexp(0.0, logit) - targets * logit) @ weight).sum()
+        with np.errstate(divide="ignore"):  # far out, where no row says anything
+            value -= np.log(total * about).sum() / 2
+        leverage = 1 / np.maximum(total, _NONE) + np.square(apart) / np.maximum(about, _NONE)
+        gradient = weight * (p - targets) + spread * leverage * (p - 0.5)
+        return float(value), np.concatenate([(gradient * unit).sum(axis=1), gradient.sum(axis=1)])
+
+    def hessian(parameters: Floats) -> Floats:
+        _, _, spread, total = fitted(parameters)
+        of_slope, of_both = (spread * np.square(unit)).sum(axis=1), (spread * unit).sum(axis=1)
+        matrix = np.block([[np.diag(of_slope), np.diag(of_both)],
+                           [np.diag(of_both), np.diag(total[:, 0])]])  # fmt: skip
+        return matrix + 1e-12 * np.eye(len(matrix))
+
+    found = _minimum(loss, hessian, np.repeat([0.0, intercepts[0]], len(unit)))
+    slope, intercept = found.x.reshape(2, len(unit))
+    rising = usable[slope >= 0]
+    slopes[rising] = slope[slope >= 0] / spread[rising]
+    intercepts[rising] = intercept[slope >= 0] - slopes[rising] * center[rising]
+    return slopes, intercepts
 
 
 def information(columns: Floats, logit: Floats, weight: Floats) -> Floats:
@@ -131,10 +172,26 @@ def _free_fit(
 
     start = np.zeros(len(design))
     start[-1] = _base(targets, weight, jeffreys=jeffreys)
-    found = minimize(
+    found = _minimum(loss, hessian, start)
+    return float(found.fun), found.x
+
+
+def _minimum(
+    loss: Callable[[Floats], tuple[float, Floats]],
+    hessian: Callable[[Floats], Floats],
+    start: Floats,
+) -> OptimizeResult:
+    """Of a loss with its gradient."""
+    return minimize(
         loss, start, jac=True, hess=hessian, method="trust-exact", options={"gtol": 1e-8}
     )
-    return float(found.fun), found.x
+
+
+def _standardised(columns: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means (k,), deviations from them (k, n), and standard deviations (k,)."""
+    center = np.average(columns, axis=1, weights=weight)
+    deviation = columns - center[:, None]
+    return center, deviation, np.sqrt(np.average(np.square(deviation), axis=1, weights=weight))
 
 
 def _base(targets: Floats, weight: Floats, *, jeffreys: bool) -> float:

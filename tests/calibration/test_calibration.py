@@ -21,7 +21,7 @@ from bootprob.calibration import (
     vote_logits,
 )
 from bootprob.calibration.calibrated import Calibrated
-from bootprob.calibration.logistic import fit_logistic
+from bootprob.calibration.logistic import fit_each, fit_logistic
 
 
 @pytest.fixture
@@ -55,6 +55,28 @@ def test_sigmoid_is_the_likeliest_when_rows_are_many(rng):
 def _fit(columns, positive, weight):
     slopes, intercept = fit_logistic(columns, positive.astype(float), weight)
     return np.array([*slopes, intercept])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("slope", [-2.0, 0.0, 1.0, 40.0, 1e5])
+def test_columns_fitted_together_are_those_fitted_by_themselves(rng, slope):
+    """Of all scales; one constant, one that separates the classes, and where few rows say much."""
+    score = rng.normal(size=90)
+    positive = rng.uniform(size=90) < expit(slope * score)
+    positive[:2] = True, False
+    columns = score + 0.3 * rng.normal(size=(6, 90))
+    columns[1:3] *= [[1e6], [1e-6]]
+    columns[3], columns[4] = 3.0, positive
+    weight = rng.choice([1e-5, 0.5, 2.0], size=90)
+    weight[:2] = 1
+    slopes, intercepts = fit_each(columns, positive.astype(float), weight)
+    for column, slope, intercept in zip(columns, slopes, intercepts, strict=True):
+        (own,), base = fit_logistic(column[None], positive.astype(float), weight)
+        np.testing.assert_allclose(slope * column + intercept, own * column + base, atol=1e-4)
+    few = np.where(positive, 1e-5, 1.0)
+    slopes, intercepts = fit_each(columns, positive.astype(float), few)
+    assert not slopes.any()
+    assert len(set(intercepts)) == 1
 
 
 @pytest.mark.parametrize("apart", [0.5, 6.0])  # of 6 deviations the scores are separated

@@ -8,6 +8,7 @@ import pytest
 import torch
 from scipy.special import expit
 
+from bootprob.ensemble.uncertainty import composite_columns
 from bootprob.ensemble.uncertainty.additions import Added
 from bootprob.ensemble.uncertainty.composite_columns import Columns
 from bootprob.ensemble.uncertainty.composite_model import (
@@ -106,6 +107,7 @@ def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
         return EvidenceBeside(base, known, stage._log_prior).of(settings)
 
     found = values()
+    monkeypatch.setattr(composite_columns, "_CHANGED", 0.0)
     monkeypatch.setattr(Columns, "are_many", False)
     expected = values()
     assert found.keys() == expected.keys()

@@ -20,6 +20,7 @@ __all__ = ["Columns", "Found"]
 _HELD = 2**25  # numbers of columns that are kept rather than made again, 256 MiB
 _ROUNDING = 1e-9  # share of a prior variance below which a curve's landmarks reach all of it
 _NONE = 1e-10  # prior variance of what a setting leaves out
+_CHANGED = 0.15  # standard deviation of what the logarithm of the evidence may be off
 
 
 class Columns:
@@ -41,10 +42,13 @@ class Columns:
         self.widths = [1, *(part.shape[1] for part in linear), *of_curves]
         held = len(data.rows) * sum(self.widths) <= _HELD
         missing, kept = [], []
+        information = torch.zeros(sum(self.widths), dtype=torch.float64, device=data.rows.device)
         for block, columns, unreached in self._made():
             missing.append(unreached)
+            information += columns.square().mT @ data.weight[block] / 4
             if held:
                 kept.append((block, columns))
+        self._information = information  # the most that labels say, as a precision
         self._missing = torch.cat(missing)  # (n, 2 and curves), of unit variances
         self._unreached = self._missing.any(dim=0).nonzero().flatten().tolist()
         self._held = kept if held else None
@@ -54,13 +58,35 @@ class Columns:
 
         Where few count, of those that may the precision is that of those that do.
         """
+        every = self._variances(setting)
+        which = (every * self.told(setting)).nonzero().flatten()
+        return which, 1 / every[which]
+
+    def told(self, setting: Setting) -> Tensor:
+        """Which columns labels may say anything of, with this σ of the curves.
+
+        They may of all linear ones. Of curves those directions are left out, and what they vary is
+        `missing`, of which labels say least: prior variance times information x, for which the
+        logarithm of the evidence is off by about ``½ Σ x (z² − 1)`` with standard normal z.
+        """
+        said = (self._variances(setting) * self._information).square()
+        said[: sum(self.widths[:3])] = torch.inf
+        order = said.argsort()
+        found = torch.empty_like(said, dtype=torch.bool)
+        found[order] = said[order].cumsum(0) > 2 * _CHANGED**2
+        return found
+
+    def untold(self, setting: Setting) -> Tensor:
+        """Prior variances of those of which they may not; of others 0."""
+        return self._variances(setting) * ~self.told(setting)
+
+    def _variances(self, setting: Setting) -> Tensor:
         of_blocks = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")
         every = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"))
         if setting.inclusion < 1:
             for start, width, own in self._linear():
                 every[start + len(own) : start + width] *= self._model.spike**2
-        which = every.nonzero().flatten().to(self._data.rows.device)
-        return which, 1 / every.to(which.device)[which]
+        return every.to(self._data.rows.device)
 
     def few(self, setting: Setting) -> SpikeAndSlab | None:
         """What is known beforehand of the linear parts, where few of their coefficients count."""
@@ -96,18 +122,18 @@ class Columns:
         return list(zip(starts, (first, second), alone, strict=True))
 
     def alike(self, setting: Setting) -> tuple[float, ...]:
-        """What is the same of settings of which `missing` is."""
-        variances = setting.variances[1:]
-        return tuple(variances[k] for k in self._unreached)
+        """What is the same of settings of which `missing` and `told` are."""
+        first, second, *of_curves = setting.variances[1:]
+        linear = (v for k, v in enumerate((first, second)) if k in self._unreached)
+        return *linear, *of_curves
 
     def precisions(self, settings: Sequence[Setting]) -> Tensor:
-        """Prior precisions of all columns, of several settings; of those left out a huge one."""
-        every = torch.tensor(
-            [each.variances for each in settings], dtype=torch.float64, device="cpu"
-        )
-        of_blocks = 1 / every.clamp_min(_NONE)
-        found = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"), dim=1)
-        return found.to(self._data.rows.device)
+        """Prior precisions of what is told of several settings that are alike.
+
+        Of those left out a huge one.
+        """
+        every = torch.stack([self._variances(each) for each in settings])
+        return 1 / every[:, self.told(settings[0])].clamp_min(_NONE)
 
     @property
     def are_many(self) -> bool:
@@ -133,9 +159,14 @@ class Columns:
         return [(block, columns[:, which]) for block, columns in self._held]
 
     def missing(self, setting: Setting) -> Tensor | None:
-        """Prior variance that the columns do not reach, shape (n,); None where they reach all."""
+        """Prior variance of rows that `told` columns do not reach, (n,); None where they do."""
         variances = self._missing.new_tensor(self.unreached_variances(setting))
-        return self._missing @ variances if self._missing[:, variances > 0].any() else None
+        found = [self._missing @ variances] if self._missing[:, variances > 0].any() else []
+        untold = self.untold(setting)
+        if len(which := untold.nonzero().flatten()):
+            squares = [columns.square() @ untold[which] for _, columns in self.blocks(which)]
+            found.append(torch.cat(squares))
+        return sum(found[1:], found[0]) if found else None
 
     def _made(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Slices of rows with their columns, and the variances that these do not reach."""

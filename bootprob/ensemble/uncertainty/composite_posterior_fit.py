@@ -253,6 +253,7 @@ def _on_landmarks(posterior: Found, size: int) -> tuple[Tensor, Tensor]:
     end, own = len(to), to[:, which]
     coefficients[:end] = own @ found.mean
     quadratic[:end, :end] = own @ found.covariance @ own.T
+    quadratic[:end, :end] += to * columns.untold(posterior.setting) @ to.T
     of_curves = posterior.setting.variances[3:]
     reached = [s * basis @ basis.T for s, basis in zip(of_curves, columns.bases, strict=True)]
     if reached:

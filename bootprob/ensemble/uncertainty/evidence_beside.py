@@ -58,7 +58,9 @@ class EvidenceBeside:
             else:
                 shared = None if known is None else known.get(missed)
                 if shared is None:
-                    shared = Masses.of(columns.blocks(), self._sites, columns.missing(group[0]))
+                    told = columns.told(group[0]).nonzero().flatten()
+                    noise = columns.missing(group[0])
+                    shared = Masses.of(columns.blocks(told), self._sites, noise)
                 if known is not None:
                     known[missed] = shared
                 masses = shared.beside(columns.precisions(group))
