@@ -17,7 +17,7 @@ from onnx import TensorProto
 
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curve_families import INTERACTION, Near
-from bootprob.ensemble.uncertainty.curves import VARYING, Curve, Landmarks
+from bootprob.ensemble.uncertainty.curves import MODERATED, VARYING, Curve, Landmarks
 from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
 from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
@@ -132,11 +132,14 @@ class _Curved:
         if curve.family == "product":
             values, _ = self.values(curve)
             return graph.add("Mul", values, values)
-        own = self._seen.among(curve.view, curve.columns)
+        own = self._own(curve)
         if curve.family in VARYING:
             sized = graph.add("Div", own, known.size_of_columns.numpy()[None])
             squares = _add_sum(graph, graph.add("Mul", sized, sized))
             return graph.add("Div", squares, float(known.rows.shape[1]))
+        if curve.family == MODERATED:
+            squares = graph.add("Mul", own, own)
+            return graph.product(squares, _of_slopes(known)[:, None], known.rows.shape[1])
         if curve.family == "interaction":
             constant = self._add_constants(curve)
             left = graph.add("Sub", 1.0, graph.add("Mul", constant, constant))
@@ -152,8 +155,12 @@ class _Curved:
             return quadratic
         return graph.add("Mul", graph.add("Add", quadratic, 1.0), 0.5)
 
+    def _own(self, curve: Curve) -> str:
+        """The columns that a curve looks at."""
+        return self._seen.among(curve.view, curve.order(self._landmarks.of(curve).rows.shape[1]))
+
     def _add_values(self, curve: Curve) -> tuple[str, int]:
-        graph, own = self._graph, self._seen.among(curve.view, curve.columns)
+        graph, own = self._graph, self._own(curve)
         known = self._landmarks.of(curve)
         p = known.rows.shape[1]
         if curve.family == "both":
@@ -171,6 +178,13 @@ class _Curved:
             return graph.add("Mul", near, slopes), len(slope) * known.n_knots
         if curve.family == "linear":
             return own, p
+        if curve.family == MODERATED:
+            of_landmarks = known.spread.numpy() * _of_slopes(known)
+            moderator = graph.add("Gather", own, np.array([0]), axis=1)
+            apart = graph.add("Sub", moderator, known.spread[:, 0].numpy()[None])
+            near = graph.add("Mul", graph.add("Mul", apart, apart), -curve.gamma)
+            products = graph.product(own, of_landmarks.T, p)
+            return graph.add("Mul", products, graph.add("Exp", near)), len(of_landmarks)
         if curve.family == "quadratic":
             enough = known.rows[: p * (p + 1)] / known.size
             products = graph.product(own, enough.T.numpy(), p)
@@ -208,6 +222,12 @@ class _Curved:
         of_knots = np.eye(q) / (INTERACTION.unit(curve.gamma, known).numpy() * known.n_knots)
         means = np.repeat(of_knots, known.n_knots, axis=0)
         return graph.product(near, means, q)
+
+
+def _of_slopes(known: Near) -> Floats:
+    """What the products of each column count in slopes that vary with the first, (q,)."""
+    found = 1 / (known.size_of_columns.square().numpy() * (known.rows.shape[1] - 1))
+    return np.where(np.arange(len(found)) > 0, found, 0.0)
 
 
 def _size_of_interaction(curve: Curve, known: Near) -> float:

@@ -24,7 +24,7 @@ from bootprob.calibration.logistic import STEEPEST
 from bootprob.ensemble.kernels import kernel_of, kernel_of_posterior
 from bootprob.ensemble.state import FEATURE_MAPS, VIEWS
 from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
-from bootprob.ensemble.uncertainty.curves import FAMILIES, MOST_COLUMNS
+from bootprob.ensemble.uncertainty.curves import FAMILIES, N_COLUMNS
 from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
 from bootprob.metrics.lack_of_fit import COLUMNS, SHARES
@@ -424,9 +424,9 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
     looked_at = of["columns_of_curve"]
     if not (looked_at.max() <= 1 and (looked_at.any(axis=2) | (of["family"] == 0)).all()):
         raise ValueError("kernel_posterior_.columns_of_curve does not say which columns those are")
-    for name, most in MOST_COLUMNS.items():
+    for name, (least, most) in N_COLUMNS.items():
         sizes = looked_at.sum(axis=2)[of["family"] == FAMILIES.index(name)]
-        if not ((sizes > 1) & (sizes <= most)).all():
+        if not ((sizes >= least) & (sizes <= most)).all():
             raise ValueError(f"kernel_posterior_ has curves ({name}) of too few or many columns")
     for name in ("scored", "stepped"):
         if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:

@@ -244,6 +244,29 @@ def test_a_slope_that_jumps_with_another_column_is_found(one_link):
     assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.9
 
 
+def test_slopes_that_all_vary_with_one_column_are_found(one_link):
+    """Two turn round with it, and two more count the less, the larger it is."""
+    rng, n, p = np.random.default_rng(3), 600, 6
+    rows, new = rng.normal(size=(n, p)), rng.normal(size=(400, p))
+
+    def logit(rows):
+        less = 1 - np.tanh(rows[:, 4])
+        slopes = [2 * np.sin(rows[:, 4]), 1.5 * np.cos(rows[:, 4]), less, -less]
+        return (rows[:, :4] * np.column_stack(slopes)).sum(axis=1)
+
+    positive = rng.uniform(size=n) < expit(logit(rows))
+    kernels = view_kernels(rows, np.ones(n))
+    posterior, _ = fit_composite_posterior(rows, positive, np.ones(n), kernels, CPU)
+    found = [
+        any((each.family, each.columns) == ("moderated", (4,)) for each in posterior.curves(part))
+        for part in range(len(posterior.weight))
+    ]
+    assert posterior.weight[found].sum() > 0.9
+    bounds = expit(of_mixture(posterior.moments(new, kernels, CPU), posterior.weight, 0.95))
+    truth = expit(logit(new))
+    assert ((bounds[:, 0] <= truth) & (truth <= bounds[:, 1])).mean() > 0.9
+
+
 def test_what_jumps_with_two_columns_together_is_an_interaction():
     """Slopes that jump are nearly as likely, stood for it before, and were too sure."""
     rng, n, p = np.random.default_rng(7), 600, 4
@@ -274,6 +297,7 @@ def test_slopes_vary_where_there_are_rows_enough_for_knots(rng, n):
         found = {each.family for each in model.among(columns, model.of_columns)}
         for family in ("varying", "interaction"):
             assert (family in found) == (1 < len(columns) <= 4 and n >= 4 * len(columns))
+        assert ("moderated" in found) == (len(columns) == 1)
         for curve in model.among(columns, model.of_columns):
             assert landmarks.basis(curve).numel()
 

@@ -91,8 +91,13 @@ def kernel_of(curve, seen):
             found = found * centred / (1 - np.square(among.mean(axis=1)).mean() / among.mean())
         return found
 
+    def moderated():
+        slopes = sized[:, 1:] @ sized[:, 1:].T / (seen.shape[1] - 1)
+        return slopes * np.exp(-curve.gamma * np.square(seen[:, [0]] - seen[:, 0]))
+
     return {
         "interaction": interaction,
+        "moderated": moderated,
         "rbf": lambda: np.exp(-curve.gamma * cdist(seen, seen, "sqeuclidean")),
         "laplacian": lambda: np.exp(-curve.gamma * cdist(seen, seen, "cityblock")),
         "linear": lambda: curve.gamma * seen @ seen.T,
@@ -433,7 +438,7 @@ def test_slopes_that_vary_among_landmarks_of_next_to_nothing(rng):
     views = learn_views(rows.numpy(), np.ones(20))
     for size in (1e-155, 0.0):
         landmarks = Landmarks(rows * size, views)
-        for family in ("varying", "varying roughly", "interaction"):
+        for family in ("varying", "varying roughly", "interaction", "moderated"):
             curve = Curve(family, "columns", 0.5)
             for found in (landmarks.values, landmarks.diagonal, landmarks.between):
                 assert torch.isfinite(found(curve, landmarks.seen(rows))).all()

@@ -422,10 +422,10 @@ def test_curves_that_a_posterior_cannot_have(rng, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "n_columns"), [("product", 9), ("varying", 1), ("interaction", 5)]
+    ("family", "n_columns"), [("product", 9), ("varying", 1), ("interaction", 5), ("moderated", 2)]
 )
 def test_curves_of_columns_that_they_cannot_have(rng, tmp_path: Path, family, n_columns) -> None:
-    """Far rows would overflow products of many; slopes vary with another column."""
+    """Far rows would overflow products of many; slopes vary with another column, or with one."""
     X = rng.normal(size=(100, 9))
     model = BootstrapSVC(**QUICK).fit(X, X[:, 0] * X[:, 1] > 0)
     save(model, tmp_path / "m.model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bootprob.ensemble.uncertainty.column_sets import (
     ColumnSet,
+    moderators,
     score_statistics,
     singles_and_pairs,
     telling_triples,
@@ -126,14 +127,14 @@ class Additions:
         prior = self._model.log_odds_beside(self._kernel, len(columns))
         return best._replace(log_odds=best.log_odds + prior)
 
-    def of_sets(self, sets: Sequence[ColumnSet]) -> list[Added]:
+    def of_sets(self, sets: Iterable[ColumnSet]) -> list[Added]:
         """The same of several."""
-        return one_core_for_each(self.of_set, sets, self._n_threads)
+        return one_core_for_each(self.of_set, list(sets), self._n_threads)
 
     def likely(self) -> list[Added]:
         """The best curves in the columns, pairs and triples with the largest statistics."""
-        sets = [*singles_and_pairs(self.statistics)[:_MOST_SETS], *self.triples]
-        found = self.of_sets(sets)
+        pairs = singles_and_pairs(self.statistics)[:_MOST_SETS]
+        found = self.of_sets(dict.fromkeys([*pairs, *self.triples, *moderators(self.statistics)]))
         return sorted(found, key=lambda each: -each.log_odds)
 
     def _largest_scale(self, curve: Curve) -> float:

@@ -17,6 +17,7 @@ from bootprob_gpu.hardware.threads import one_core_for_each
 __all__ = [
     "ColumnSet",
     "likely_sets",
+    "moderators",
     "score_statistics",
     "singles_and_pairs",
     "telling_triples",
@@ -27,6 +28,7 @@ ColumnSet = tuple[int, ...]
 
 _MOST_PAIRED, _MOST_IN_THREES = 64, 24  # columns whose products are looked at
 _MOST_TRIPLES = 3  # that are kept
+_MOST_MODERATORS = 3
 _POWERS = (1, 1), (1, 2), (2, 1)  # a slope may rise with another column, or with its distance
 _THREE = 3
 _LEFT = 1e-6  # share of its size that a term must have beyond the columns to be one
@@ -165,6 +167,12 @@ def singles_and_pairs(statistics: Tensor) -> list[ColumnSet]:
     order = np.argsort(-known[tuple(found.T)], kind="stable")
     sets = (tuple(sorted({*pair})) for pair in found[order].tolist())
     return [each for each in sets if len(each) < len(known)]
+
+
+def moderators(statistics: Tensor) -> list[ColumnSet]:
+    """Columns whose terms with others are the largest together."""
+    total = (statistics.sum(1) - statistics.diagonal()).cpu().numpy()
+    return [(int(k),) for k in np.argsort(-total, kind="stable")[:_MOST_MODERATORS]]
 
 
 def likely_sets(

@@ -11,7 +11,8 @@ from math import comb
 import numpy as np
 
 from bootprob.ensemble.uncertainty.curves import (
-    MOST_COLUMNS,
+    MODERATED,
+    N_COLUMNS,
     OF_KNOTS,
     Curve,
     Landmarks,
@@ -59,6 +60,7 @@ TAILS: tuple[Tails, ...] = tuple(
     for pair in ((a, a), (a, 0.0), (0.0, a))
 )
 LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
+_LEAST_MODERATED = 3  # columns; of two there is one slope that varies
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
 
@@ -164,9 +166,13 @@ class Model:
         return _middle(kept)
 
     def among(self, columns: tuple[int, ...], curves: Iterable[Curve]) -> list[Curve]:
-        """Curves in some columns; some families are of several, and not of many."""
+        """Curves in some columns; some families are of several, and not of many, or of one."""
         p, size = self.landmarks.rows.shape[1], len(columns)
-        left_out = {family for family, most in MOST_COLUMNS.items() if not 1 < size <= most}
+        left_out = {
+            family for family, (least, most) in N_COLUMNS.items() if not least <= size <= most
+        }
+        if p < _LEAST_MODERATED:
+            left_out.add(MODERATED)
         if not self.landmarks.n_knots(size):  # too few rows
             left_out.update(OF_KNOTS)
         kept = (each for each in curves if each.family not in left_out)

@@ -232,6 +232,31 @@ class _Varying(Family):
         return total / (rows.shape[1] * (rows.shape[1] - 1))
 
 
+class _Moderated(Family):
+    """``exp(−γ (x_1 − z_1)²)`` times the mean over all other columns of ``x_i z_i / u_i²``.
+
+    u_i² is the mean of ``x_i²``.
+    """
+
+    def values(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, near.spread, near)
+
+    def own_values(self, gamma: float, near: Near) -> Tensor:
+        return self._gram(gamma, near.spread, near.spread, near)
+
+    def beside(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        slopes = (rows * others / near.size_of_columns.square())[:, 1:].mean(1)
+        return slopes * _SMOOTH.of_column(gamma, rows[:, 0] - others[:, 0])
+
+    def between(self, gamma: float, rows: Tensor, near: Near) -> Tensor:
+        return self._gram(gamma, rows, rows, near)
+
+    def _gram(self, gamma: float, rows: Tensor, others: Tensor, near: Near) -> Tensor:
+        squares = near.size_of_columns[1:].square() * (rows.shape[1] - 1)
+        slopes = rows[:, 1:] @ (others[:, 1:] / squares).mT
+        return slopes.mul_(_SMOOTH.of_column(gamma, rows[:, :1] - others[:, 0]))
+
+
 class _Interaction(Family):
     """Product over the columns of kernels ``exp(−γ |x_j − z_j|)`` that are centred on their knots.
 
@@ -311,6 +336,7 @@ KERNELS: Mapping[str, Family] = {
     "varying roughly": _Varying(_ROUGH),
     "interaction": INTERACTION,
     "linear": _Linear(),
+    "moderated": _Moderated(),
 }
 """By the name of the family; files know them by their place."""
 

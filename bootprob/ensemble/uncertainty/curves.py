@@ -14,7 +14,8 @@ from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
 
 __all__ = [
     "FAMILIES",
-    "MOST_COLUMNS",
+    "MODERATED",
+    "N_COLUMNS",
     "OF_ALL_COLUMNS",
     "OF_KNOTS",
     "VARYING",
@@ -35,15 +36,23 @@ _MOST_KNOTS, _LEAST_KNOTS = 10, 4  # of a column
 _LANDMARKS_OF_COLUMN = 48  # for each of few columns that a curve looks at
 _RANK = 1e-6  # relative eigenvalue below which landmarks depend on each other
 _ADDITIVE_GAMMAS = (1 / 8, 1 / 2, 2.0)
-MOST_COLUMNS = {"product": 8, "varying": 4, "varying roughly": 4, "interaction": 4}
-"""Of families of two columns or more: products of many would overflow far from all rows, and of
-slopes that vary each pair of columns has knots of its own."""
+MODERATED = "moderated"
+"""The family of one column with which the slopes of all others vary."""
+N_COLUMNS = {
+    "product": (2, 8),
+    "varying": (2, 4),
+    "varying roughly": (2, 4),
+    "interaction": (2, 4),
+    MODERATED: (1, 1),
+}
+"""The fewest and the most columns of some families: products of many would overflow far from all
+rows, and of slopes that vary each pair of columns has knots of its own."""
 VARYING = ("varying", "varying roughly")
 """Families of slopes that vary."""
 OF_KNOTS = (*VARYING, "interaction")
 """Families that need knots in each column."""
 _ROUGH = ("laplacian", "varying roughly", "interaction")
-_KNOTS_GAMMA = 1 / 2
+_KNOTS_GAMMA, _MODERATED_GAMMAS = 1 / 2, (1 / 8, 1 / 2)
 _MULTIPLIED_OF_ALL = 3  # the most, where a product is one of all columns
 
 Seen = Mapping[View, Tensor]
@@ -64,8 +73,10 @@ class Curve:
     column (T. Hastie, R. Tibshirani, J. R. Stat. Soc. B 55 (1993) 757–796); "varying roughly" has
     ``exp(−γ |x_j − z_j|)`` instead, for slopes that may jump. "interaction" is the product of these
     last, each centred: what may jump with all of the columns together, and nothing of fewer.
-    "linear" is ``γ ⟨x, z⟩``, of components, that count as much where they hardly vary
-    in the columns; what is linear in other views is no curve.
+    "moderated" is the mean over all columns but one of ``x_i z_i exp(−γ (x_j − z_j)²) / u_i²``,
+    which is the j of its `columns`: all slopes vary with it, as where it says how much noise there
+    is. "linear" is ``γ ⟨x, z⟩``, of components, that count as much where they hardly vary in the
+    columns; what is linear in other views is no curve.
 
     Attributes
     ----------
@@ -89,7 +100,14 @@ class Curve:
 
     def of(self, view_rows: Tensor) -> Tensor:
         """The columns that it looks at."""
-        return view_rows[:, list(self.columns)] if self.columns else view_rows
+        order = self.order(view_rows.shape[1])
+        return view_rows[:, list(order)] if order else view_rows
+
+    def order(self, p: int) -> tuple[int, ...]:
+        """Which of p columns it looks at, and in which order; empty for all as they are."""
+        if self.family != MODERATED:
+            return self.columns
+        return *self.columns, *(j for j in range(p) if j not in self.columns)
 
     def among(self, columns: tuple[int, ...], p: int) -> Curve:
         """The same of some of p columns, whose distances are shorter."""
@@ -103,7 +121,7 @@ class Landmarks:
 
     rows: Tensor
     views: ColumnViews
-    _near: dict[tuple[View, tuple[int, ...]], Near] = field(
+    _near: dict[tuple[View, bool, tuple[int, ...]], Near] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
     _bases: dict[Curve, Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -152,7 +170,7 @@ class Landmarks:
 
     def of(self, curve: Curve) -> Near:
         """What a curve sees of them."""
-        key = curve.view, curve.columns
+        key = curve.view, curve.family == MODERATED, curve.columns
         if key not in self._near:
             rows = curve.of(self.views.of(curve.view, self.rows))
             of_few = max(1, len(rows) // (_LANDMARKS_OF_COLUMN * rows.shape[1]))
@@ -167,7 +185,8 @@ def of_few_columns(curves: Iterable[Curve]) -> list[Curve]:
     smooth = list(dict.fromkeys(each.view for each in every if each.view != "levels"))
     products = [Curve("product", view, 0.0) for view in smooth]
     of_knots = [Curve(family, view, _KNOTS_GAMMA) for family in OF_KNOTS for view in smooth]
-    return list(dict.fromkeys([*every, *products, *of_knots]))
+    moderated = [Curve(MODERATED, view, gamma) for view in smooth for gamma in _MODERATED_GAMMAS]
+    return list(dict.fromkeys([*every, *products, *of_knots, *moderated]))
 
 
 def candidates(kernels: ViewKernels, landmarks: Landmarks) -> list[Curve]:
