@@ -28,19 +28,14 @@ from bootprob.ensemble.uncertainty.masses import Masses
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import view_kernels
+from stages import stage_of_a_product
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def stage(rng):
-    rows = rng.normal(size=(80, 4))
-    positive = rng.uniform(size=80) < expit(rows[:, 0] + 2 * rows[:, 1] * rows[:, 2])
-    data = LabelledRows.of(rows, positive, rng.uniform(0.5, 1.5, size=80), CPU)
-    kernels = view_kernels(rows, np.ones(80))
-    landmarks = Landmarks(data.rows, kernels.of_columns)
-    straight = straight_columns(data, kernels.of_columns)
-    return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    return stage_of_a_product(rng, 80, 80)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -1,32 +1,21 @@
 """Columns of rows that a composite posterior looks at, and those that are left to chance."""
 
-import numpy as np
 import pytest
 import torch
-from scipy.special import expit
 
 from bootprob.ensemble.uncertainty import composite_columns
 from bootprob.ensemble.uncertainty.composite_columns import Columns
-from bootprob.ensemble.uncertainty.composite_model import CURVED, LOGIT, Model, Rest, Setting
+from bootprob.ensemble.uncertainty.composite_model import CURVED, LOGIT, Rest, Setting
 from bootprob.ensemble.uncertainty.composite_stage import Stage
-from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
-from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
-from bootprob.ensemble.uncertainty.straight import straight_columns
-from bootprob.preparation.views import view_kernels
+from bootprob.ensemble.uncertainty.curves import Curve
+from stages import stage_of_a_product
 
-CPU = torch.device("cpu")
 ROUGH, SMOOTH = Curve("laplacian", "columns", 0.5), Curve("rbf", "scores", 0.3, (1, 2))
 
 
 @pytest.fixture
 def stage(rng):
-    rows = rng.normal(size=(300, 4))
-    positive = rng.uniform(size=300) < expit(rows[:, 0] + 2 * rows[:, 1] * rows[:, 2])
-    data = LabelledRows.of(rows, positive, rng.uniform(0.5, 1.5, size=300), CPU)
-    kernels = view_kernels(rows, np.ones(300))
-    landmarks = Landmarks(data.rows[:200], kernels.of_columns)
-    straight = straight_columns(data, kernels.of_columns)
-    return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    return stage_of_a_product(rng, 300, 200)
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.5, 8.0])
