@@ -1,4 +1,4 @@
-"""Rows of a composite posterior whose logit is bent by a product of two columns."""
+"""Labelled rows of which a composite posterior knows nothing yet."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
 from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.preparation.views import view_kernels
+from bootprob.runtime.arrays import Bools, Floats
 
-__all__ = ["stage_of_a_product"]
+__all__ = ["stage_of", "stage_of_a_product"]
 
 
-def stage_of_a_product(rng: Generator, n: int, n_landmarks: int) -> Stage:
-    """Nothing is known yet of n rows with four columns; the first rows are landmarks."""
-    rows = rng.normal(size=(n, 4))
-    positive = rng.uniform(size=n) < expit(rows[:, 0] + 2 * rows[:, 1] * rows[:, 2])
-    weight = rng.uniform(0.5, 1.5, size=n)
+def stage_of(
+    rows: Floats, positive: Bools, n_landmarks: int, weight: Floats | None = None
+) -> Stage:
+    """The first rows are landmarks."""
+    weight = np.ones(len(rows)) if weight is None else weight
     data = LabelledRows.of(rows, positive, weight, torch.device("cpu"))
-    kernels = view_kernels(rows, np.ones(n))
+    kernels = view_kernels(rows, np.ones(len(rows)))
     landmarks = Landmarks(data.rows[:n_landmarks], kernels.of_columns)
     straight = straight_columns(data, kernels.of_columns)
     return Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+
+
+def stage_of_a_product(rng: Generator, n: int, n_landmarks: int) -> Stage:
+    """Of n rows with four columns, whose logit is bent by a product of two."""
+    rows = rng.normal(size=(n, 4))
+    positive = rng.uniform(size=n) < expit(rows[:, 0] + 2 * rows[:, 1] * rows[:, 2])
+    return stage_of(rows, positive, n_landmarks, weight=rng.uniform(0.5, 1.5, size=n))

@@ -1,7 +1,7 @@
 """The posterior of an adaptive ensemble as ONNX nodes, from views of rows to the logit it states.
 
-Functions are those of `bootprob.ensemble.uncertainty.composite_posterior`, `curves` and
-`link_tails`, and of `bootprob.intervals.mixtures`.
+Functions are those of `bootprob.ensemble.uncertainty.composite_posterior`, `curves`, `steepness`
+and `link_tails`, and of `bootprob.intervals.mixtures`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from bootprob.ensemble.uncertainty.curve_families import INTERACTION, Near
 from bootprob.ensemble.uncertainty.curves import MODERATED, VARYING, Curve, Landmarks
 from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
 from bootprob.ensemble.uncertainty.link_tails import OUTER, STEEPEST
+from bootprob.ensemble.uncertainty.steepness import FARTHEST, THRESHOLDS, Steepness
 from bootprob.intervals.mixtures import CLOSEST, NODES, WEIGHTS
 from bootprob.onnx_export.graph import Graph
 from bootprob.onnx_export.kernels import KnownRows
@@ -76,6 +77,9 @@ def _add_moments(
         variance = graph.add("Max", graph.add("Sum", explained, *prior), LEAST_VARIANCE)
         center = graph.product(columns, mean[:, None], len(at))
         deviation = graph.add("Sqrt", variance)
+        if (steepness := posterior.steepness.get(part)) is not None:
+            factor = _add_factor(graph, seen, steepness)
+            center, deviation = (graph.add("Mul", each, factor) for each in (center, deviation))
         found.append(_add_bent_moments(graph, center, deviation, posterior.links[part]))
     return found
 
@@ -242,6 +246,16 @@ def _add_near(
     apart = graph.add("Sub", columns, known.knots.numpy()[list(which)].reshape(1, -1))
     distance = graph.add("Abs", apart) if rough else graph.add("Mul", apart, apart)
     return graph.add("Exp", graph.add("Mul", distance, -gamma))
+
+
+def _add_factor(graph: Graph, seen: SeenRows, steepness: Steepness) -> str:
+    """What logits are multiplied by, shape (m, 1)."""
+    score = graph.add("Gather", seen.of("scores"), np.array([steepness.column]), axis=1)
+    if steepness.shape:
+        above = graph.add("Greater", score, THRESHOLDS[steepness.shape - 1])
+        return graph.add("Where", above, *np.exp([steepness.rate, -steepness.rate]))
+    near = graph.add("Clip", score, np.float64(-FARTHEST), np.float64(FARTHEST))
+    return graph.add("Exp", graph.add("Mul", near, steepness.rate))
 
 
 def _add_bent_moments(

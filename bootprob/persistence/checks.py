@@ -27,6 +27,7 @@ from bootprob.ensemble.uncertainty.composite_posterior import CompositePosterior
 from bootprob.ensemble.uncertainty.curves import FAMILIES, N_COLUMNS
 from bootprob.ensemble.uncertainty.curves import VIEWS as SEEN
 from bootprob.ensemble.uncertainty.kernel_posterior import KernelPosterior
+from bootprob.ensemble.uncertainty.steepness import RATES, THRESHOLDS
 from bootprob.metrics.lack_of_fit import COLUMNS, SHARES
 from bootprob.metrics.metrics import METRICS
 from bootprob.persistence.layout import Layout
@@ -428,13 +429,19 @@ def _check_composite(of: Arrays, kernel: KernelFunction) -> None:
         sizes = looked_at.sum(axis=2)[of["family"] == FAMILIES.index(name)]
         if not ((sizes >= least) & (sizes <= most)).all():
             raise ValueError(f"kernel_posterior_ has curves ({name}) of too few or many columns")
-    for name in ("scored", "stepped"):
+    for name in ("scored", "stepped", "steep"):
         if len(of.get(name, ())) and not of[name].max() < of["landmarks"].shape[1]:
             raise ValueError(f"kernel_posterior_.{name} has numbers that are of no columns")
     if "levels" in of and not (of["levels"].sum(axis=1) < 1).all():
         raise ValueError("kernel_posterior_.levels leaves no probabilities between them")
     if ("stepped" in of) != ("thresholds" in of):
         raise ValueError("kernel_posterior_.stepped and thresholds belong together")
+    if len(of.keys() & {"steep", "rates", "shapes"}) not in (0, 3):
+        raise ValueError("kernel_posterior_.steep, rates and shapes belong together")
+    if "rates" in of and not (
+        np.abs(of["rates"]).max() <= max(RATES) and of["shapes"].max() <= len(THRESHOLDS)
+    ):
+        raise ValueError("kernel_posterior_.rates and shapes are not what logits grow with")
     try:
         posterior = CompositePosterior(**of)
         found = posterior.moments(of["landmarks"][:1], kernel, torch.device("cpu"))

@@ -1,6 +1,7 @@
 """Curves that are added to a composite posterior: what the evidence gains, sums, and rests."""
 
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,21 +15,18 @@ from bootprob.ensemble.uncertainty.composite_columns import Columns
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
     LOGIT,
-    Model,
     Rest,
     Setting,
 )
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
-from bootprob.ensemble.uncertainty.composite_stage import Stage
-from bootprob.ensemble.uncertainty.curves import Curve, Landmarks, candidates
+from bootprob.ensemble.uncertainty.composite_settings import kind_of
+from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.evidence_beside import EvidenceBeside
 from bootprob.ensemble.uncertainty.expectation_propagation import Sites
-from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.masses import Masses
-from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals import of_mixture
 from bootprob.preparation.views import view_kernels
-from stages import stage_of_a_product
+from stages import stage_of, stage_of_a_product
 
 CPU = torch.device("cpu")
 
@@ -75,11 +73,9 @@ def test_a_mass_is_the_determinant_and_the_square_of_what_factors_say(rng):
 def test_a_mass_from_rows_is_that_from_columns(rng, monkeypatch):
     """Of settings of a wide table: straight, with a curve that landmarks do not reach, and two."""
     rows = rng.normal(size=(300, 240))
-    kernels = view_kernels(rows, np.ones(300))
-    data = LabelledRows.of(rows, rng.uniform(size=300) < 0.5, rng.uniform(0.5, 1.5, size=300), CPU)
-    landmarks = Landmarks(data.rows[:40], kernels.of_columns)
-    straight = straight_columns(data, kernels.of_columns)
-    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    positive, weight = rng.uniform(size=300) < 0.5, rng.uniform(0.5, 1.5, size=300)
+    stage = stage_of(rows, positive, 40, weight=weight)
+    data = stage.data
     every, few = Curve("rbf", "columns", 0.01), Curve("quadratic", "scores", 0.0, (0, 3))
     settings = [
         Setting(kernel, linear, scales, LOGIT)
@@ -151,9 +147,9 @@ def test_kinds_of_settings_and_what_would_be_likely(stage):
     found = stage.add_each(
         (replace(straight.setting, **each), straight.found.sites) for each in others
     )
-    kinds = stage.best_of_each_kind()
-    assert list(kinds) == [(False, False), (False, True), (True, False), (True, True)]
-    assert list(kinds.values())[1:] == found
+    kinds = sorted(stage.best_of_each(kind_of).items())
+    assert [kind for kind, _ in kinds] == [*product((False, True), repeat=2)]
+    assert [best for _, best in kinds[1:]] == found
     best, other = stage.likely()[0], replace(straight.setting, inclusion=0.05)
     assert stage.would_be_likely(other, best.evidence - 1)
     assert not stage.would_be_likely(other, best.evidence - 9)
@@ -282,19 +278,14 @@ def test_what_jumps_with_two_columns_together_is_an_interaction():
 @pytest.mark.parametrize("n", [7, 12, 40])
 def test_slopes_vary_where_there_are_rows_enough_for_knots(rng, n):
     rows = rng.normal(size=(n, 5))
-    data = LabelledRows.of(rows, np.arange(n) % 2 > 0, np.ones(n), CPU)
-    kernels = view_kernels(rows, np.ones(n))
-    landmarks = Landmarks(data.rows, kernels.of_columns)
-    model = Model(
-        landmarks, straight_columns(data, kernels.of_columns), candidates(kernels, landmarks)
-    )
+    model = stage_of(rows, np.arange(n) % 2 > 0, n).model
     for columns in ((0,), (0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)):
         found = {each.family for each in model.among(columns, model.of_columns)}
         for family in ("varying", "interaction"):
             assert (family in found) == (1 < len(columns) <= 4 and n >= 4 * len(columns))
         assert ("moderated" in found) == (len(columns) == 1)
         for curve in model.among(columns, model.of_columns):
-            assert landmarks.basis(curve).numel()
+            assert model.landmarks.basis(curve).numel()
 
 
 def test_prior_odds_of_sums_multiply_to_that_of_all_orders(stage):
@@ -319,11 +310,7 @@ def test_a_sum_has_the_curves_that_go_best_with_the_others():
     rows = rng.normal(size=(800, 4))
     logit = 3 * np.sin(2 * (rows[:, 0] + rows[:, 1])) + np.square(rows[:, 2]) - 1
     positive = rng.uniform(size=800) < expit(logit)
-    data = LabelledRows.of(rows, positive, np.ones(800), CPU)
-    kernels = view_kernels(rows, np.ones(800))
-    landmarks = Landmarks(data.rows[:256], kernels.of_columns)
-    straight = straight_columns(data, kernels.of_columns)
-    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    stage = stage_of(rows, positive, 256)
     found = stage.grown(stage.straight())
     [wave] = [curve for curve in found.setting.kernel if {0, 1} <= {*curve.columns}]
     assert wave not in stage.model.among(wave.columns, stage.model.plain)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from bootprob.ensemble.uncertainty import (
     composite_model,
     composite_posterior_fit,
+    composite_stage,
     expectation_propagation,
     few_that_count,
     straight,
@@ -321,6 +322,6 @@ def test_the_search_for_how_few_ends_at_the_best_of_its_neighbours():
 
 
 def test_large_tables_are_left_as_they_are(monkeypatch):
-    monkeypatch.setattr(few_that_count, "_WORK", 1e5)
+    monkeypatch.setattr(composite_stage, "_WORK", 1e5)
     settings, _, _ = fitted(25, monkeypatch, three_of_many)
     assert all(each.inclusion == 1 for each in settings)

@@ -8,17 +8,14 @@ import torch
 from scipy.special import expit, logit
 
 from bootprob import BootstrapSVC, load, save
-from bootprob.ensemble.uncertainty.composite_model import Model, Setting
+from bootprob.ensemble.uncertainty.composite_model import Setting
 from bootprob.ensemble.uncertainty.composite_posterior_fit import fit_composite_posterior
 from bootprob.ensemble.uncertainty.composite_search import again
-from bootprob.ensemble.uncertainty.composite_stage import Stage
-from bootprob.ensemble.uncertainty.curves import Landmarks, candidates
-from bootprob.ensemble.uncertainty.labelled_rows import LabelledRows
 from bootprob.ensemble.uncertainty.levelled_links import asked_for
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Links, bent_moments, levels_off
-from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.intervals.mixtures import logit_of_mixture, of_mixture
 from bootprob.preparation.views import view_kernels
+from stages import stage_of
 
 CPU = torch.device("cpu")
 LEVELS = (0.0, 0.0, 0.25, 0.25)
@@ -103,11 +100,7 @@ def test_more_rows_may_leave_none_of_the_links_that_level_off():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 2))
     positive = rng.uniform(size=400) < expit(6 * rows[:, 0] ** 2 - 4)
-    kernels = view_kernels(rows, np.ones(400))
-    data = LabelledRows.of(rows, positive, np.ones(400), CPU)
-    landmarks = Landmarks(data.rows[:50], kernels.of_columns)
-    straight = straight_columns(data, kernels.of_columns)
-    stage = Stage(data, Model(landmarks, straight, candidates(kernels, landmarks)))
+    stage = stage_of(rows, positive, 50)
     kernel = (stage.model.curved[0],)
     of_links = [Setting(kernel, (0.4, 0.4), (2.0,), tails) for tails in (LEVELS, LOGIT)]
     found, _ = again(stage, [SimpleNamespace(setting=each) for each in of_links], [kernel])

@@ -15,6 +15,7 @@ from bootprob.ensemble.uncertainty.composite_posterior import (
 )
 from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmarks
 from bootprob.ensemble.uncertainty.link_tails import bent
+from bootprob.ensemble.uncertainty.steepness import THRESHOLDS
 from bootprob.intervals.mixtures import logit_of_mixture
 from bootprob.preparation.views import learn_views
 from bootprob_gpu.kernels.views import ColumnViews, View, ViewKernels
@@ -179,6 +180,9 @@ def _posterior(
         deviation=deviation,
         tails=tails,
         levels=levels,
+        steep=rng.integers(0, p, len(kernels)),
+        rates=rng.choice([0.0, 0.8, -0.4], size=len(kernels)),
+        shapes=rng.integers(0, 1 + len(THRESHOLDS), len(kernels)),
         coefficients=rng.normal(size=(len(kernels), size)) / 2,
         quadratic=roots @ roots.transpose(0, 2, 1) - 0.01 * np.eye(size),
         landmarks=known,

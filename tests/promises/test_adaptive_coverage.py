@@ -41,6 +41,11 @@ DRAWN_TOGETHER = pytest.mark.xfail(
     raises=AssertionError,
     strict=False,  # by a hair
 )
+NOT_ALWAYS_SEEN = pytest.mark.xfail(
+    reason="Some tables of 500 rows look as if their logit were as steep for all rows.",
+    raises=AssertionError,
+    strict=False,  # by a hair
+)
 LOOK_STRAIGHT = ("a jump between grades", "Friedman's function")
 SHORT_OF_2000 = {
     "heavy tails (t, 3 df)": WIDER,
@@ -52,6 +57,8 @@ SHORT_OF_2000 = {
 
 
 def _marks(truth, n):
+    if truth.name == "noise that grows with a column":
+        return NOT_ALWAYS_SEEN
     if truth.family == "weak bends" or truth.name in LOOK_STRAIGHT:
         return NOT_KEPT
     if truth.name == "a bend where such columns differ":

@@ -30,6 +30,8 @@ __all__ = ["Added", "Additions"]
 _MOST_SETS = 20  # of columns that are looked at
 _NEAR_ODDS, _OF_STRAIGHT = 1.0, 1 / 4  # of a rest, beside curves without, and beside none
 _MOST_NEAR, _LEAST_NEAR = 8, 0.03  # curves of a rest, and how probable each is at least
+_LEAST_NEW = 1e-6  # of a term, that others do not say
+_TINY = torch.finfo(torch.float64).tiny
 _MOST_SAID = 10.0  # logits, of any row by a curve of a rest
 
 
@@ -71,7 +73,8 @@ class Additions:
         known = torch.cat([part for _, part in base.columns.blocks(which)])
         sites = base.found.sites.without(base.columns.missing(base.setting))
         self._tau = sites.precision
-        self._residual = sites.shift - self._tau * (known @ base.found.mean)
+        self.logits = known @ base.found.mean
+        self._residual = sites.shift - self._tau * self.logits
         weighted = (known * self._tau.unsqueeze(1)).T
         factor = factor_of(torch.diag(precision) + weighted @ known)
         self._reach = torch.linalg.solve_triangular(factor, weighted, upper=False)
@@ -82,6 +85,12 @@ class Additions:
         bent = sorted({column for curve in self._kernel for column in curve.columns})
         known = self._seen, self._tau, self._residual, self._reach
         return score_statistics(*known, bent, self._n_threads)
+
+    def scores_of(self, terms: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores of coefficients of terms (n, k) at 0, and the information on each, (k,)."""
+        reached = (self._reach @ terms).square().sum(0)
+        whole = (terms.square() * self._tau.unsqueeze(1)).sum(0)
+        return terms.mT @ self._residual, (whole - reached).clamp_min(_LEAST_NEW * whole + _TINY)
 
     @cached_property
     def triples(self) -> list[ColumnSet]:

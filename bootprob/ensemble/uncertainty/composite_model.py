@@ -20,6 +20,7 @@ from bootprob.ensemble.uncertainty.curves import (
 )
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
 from bootprob.ensemble.uncertainty.spike_and_slab import SPIKE
+from bootprob.ensemble.uncertainty.steepness import EVEN, RATES, THRESHOLDS, Steepness
 from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats
 from bootprob_gpu.kernels.views import RELEVANT
@@ -60,6 +61,7 @@ TAILS: tuple[Tails, ...] = tuple(
     for pair in ((a, a), (a, 0.0), (0.0, a))
 )
 LEVELS = (0.0, 0.03, 0.06, 0.1, 0.16, 0.25, 0.36)  # below 1 and above 0
+_STEEP_SHARE = 0.2  # prior probability that the logit is steeper for some rows
 _LEAST_MODERATED = 3  # columns; of two there is one slope that varies
 _DOUBLING = -0.5  # logarithm of the prior probability of a curve for each doubling of its σ
 _INTERCEPT_PRECISION = 0.01  # of a normal prior with a standard deviation of ten logits
@@ -104,6 +106,8 @@ class Setting:
     inclusion : float
         Prior probability that a column of the linear parts counts
         (`bootprob.ensemble.uncertainty.spike_and_slab`), with the σ of its part; 1 where all do.
+    steepness : Steepness
+        With which column all of the logit grows.
     """
 
     kernel: Kernel
@@ -112,6 +116,7 @@ class Setting:
     tails: Tails
     rest: Rest = NOTHING
     inclusion: float = 1.0
+    steepness: Steepness = EVEN
 
     @property
     def curves(self) -> Kernel:
@@ -234,6 +239,11 @@ class Model:
             probability *= _LEVELLED_SHARE / (len(LEVELS) ** 2 - 1)
         else:
             probability *= (1 - _LOGIT_SHARE) / len(TAILS)
+        if setting.steepness == EVEN:
+            probability *= 1 - _STEEP_SHARE
+        else:
+            shape = 1 / 2 / len(THRESHOLDS) if setting.steepness.shape else 1 / 2
+            probability *= shape * _STEEP_SHARE / self.landmarks.rows.shape[1] / len(RATES)
         if self.may_be_few(setting):
             few = (1 - _ALL_COUNT) / len(self.inclusions)
             probability *= _ALL_COUNT if setting.inclusion == 1 else few

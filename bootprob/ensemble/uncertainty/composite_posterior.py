@@ -16,6 +16,7 @@ from bootprob.ensemble.uncertainty.curves import FAMILIES, VIEWS, Curve, Landmar
 from bootprob.ensemble.uncertainty.kernel_posterior import LEAST_VARIANCE
 from bootprob.ensemble.uncertainty.link_tails import Links, Tails
 from bootprob.ensemble.uncertainty.parts_alike import PartsAlike
+from bootprob.ensemble.uncertainty.steepness import Steepness
 from bootprob.ensemble.uncertainty.straight import Straight
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
@@ -39,7 +40,8 @@ class CompositePosterior:
     logistic regression; where it is not, f takes what they leave (the decomposition of G. Wahba,
     "Spline Models for Observational Data", 1990, chapter 1). h is the identity, or a link with
     other tails. σ, kernel and h are unknown: the posterior is a mixture over those that the labels
-    leave possible. Its quantiles are not those of its moments.
+    leave possible. Its quantiles are not those of its moments. All that h bends may be multiplied
+    by what grows with one column (`bootprob.ensemble.uncertainty.steepness`).
 
     With ``a(x)`` = (1, the columns, the scores, the values of each k with the landmarks), each part
     is normal before h, of mean ``c · a(x)`` and variance ``a(x)ᵀ S a(x) + Σ σ_j² k_j(x, x)``; h
@@ -79,6 +81,10 @@ class CompositePosterior:
         Columns and where they have a step, of large tables, beside their scores.
     levels : ndarray, shape (g, 2), or None
         How far below 1 and above 0 the links level off; None where none does.
+    steep : ndarray of int, shape (g,), or None
+    rates : ndarray, shape (g,), or None
+    shapes : ndarray of int, shape (g,), or None
+        `steepness`, of rate 0 where logits grow with no column; None where none does.
     """
 
     weight: Floats
@@ -97,6 +103,9 @@ class CompositePosterior:
     stepped: Integers | None = None
     thresholds: Floats | None = None
     levels: Floats | None = None
+    steep: Integers | None = None
+    rates: Floats | None = None
+    shapes: Integers | None = None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that there are, by name."""
@@ -108,6 +117,15 @@ class CompositePosterior:
         levels = np.zeros_like(self.tails) if self.levels is None else self.levels
         every = np.column_stack([self.tails, levels]).tolist()
         return [(above, below, short, over) for above, below, short, over in every]
+
+    @property
+    def steepness(self) -> dict[int, Steepness]:
+        """That of each part whose logits grow with a column."""
+        if self.steep is None or self.rates is None or self.shapes is None:
+            return {}
+        arrays = (self.steep.tolist(), self.rates.tolist(), self.shapes.tolist())
+        every = enumerate(map(Steepness, *arrays))
+        return {part: steepness for part, steepness in every if steepness.rate}
 
     def curves(self, part: int) -> tuple[Curve, ...]:
         """Those of a part."""
@@ -166,6 +184,7 @@ class Moments:
         )
         self._landmarks = Landmarks(arrays["landmarks"], kernel.of_columns.to(device))
         self._links = Links(posterior.links, device)
+        self._steep = posterior.steepness
         curves = [posterior.curves(part) for part in range(len(posterior.weight))]
         views = (each.view for kernel in curves for each in kernel)
         self._views = dict.fromkeys(("columns", "scores", *views))
@@ -337,7 +356,13 @@ class Moments:
             means.append(mean)
             deviations.append(deviation)
         mean, deviation = (torch.cat(each, dim=1)[:, self._order] for each in (means, deviations))
-        return groups, self._links.moments(mean, deviation), deviation
+        steeper = mean, deviation
+        if self._steep:
+            factor = torch.ones_like(mean)
+            for part, steepness in self._steep.items():
+                factor[:, part] = steepness.of(seen["scores"])
+            steeper = factor * mean, factor * deviation
+        return groups, self._links.moments(*steeper), deviation
 
 
 def _each(groups: list[tuple[PartsAlike, Tensor]]) -> Iterator[tuple[int, int, PartsAlike, Tensor]]:

@@ -20,6 +20,8 @@ from bootprob.ensemble.uncertainty.few_that_count import leave_out
 from bootprob.ensemble.uncertainty.groups_left_out import without_groups
 from bootprob.ensemble.uncertainty.labelled_rows import EXAMINED_ROWS, LabelledRows
 from bootprob.ensemble.uncertainty.link_tails import Tails, bent_moments
+from bootprob.ensemble.uncertainty.steep_logits import of_other_rates
+from bootprob.ensemble.uncertainty.steepness import Steepness
 from bootprob.ensemble.uncertainty.straight import straight_columns
 from bootprob.preparation.labels import spaced_over_classes
 from bootprob.preparation.large_tables import is_large
@@ -131,16 +133,17 @@ def fit_composite_posterior(
                 possible, near = some(stage, possible, near)
             else:
                 possible, near = again(stage, possible, near)
+        of_other_rates(stage)
         leave_out(stage)
         possible = stage.likely()
         if not possible[0].found.settled:
             warn_of_rough_intervals(stacklevel=2)
-        posterior, left_out = _mixture(possible, model, groups)
+        posterior, left_out = _mixture(possible, stage, groups)
     return posterior, left_out[np.argsort(order)]
 
 
 def _mixture(
-    posteriors: list[Found], model: Model, groups: Groups | None
+    posteriors: list[Found], stage: Stage, groups: Groups | None
 ) -> tuple[CompositePosterior, Floats]:
     """All of them together, for new rows and for the training rows left out in turn.
 
@@ -148,9 +151,10 @@ def _mixture(
     of 2 % or more of the weight are kept: each costs whoever asks about rows.
     """
     weight = _weights(posteriors)
-    alike: dict[tuple[Kernel, Tails], list[int]] = {}
+    alike: dict[tuple[Kernel, Tails, Steepness], list[int]] = {}
     for number, each in enumerate(posteriors):
-        alike.setdefault((each.setting.curves, each.setting.tails), []).append(number)
+        key = each.setting.curves, each.setting.tails, each.setting.steepness
+        alike.setdefault(key, []).append(number)
     of_parts = {key: weight[members].sum() for key, members in alike.items()}
     order = sorted(alike, key=lambda key: -of_parts[key])
     least = min(_LEAST_WEIGHT, of_parts[order[0]])
@@ -159,9 +163,9 @@ def _mixture(
     share_of = np.array([of_parts[key] for key in alike])
     size = sum(kept[0].columns.widths[:3])
     size += max(sum(len(basis) for basis in each.columns.bases) for each in kept)
-    most = max(1, *(len(curves) for curves, _ in alike))
+    most = max(1, *(len(curves) for curves, _, _ in alike))
     coefficients, quadratic, variances, left_out = [], [], [], []
-    for (_, link), members in alike.items():
+    for (_, link, _), members in alike.items():
         group, share = [posteriors[number] for number in members], weight[members]
         share /= share.sum()
         of_group = share @ [each.columns.unreached_variances(each.setting) for each in group]
@@ -169,13 +173,15 @@ def _mixture(
         mean, form = _together(group, share, size)
         coefficients.append(mean)
         quadratic.append(form)
-        left_out.append(_left_out(group, share, link, groups))
-    landmarks = model.landmarks.rows
-    straight = model.straight
+        steepness = stage.steepness(group[0].setting)
+        left_out.append(_left_out(group, share, link, steepness, groups))
+    landmarks, straight = stage.model.landmarks.rows, stage.model.straight
     parts = (*straight.directions, straight.stepped, straight.thresholds)
     arrays = [None if each is None else each.cpu().numpy() for each in parts]
-    kernels = [kernel for kernel, _ in alike]
-    tails, levels = np.split(np.array([link for _, link in alike]), 2, axis=1)
+    kernels = [kernel for kernel, _, _ in alike]
+    tails, levels = np.split(np.array([link for _, link, _ in alike]), 2, axis=1)
+    every = zip(*(steepness for _, _, steepness in alike), strict=True)
+    columns, rates, shapes = (np.array(each) for each in every)
     posterior = CompositePosterior(
         weight=share_of / share_of.sum(),
         **stored_curves(kernels, landmarks.shape[1], most),
@@ -190,6 +196,9 @@ def _mixture(
         stepped=arrays[2],
         thresholds=arrays[3],
         levels=levels if levels.any() else None,
+        steep=columns if rates.any() else None,
+        rates=rates if rates.any() else None,
+        shapes=shapes if rates.any() else None,
     )
     return posterior, np.ascontiguousarray(torch.stack(left_out, dim=1).cpu().numpy())
 
@@ -221,14 +230,21 @@ def _together(group: list[Found], share: Floats, size: int) -> tuple[Tensor, Ten
     return mean, form + apart.T @ (shares[:, None] * apart)
 
 
-def _left_out(group: list[Found], share: Floats, tails: Tails, groups: Groups | None) -> Tensor:
+def _left_out(
+    group: list[Found],
+    share: Floats,
+    tails: Tails,
+    steepness: Tensor | None,
+    groups: Groups | None,
+) -> Tensor:
     """Mean and standard deviation of it for the training rows left out in turn, (n, 2)."""
     moments = (_left_out_of(each, groups) for each in group)
     means, variances = map(torch.stack, zip(*moments, strict=True))
     shares = torch.from_numpy(share).to(means)
     mean = shares @ means
     variance = shares @ (variances + (means - mean).square())
-    return bent_moments(mean, variance.sqrt(), tails)
+    factor = 1.0 if steepness is None else steepness
+    return bent_moments(factor * mean, factor * variance.sqrt(), tails)
 
 
 def _left_out_of(posterior: Found, groups: Groups | None) -> tuple[Tensor, Tensor]:

@@ -10,10 +10,11 @@ import numpy as np
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import NOTHING, TAILS, Kernel, Setting
-from bootprob.ensemble.uncertainty.composite_settings import LEAST_WEIGHT, kernels_of
+from bootprob.ensemble.uncertainty.composite_settings import LEAST_WEIGHT, is_even, kernels_of
 from bootprob.ensemble.uncertainty.composite_stage import NEAR, RISE, Stage
 from bootprob.ensemble.uncertainty.levelled_links import level_off
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
+from bootprob.ensemble.uncertainty.steep_logits import vary_steepness
 
 __all__ = ["again", "outline", "search", "some"]
 
@@ -21,7 +22,6 @@ _MOST_EXAMINED = 24
 _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
 _OTHER_WIDTHS = 3  # of a curve, its own among them
-_WORK = 4e10  # rows × squared columns of settings that get factors of their own, of large tables
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
 _AS_LIKELY, _MOST_WITH_RESTS = 4.0, 3  # the same of kernels that get a rest, and how many do
 
@@ -36,6 +36,7 @@ def search(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     bases = stage.add_each((each, straight.found.sites) for each in with_tails)
     stage.climb_each((base, ()) for base in bases)
     _add_links(stage, leader, TAILS)
+    vary_steepness(stage, [stage.best(), straight])
     reached = leader.evidence
     while stage.best().evidence > reached + RISE:
         base = stage.best()
@@ -57,6 +58,7 @@ def again(
     first = replace(first, tails=LOGIT if levels_off(tails) else tails)
     straight, _ = stage.climb(stage.add(first, sites), [])
     few = _with_few_columns(stage, straight, [])
+    vary_steepness(stage, [stage.best(), straight])
     level_off(stage, straight)
     return _possible(stage, dict.fromkeys([*near, *few]))
 
@@ -68,14 +70,16 @@ def outline(stage: Stage) -> tuple[list[Found], list[Kernel]]:
     kernels = _with_few_columns(stage, straight, possible)
     leader = stage.best()
     _add_links(stage, leader, TAILS)
+    vary_steepness(stage, [leader, straight])
     level_off(stage, straight)
     others = [stage.best(tails) for tails in stage.links() if tails != LOGIT]
     near = list(dict.fromkeys([leader.setting.kernel, *kernels]))
     found = [leader, max(others, key=lambda each: each.evidence)]
-    # Of more rows sums of such curves may be the best that are not of these.
-    if (few := stage.best_of_few()) is not None and few not in found:
+    # Of more rows these may be the best: steep logits, and sums of curves in few columns.
+    found += stage.best_of_each(is_even).values()
+    if (few := stage.best_of_few()) is not None:
         found.append(few)
-    return found, near[:_MOST_NEAR_OF_LARGE]
+    return list(dict.fromkeys(found)), near[:_MOST_NEAR_OF_LARGE]
 
 
 def some(
@@ -85,13 +89,16 @@ def some(
 
     Of too many, without a kernel that may be `near`, those alone that were possible before.
     """
-    sites, most = stage.begin(before[0].setting).found.sites, _affordable(stage, before[0])
+    sites = stage.begin(before[0].setting).found.sites
+    most = max(1, min(stage.affordable(before[0]), _MOST_EXAMINED))
     stage.add_each((each.setting, sites) for each in before[1:most])
     if not near:
         return stage.likely(), []
     straight = _straight(stage, stage.best())
     for base in dict.fromkeys([straight, stage.best_of_few() or straight]):
         stage.grown(base)
+    if not is_even(stage.best().setting):
+        vary_steepness(stage, [stage.best()])
     best = stage.best()
     kernels = (), best.setting.kernel, *_of_other_widths(stage, best.setting.kernel), *near
     ranked = stage.ranked(best, dict.fromkeys(kernels))
@@ -121,12 +128,6 @@ def _of_other_widths(stage: Stage, kernel: Kernel) -> list[Kernel]:
         alike.sort(key=lambda each: abs(np.log(each.gamma / curve.gamma)) if curve.gamma else 0.0)
         found += [(*kernel[:k], other, *kernel[k + 1 :]) for other in alike[1:_OTHER_WIDTHS]]
     return found
-
-
-def _affordable(stage: Stage, before: Found) -> int:
-    """How many settings may get factors of their own, 1 to 24."""
-    size = len(stage.data.rows) * sum(before.columns.widths) ** 2
-    return int(np.clip(_WORK / size, 1, _MOST_EXAMINED))
 
 
 def _with_few_columns(stage: Stage, straight: Found, kernels: Sequence[Kernel]) -> list[Kernel]:
@@ -160,7 +161,7 @@ def _possible(stage: Stage, kernels: Iterable[Kernel]) -> tuple[list[Found], lis
     best, least = stage.best(), stage.best().evidence + np.log(LEAST_WEIGHT)
     near = {
         base: [(), base.setting.kernel]
-        for base in map(stage.best, stage.links())
+        for base in (*map(stage.best, stage.links()), *stage.best_of_each(is_even).values())
         if base.evidence > best.evidence - _IMPOSSIBLE
     }
     near[best] += kernels
@@ -182,7 +183,8 @@ def _add_rests(stage: Stage, least: float) -> None:
         _examine(stage, {base: stage.with_rests(base) for base in near}, least)
 
     without, *others = stage.best_of_each_kernel()
-    first = dict.fromkeys([without, stage.best(straight=True)])
+    of_each = stage.best_of_each(lambda each: (bool(each.curves), is_even(each)))
+    first = dict.fromkeys([without, *(each for (bent, _), each in of_each.items() if not bent)])
     examine(first, _IMPOSSIBLE)
     if stage.best().setting.rest.kernel:
         examine([each for each in others if each not in first][:_MOST_WITH_RESTS], _AS_LIKELY)

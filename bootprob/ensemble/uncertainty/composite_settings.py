@@ -12,8 +12,11 @@ import numpy as np
 from bootprob.ensemble.uncertainty.composite_model import CURVED, Kernel, Setting
 from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.link_tails import levels_off
+from bootprob.ensemble.uncertainty.steepness import EVEN
 
-__all__ = ["LEAST_WEIGHT", "Kind", "kernels_of", "kind_of", "scaled", "summed", "with_weight"]
+__all__ = [
+    "LEAST_WEIGHT", "Kind", "is_even", "kernels_of", "kind_of", "scaled", "summed", "with_weight",
+]  # fmt: skip
 
 Kind: TypeAlias = tuple[bool, bool]
 
@@ -26,6 +29,11 @@ LEAST_WEIGHT = 0.001  # of a setting that is kept, by all of its evidence
 def kind_of(setting: Setting) -> Kind:
     """Whether it has a kernel, and a rest."""
     return bool(setting.kernel), bool(setting.rest.kernel)
+
+
+def is_even(setting: Setting) -> bool:
+    """Whether its logit grows with no column."""
+    return setting.steepness == EVEN
 
 
 def kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Kernel]:

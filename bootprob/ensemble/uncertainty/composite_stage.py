@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
+from torch import Tensor
 
 from bootprob.ensemble.uncertainty.additions import Added, Additions
 from bootprob.ensemble.uncertainty.composite_columns import Columns, Found
 from bootprob.ensemble.uncertainty.composite_model import (
     CURVED,
+    NOTHING,
     Kernel,
     Model,
     Rest,
     Setting,
 )
 from bootprob.ensemble.uncertainty.composite_settings import (
-    Kind,
+    is_even,
     kernels_of,
-    kind_of,
     scaled,
     summed,
     with_weight,
@@ -43,6 +44,7 @@ _UNSETTLED = 1e12  # what the evidence of factors that do not converge is less: 
 RISE = 0.1  # of the logarithm of the evidence that is worth another look
 NEAR = 20.0  # how far behind the best a kernel may be that more rows may make possible
 _MOST_CURVES = 8  # of a sum
+_WORK = 4e10  # rows × squared columns of settings that get factors of their own besides
 _REST_SCALES = CURVED[:3]
 _REST_ODDS, _OF_STRAIGHT = 1.0, 0.1  # prior odds of a rest, beside curves without, beside none
 
@@ -88,11 +90,21 @@ class Stage:
             partial(bent, tails=setting.tails),
             columns.missing(setting),
             columns.few(setting),
+            self.steepness(setting),
         )
         evidence = found.evidence
         if not found.settled:  # then it is any number, and that of labels is below 0
             evidence = (evidence if evidence < 0 else 0.0) - _UNSETTLED
         return Found(setting, columns, found, evidence + self._log_prior(setting))
+
+    def steepness(self, setting: Setting) -> Tensor | None:
+        """What logits of the rows are multiplied by, shape (n,); None for nothing."""
+        return None if is_even(setting) else setting.steepness.of(self.scores)
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """Normal scores of the rows, (n, p)."""
+        return self.model.landmarks.views.of("scores", self.data.rows)
 
     def begin(self, setting: Setting) -> Found:
         """Condition on the labels, from nothing.
@@ -114,18 +126,16 @@ class Stage:
         )
         return max(found, key=lambda each: each.evidence)
 
-    def best_of_each_kind(self) -> dict[Kind, Found]:
-        """The best with and without a kernel, of each with and without a rest, straight first."""
+    def best_of_each(self, of: Callable[[Setting], T]) -> dict[T, Found]:
+        """The best of those of which something is the same."""
         found = sorted(self._done.values(), key=lambda each: each.evidence)
-        best = {kind_of(each.setting): each for each in found}
-        return {kind: best[kind] for kind in sorted(best)}
+        return {of(each.setting): each for each in found}
 
     def best_of_each_kernel(self) -> list[Found]:
         """The best of each kernel, without a rest, best first."""
-        found = [each for each in self._done.values() if not each.setting.rest.kernel]
-        found.sort(key=lambda each: each.evidence)
-        best = {each.setting.kernel: each for each in found}
-        return sorted(best.values(), key=lambda each: -each.evidence)
+        best = self.best_of_each(lambda each: (each.kernel, each.rest == NOTHING))
+        found = [each for (_, nothing), each in best.items() if nothing]
+        return sorted(found, key=lambda each: -each.evidence)
 
     def best_of_few(self) -> Found | None:
         """The best whose curves look at few columns each, if there is one."""
@@ -135,6 +145,10 @@ class Stage:
             if setting.kernel and all(curve.columns for curve in setting.kernel)
         )
         return max(found, key=lambda each: each.evidence, default=None)
+
+    def affordable(self, base: Found) -> int:
+        """How many more of the same size may get factors of their own, 0 where none may."""
+        return int(_WORK / (len(self.data.rows) * sum(base.columns.widths) ** 2))
 
     def links(self) -> list[Tails]:
         """Those that have been tried."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -183,6 +184,7 @@ def attempt(
     link: Link = _identity,
     noise: Tensor | None = None,
     few: SpikeAndSlab | None = None,
+    steepness: Tensor | None = None,
 ) -> Approximation:
     """As `approximate`, without a warning: of one setting among many it says nothing.
 
@@ -193,8 +195,10 @@ def attempt(
     ----------
     few : SpikeAndSlab, optional
         Prior of some coefficients, in place of the normal one.
+    steepness : Tensor, shape (n,), optional
+        s > 0 with ``logit P(y_i = 1) = h(s_i (a_i · β))``. All that is said is of ``a_i · β``.
     """
-    problem = label, weight, precision, link, noise, few
+    problem = label, weight, precision, link, noise, few, steepness
     found = _attempt(blocks, start, *problem)
     beginning = Sites.beginning(label, weight)
     if not found.settled and few is None and not torch.equal(start.precision, beginning.precision):
@@ -212,6 +216,7 @@ def _attempt(
     link: Link,
     noise: Tensor | None,
     few: SpikeAndSlab | None,
+    steepness: Tensor | None,
 ) -> Approximation:
     settled = False
     sites, damping = start, 1.0
@@ -223,7 +228,7 @@ def _attempt(
     last_change, last_step = torch.inf, torch.zeros_like(label)
     iterations, tolerance = (_ITERATIONS, _TOLERANCE) if few is None else _OF_FEW
     for _ in range(iterations):
-        found = _update(blocks, label, weight, sites, mean, factor, link, noise)
+        found = _update(blocks, label, weight, sites, mean, factor, link, noise, steepness)
         step = (found.logit - logits) / found.deviation
         change = float(step.abs().max())
         logits = found.logit
@@ -326,6 +331,7 @@ def _update(
     factor: Tensor,
     link: Link,
     noise: Tensor | None,
+    steepness: Tensor | None,
 ) -> _Update:
     parts = []
     for block, columns in blocks:
@@ -334,6 +340,9 @@ def _update(
         known = columns @ mean, spread.square().sum(0)
         if noise is not None:
             known = _noisy(*known, own, noise[block])
+        own_link = link
+        if steepness is not None:
+            own_link = partial(_steep, link, steepness[block].unsqueeze(1))
         parts.append(
             _match(
                 *known,
@@ -341,11 +350,15 @@ def _update(
                 own.shift,
                 2 * label[block] - 1,
                 weight[block],
-                link,
+                own_link,
             )
         )
     logit, deviation, left_mean, left_variance, tau, nu, log_factor = torch.cat(parts, dim=1)
     return _Update(logit, deviation, left_mean, left_variance, Sites(tau, nu), log_factor.sum())
+
+
+def _steep(link: Link, steepness: Tensor, logit: Tensor) -> Tensor:
+    return link(steepness * logit)
 
 
 def _noisy(mean: Tensor, variance: Tensor, sites: Sites, noise: Tensor) -> tuple[Tensor, Tensor]:

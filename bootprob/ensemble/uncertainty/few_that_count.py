@@ -11,7 +11,7 @@ from bootprob.ensemble.uncertainty.composite_stage import NEAR, Stage
 
 __all__ = ["leave_out"]
 
-_WORK, _LEAST_TRIED = 4e10, 4  # rows × squared columns of settings that are tried beside one
+_LEAST_TRIED = 4  # settings beside one
 _MORE = 1.0  # that the evidence of one may gain than that of the best of its kind
 
 
@@ -23,8 +23,8 @@ def leave_out(stage: Stage) -> None:
     """
     dense = [each for each in stage.likely() if stage.model.may_be_few(each.setting)]
     climbed, few = [], (stage.model.inclusions[1], 1)
-    for kind, base in stage.best_of_each_kind().items():
-        most = int(_WORK / (len(stage.data.rows) * sum(base.columns.widths) ** 2))
+    for kind, base in sorted(stage.best_of_each(kind_of).items()):  # straight first
+        most = stage.affordable(base)
         possible = base.evidence > stage.best().evidence - NEAR
         if possible and most >= _LEAST_TRIED and stage.model.may_be_few(base.setting):
             leader, few = _climb(stage, base, few, most)

@@ -42,13 +42,20 @@ def level_off(stage: Stage, straight: Found) -> None:
         )
         for start in dict.fromkeys(starts):
             gain, tails = asked_for(
-                start.found.left_out_mean.cpu().numpy(),
+                _left_out(stage, start),
                 stage.data.label.cpu().numpy() > 0.5,
                 stage.data.weight.cpu().numpy(),
             )
             if gain > _WORTH_A_LOOK:
                 _add(stage, {tails: start})
                 _spread(stage, reached)
+
+
+def _left_out(stage: Stage, start: Found) -> Floats:
+    """What the link bends of each row, without its label."""
+    mean, steepness = start.found.left_out_mean, stage.steepness(start.setting)
+    found = mean if steepness is None else steepness * mean
+    return found.cpu().numpy()
 
 
 def _spread(stage: Stage, reached: float) -> None:
