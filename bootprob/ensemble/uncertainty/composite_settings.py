@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TypeAlias
 
 import numpy as np
 
@@ -14,11 +13,7 @@ from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.link_tails import levels_off
 from bootprob.ensemble.uncertainty.steepness import EVEN
 
-__all__ = [
-    "LEAST_WEIGHT", "Kind", "is_even", "kernels_of", "kind_of", "scaled", "summed", "with_weight",
-]  # fmt: skip
-
-Kind: TypeAlias = tuple[bool, bool]
+__all__ = ["LEAST_WEIGHT", "is_even", "kernels_of", "kind_of", "scaled", "summed", "with_weight"]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
@@ -26,7 +21,7 @@ _MOST_LEVELLED = 40  # of links with levels on either side
 LEAST_WEIGHT = 0.001  # of a setting that is kept, by all of its evidence
 
 
-def kind_of(setting: Setting) -> Kind:
+def kind_of(setting: Setting) -> tuple[bool, bool]:
     """Whether it has a kernel, and a rest."""
     return bool(setting.kernel), bool(setting.rest.kernel)
 
