@@ -158,7 +158,7 @@ def main() -> None:
     if not cases:
         parser.error(f"{given.results} has no coverage_*_*.json; run make promises first.")
     stored = json.loads((given.results / f"{cases[0]['file']}.json").read_text(encoding="utf-8"))
-    text = render(cases, stored["versions"])
+    text = render(cases, stored["environment"]["versions"])
     (given.docs / "coverage.md").write_text(text, encoding="utf-8")
     for name, draw in (("cases", draw_by_case), ("probability", draw_by_probability)):
         path = given.docs / "results" / f"coverage_by_{name}.svg"

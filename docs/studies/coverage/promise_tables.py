@@ -245,13 +245,14 @@ def _adaptive(results: Path) -> str:
             _share(case["mean width"], 2),
             _share(case["width over the limit's"], 2),
             f"{100 * case['share of training sets that warned']:.0f} %",
+            case["date"],
         ]
         for case in sorted(
             _cases(results, "adaptive_coverage_*"),
             key=lambda case: (case["n"], -case["linear"], -case["smooth"], case["family"]),
         )
     ]
-    header = ["rows", "coverage", "least tenth", "mean width", "by the limit's", "warned"]
+    header = ["rows", "coverage", "least tenth", "mean width", "by the limit's", "warned", "on"]
     return markdown(["truth", *header], rows)
 
 
@@ -467,7 +468,8 @@ TABLES: dict[str, Callable[[Path], str]] = {
 
 def _cases(results: Path, names: str) -> Iterator[Case]:
     for path in sorted(results.glob(f"{names}.json")):
-        yield json.loads(path.read_text(encoding="utf-8"))["measured"]
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        yield stored["measured"] | {"date": stored["environment"]["date"]}
 
 
 def _title(case: Case) -> str:
