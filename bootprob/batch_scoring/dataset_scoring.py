@@ -31,11 +31,12 @@ from bootprob.batch_scoring.run_input import (
     load_model,
     open_sources,
 )
-from bootprob.batch_scoring.sources import SUFFIXES, InputFile, Source, find_files
+from bootprob.batch_scoring.sources import InputFile, Source, find_files
 from bootprob.batch_scoring.tally import BadRow, Tally
 from bootprob.batch_scoring.work_folder import WorkFolder
 from bootprob.exceptions import DataError
 from bootprob.runtime.progress import progress_bar
+from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -176,7 +177,9 @@ def score_dataset(
     start = time.perf_counter()
     options = ScoringOptions() if options is None else options
     files = find_files(source)
-    target = checked_output(Path(output), Path(source), files)
+    read_model = model if model_file is None else model_file
+    of_file = read_model if isinstance(read_model, (str, os.PathLike)) else None
+    target = checked_output(Path(output), Path(source), files, of_file)
     fitted = load_model(model, trusted, files[0])
     needed = (*fitted.encoder.kinds, *options.beside)
     for each in files:
@@ -187,7 +190,7 @@ def score_dataset(
             identity = InputIdentity(files, progress)
             summary = work.begin(
                 {
-                    "model": checksum_of_model(model if model_file is None else model_file, work),
+                    "model": checksum_of_model(read_model, work),
                     "device": str(getattr(fitted.svc, "device", None)),
                     "input": identity.stated,
                     "options": asdict(options),
@@ -253,7 +256,7 @@ class _Run:
     def _suffix_of_parts(self) -> str:
         """Of several parts of a file, only CSV can be put together as they are."""
         wanted = self._work.output.suffix.lower()
-        if wanted not in SUFFIXES:
+        if wanted not in SCORED_SUFFIXES:
             return ".parquet"
         return wanted if wanted == ".csv" or len(self._fragments) == 1 else ".arrow"
 
@@ -329,7 +332,7 @@ class _Run:
             if found is None:
                 raise DataError(f"Files in {work.path} were changed; run the same command again.")
             tally.add(found)
-        is_file = work.output.suffix.lower() in SUFFIXES
+        is_file = work.output.suffix.lower() in SCORED_SUFFIXES
         if is_file:
             work.publish_file(self._fragments, self._suffix, self._schema)
         self._busy["writing"] += time.perf_counter() - begin

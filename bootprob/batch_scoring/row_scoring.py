@@ -175,11 +175,10 @@ class RowScorer:
             options.costs.check_model(model.svc)
         self._names = np.array(model.target.labels)
         self._features = model.preprocessor.get_feature_names_out()
-        svc, learnt = model.svc, model.encoder
-        self._ensemble = ensemble_of(svc)
+        self._encoder = model.encoder
+        self._ensemble = ensemble_of(model.svc)
         self._method = self._ensemble.checked_method(None)
-        self._encoder = learnt.standardizing(svc.center_, svc.scale_)
-        needed = tuple(dict.fromkeys((*learnt.kinds, *options.beside)))
+        needed = tuple(dict.fromkeys((*model.encoder.kinds, *options.beside)))
         check_columns(needed, given.names, "The table")
         self.schema = result_schema(model, options, given)
 

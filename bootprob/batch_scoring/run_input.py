@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from bootprob.batch_scoring.checked_files import checksum_of_file
 from bootprob.batch_scoring.csv_source import CsvSource
 from bootprob.batch_scoring.sources import (
-    SUFFIXES,
     ArrowSource,
     InputFile,
     ParquetSource,
@@ -24,6 +23,7 @@ from bootprob.runtime.progress import progress_bar
 from bootprob.tables.csv_files import separator_and_names
 from bootprob.tables.csv_pieces import CsvLayout
 from bootprob.tables.files import readable
+from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
     from bootprob.tables.model import TableModel
@@ -37,14 +37,18 @@ __all__ = [
 ]
 
 
-def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Path:
+def checked_output(
+    output: Path, source: Path, files: Sequence[InputFile], model: str | os.PathLike[str] | None
+) -> Path:
     """Refuse an output that cannot be written, and follow links."""
     paths = tuple(each.path for each in files)
+    if model is not None:
+        paths += (Path(model),)
     target = output.resolve()
     if source.is_dir() and target.is_relative_to(source.resolve()):
         raise DataError(f"{output} lies in the folder that is read; write it elsewhere.")
     check_output(summary_of(target), inputs=paths)
-    if output.suffix.lower() in SUFFIXES:
+    if output.suffix.lower() in SCORED_SUFFIXES:
         return check_output(output, inputs=paths)
     if target.is_dir():
         # An interrupted run may have filled it; `WorkFolder.begin` knows.
@@ -54,8 +58,8 @@ def checked_output(output: Path, source: Path, files: Sequence[InputFile]) -> Pa
         raise DataError(f"{output} is a file; a folder is to be written there.")
     elif output.suffix:
         raise DataError(
-            f"{output}: an output is a file whose name ends in {', '.join(SUFFIXES)}, or a folder "
-            "whose name has no ending."
+            f"{output}: an output is a file whose name ends in {', '.join(SCORED_SUFFIXES)}, or a "
+            "folder whose name has no ending."
         )
     return target
 

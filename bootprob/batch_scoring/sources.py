@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from bootprob.exceptions import DataError
 from bootprob.tables.files import readable
+from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 __all__ = [
-    "SUFFIXES",
     "ArrowSource",
     "InputFile",
     "ParquetSource",
@@ -25,9 +25,6 @@ __all__ = [
     "Source",
     "find_files",
 ]
-
-SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
-"""Suffixes of the files that can be scored."""
 
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _BUFFER = 2**20  # bytes of a column
@@ -96,9 +93,9 @@ def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
     """
     path = Path(path)
     if path.is_file():
-        if path.suffix.lower() not in SUFFIXES:
+        if path.suffix.lower() not in SCORED_SUFFIXES:
             raise DataError(
-                f"{path}: the name of a file to score must end in {', '.join(SUFFIXES)}, "
+                f"{path}: the name of a file to score must end in {', '.join(SCORED_SUFFIXES)}, "
                 f"not in {path.suffix or 'nothing'}."
             )
         return [InputFile(path, path.name, {})]
@@ -109,12 +106,14 @@ def find_files(path: str | os.PathLike[str]) -> list[InputFile]:
     for each in sorted(path.rglob("*")):
         inside = each.relative_to(path)
         hidden = any(part.startswith((".", "_")) for part in inside.parts)
-        if not hidden and each.suffix.lower() in SUFFIXES and each.is_file():
+        if not hidden and each.suffix.lower() in SCORED_SUFFIXES and each.is_file():
             found.append(InputFile(each, inside.as_posix(), _partition(inside)))
     kinds = {each.path.suffix.lower() for each in found}
     if len(kinds) != 1:
         has = f"files of several kinds ({', '.join(sorted(kinds))})" if kinds else "no files"
-        raise DataError(f"The folder {path} has {has}; give one with {' or '.join(SUFFIXES)}.")
+        raise DataError(
+            f"The folder {path} has {has}; give one with {' or '.join(SCORED_SUFFIXES)}."
+        )
     return found
 
 

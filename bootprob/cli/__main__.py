@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from bootprob.cli.console import Commands, file_size, note_unknown, peak_memory
+from bootprob.cli.console import Commands, file_size, note_unknown, peak_memory, print_report
 from bootprob.cli.costs import CostOptions
 from bootprob.cli.dea.app import app as dea_app
 from bootprob.cli.explain import explain
@@ -26,6 +26,7 @@ from bootprob.cli.models import (
     load_for,
     print_fit,
     print_metrics,
+    print_training,
 )
 from bootprob.cli.options import (
     AllClasses,
@@ -111,8 +112,9 @@ def demo(*, output: Report = _DEMO_REPORT, options: DemoOptions) -> None:
         kernel.value: replace(options, kernel=kernel).estimator().fit(data.data, diagnosis)
         for kernel in (Kernel.auto, Kernel.linear)
     }
-    print_metrics(models)
     write_html_report(models, output, "Wisconsin breast cancer")
+    print_metrics(models)
+    print_report(output)
     seconds = time.perf_counter() - start
     typer.echo(f"It took {seconds:.0f} s and at most {peak_memory() / 1e6:.0f} MB of memory.")
 
@@ -171,7 +173,7 @@ def fit(
         check_all_classes(positive, options)
     check_output(output, inputs=(table,))
     check_model_name(output)
-    model, _ = fit_table(
+    model, frame = fit_table(
         table,
         target,
         positive,
@@ -181,11 +183,12 @@ def fit(
         encoding=encoding,
     )
     model.svc.set_params(n_jobs=None, checkpoint=None)  # this command's, not the model's
-    print_fit(model)
 
     from bootprob.persistence.save_load import save
 
-    save(model, output)
+    save(model, output)  # before a word is said, which nobody may be there to read
+    print_training(model, len(frame))
+    print_fit(model)
     typer.echo(f"The model is in {output} ({file_size(output)}).")
     check_strict(model, options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import shlex
 import sys
 import warnings
@@ -69,6 +70,9 @@ class Commands(PlainHelp):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command given."""
+        for stream in (sys.stdout, sys.stderr):  # of a console that knows few letters
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
@@ -85,6 +89,12 @@ class Commands(PlainHelp):
                 raise
             except BrokenPipeError:
                 raise  # the reader has left (`bootprob ... | head`); typer ends quietly
+            except ValueError as error:
+                from bootprob_gpu.inputs import InputError  # which who raised it has loaded
+
+                if not isinstance(error, InputError):
+                    raise
+                _fail(str(error))
             except OSError as error:
                 reason = error.strerror or str(error)
                 _fail(f"{error.filename}: {reason}." if error.filename else f"{reason}.")

@@ -16,6 +16,7 @@ from bootprob.tables.suffixes import table_suffix
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table
 
     from bootprob.explanation import Contributions, PermutationImportance
     from bootprob.tables.model import TableModel
@@ -111,6 +112,8 @@ def explain(
     bootprob explain loans.model applicants.csv --background april.csv -o why.parquet
     bootprob explain loans.model loans.csv --importance training -o columns.csv
     """
+    from rich.console import Console
+
     from bootprob.tables.files import read_table, write_table
 
     if importance is None and metric is not None:
@@ -130,15 +133,16 @@ def explain(
     )
     assert frame is not None
     if importance is None:
-        lines = _contributions(fitted, frame, others, level, label)
+        lines, shown = _contributions(fitted, frame, others, level, label)
         explained = counted(len(frame), "row is", "rows are")
         each = "column" if label is not None or "class" not in lines else "class and column"
         of = "" if label is None else f", of the log-odds of {label}"
         said = f"{explained} explained in {output}, a line for each {each}{of}."
     else:
-        lines = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
+        lines, shown = _importance(fitted, frame, importance, metric or Metric.LOG_LOSS, level)
         said = f"The importance of {counted(len(lines), 'column')} is in {output}."
     write_table(lines, output, csv_safe=csv_safe)
+    Console().print(*shown, sep="\n")
     typer.echo(said)
 
 
@@ -148,8 +152,8 @@ def _contributions(
     others: pd.DataFrame | None,
     level: float,
     label: str | None,
-) -> pd.DataFrame:
-    """A line for each column of each row; shows the columns by what they contribute."""
+) -> tuple[pd.DataFrame, list[Table]]:
+    """A line for each column of each row; the columns by what they contribute, to be shown."""
     import pandas as pd
 
     from bootprob.encoding.columns import level_text
@@ -158,7 +162,7 @@ def _contributions(
     labels = {level_text(each): each for each in fitted.target.labels}
     if label is not None and label not in labels:
         raise typer.BadParameter(f"--class is {label!r}; the model has {', '.join(labels)}.")
-    named, parts = label is not None or len(labels) > 2, []
+    named, parts, shown = label is not None or len(labels) > 2, [], []
     names = [label] if label is not None else list(labels) if named else [[*labels][1]]
     for name in names:
         found = contributions(fitted, frame, others, level=level, label=labels[name], progress=True)
@@ -171,14 +175,14 @@ def _contributions(
         if named:
             lines.insert(1, "class", name)
         parts.append(lines)
-        _show(found, f" of {name}" if named else "")
-    return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True)
+        shown.append(_by_size(found, f" of {name}" if named else ""))
+    return pd.concat(parts).sort_values("row", kind="stable", ignore_index=True), shown
 
 
 def _importance(
     fitted: TableModel, frame: pd.DataFrame, importance: Importance, metric: Metric, level: float
-) -> pd.DataFrame:
-    """A line for each column; shows the most important."""
+) -> tuple[pd.DataFrame, list[Table]]:
+    """A line for each column; the most important, to be shown."""
     from bootprob.explanation import permutation_importance
 
     found = permutation_importance(
@@ -190,14 +194,12 @@ def _importance(
         progress=True,
     )
     lines = found.to_frame()
-    _show_importance(found, lines[:_SHOWN], metric)
-    return lines
+    return lines, [_most_important(found, lines[:_SHOWN], metric)]
 
 
-def _show(found: Contributions, of: str) -> None:
+def _by_size(found: Contributions, of: str) -> Table:
     """Columns by the size of what they contribute."""
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
 
     size = np.abs(found.contribution).mean(axis=0)
@@ -208,12 +210,11 @@ def _show(found: Contributions, of: str) -> None:
         table.add_column(heading, justify="right")
     for k in np.argsort(-size, kind="stable")[:_SHOWN]:
         table.add_row(found.columns[k], f"{size[k]:.3f}", f"{sure[:, k].mean():.0%}")
-    Console().print(table)
+    return table
 
 
-def _show_importance(found: PermutationImportance, lines: pd.DataFrame, metric: Metric) -> None:
+def _most_important(found: PermutationImportance, lines: pd.DataFrame, metric: Metric) -> Table:
     """The most important columns."""
-    from rich.console import Console
     from rich.table import Table
 
     moved = "Fall of the AUC" if metric is Metric.AUC else f"Rise of the {metric.value}"
@@ -226,4 +227,4 @@ def _show_importance(found: PermutationImportance, lines: pd.DataFrame, metric: 
     for column, *numbers in lines.itertuples(index=False):
         value, lower, upper = (f"{each:.3f}" for each in numbers)
         table.add_row(column, value, f"{lower} to {upper}")
-    Console().print(table)
+    return table

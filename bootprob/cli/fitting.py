@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DemoOptions", "FittingOptions", "Kernel"]
 
+_LARGEST_SEED = 2**32 - 1  # of scikit-learn
+
 
 class Kernel(StrEnum):
     """Kernels on offer."""
@@ -180,7 +182,12 @@ class FittingOptions:
     ] = field(default=None, metadata=_of_fit("n_components"))
     seed: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Same seed, same result. Default: new each time."),
+        typer.Option(
+            min=0,
+            max=_LARGEST_SEED,
+            metavar="N",
+            help="Same seed, same result. Default: new each time.",
+        ),
     ] = field(default=None, metadata=_of_fit("random_state", "demo"))
     device: Device = field(default=None, metadata=_of_fit("device", "demo"))
     calibration: Annotated[
@@ -330,9 +337,9 @@ class FittingOptions:
 class DemoOptions(FittingOptions):
     """Options of ``demo``, which gives the same result each time."""
 
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Same seed, same result.")] = field(
-        default=0, metadata=_of_fit("random_state", "demo")
-    )
+    seed: Annotated[
+        int, typer.Option(min=0, max=_LARGEST_SEED, metavar="N", help="Same seed, same result.")
+    ] = field(default=0, metadata=_of_fit("random_state", "demo"))
 
 
 def _as_parameter(name: str, value: Any) -> Any:

@@ -35,6 +35,7 @@ __all__ = [
     "load_model",
     "print_fit",
     "print_metrics",
+    "print_training",
 ]
 
 _SLIGHT = 0.005  # a weight that would be shown as 0 %
@@ -135,7 +136,7 @@ def fit_table(
     encoding: str | None = None,
     needed: str | None = None,
 ) -> tuple[TableModel, pd.DataFrame]:
-    """Fit a model of a table file and tell what was done; the table as well.
+    """Fit a model of a table file; the table as well.
 
     A column that is `needed` besides is missed before anything is trained.
     """
@@ -146,7 +147,8 @@ def fit_table(
         raise typer.BadParameter("--rate is of several classes; it needs --all-classes.")
     # First what fails more often than the rest, and sooner than torch loads.
     roles = (columns or RoleOptions()).roles()
-    frame = read_table(table, text_columns=roles.dates, encoding=encoding)
+    texts = roles.dates if roles.groups is None else (*roles.dates, roles.groups)
+    frame = read_table(table, text_columns=texts, encoding=encoding)
     classes, _ = Target.from_table(frame, target, positive, all_classes=all_classes)
     if options.rate and len(classes.labels) == 2:
         raise typer.BadParameter(
@@ -175,29 +177,6 @@ def fit_table(
         except DoubtfulTableWarning as found:
             raise DataError(f"{found}\nNo model is written, as --strict asks.") from None
     model.svc.set_params(verbose=0)  # the progress bar is this command's, not the model's
-    for sentence in model.preprocessor.notes_:
-        note(sentence)
-    groups = model.svc.groups_
-    of_groups = "" if groups is None else f" of {groups.max() + 1} groups"
-    if groups is not None and model.svc.later_rows_ is not None:
-        of_groups = f" in {groups.max() + 1} blocks of time"
-    typer.echo(
-        f"Fitted {counted(len(frame), 'row')}{of_groups}, "
-        f"{counted(len(model.preprocessor.kinds_), 'column')} "
-        f"({counted(model.svc.n_features_in_, 'feature')}) in {model.svc.fit_seconds_:.1f} s.\n"
-        f"Target {model.target}."
-    )
-    if model.svc.kernel == "auto":
-        shares = model.svc.kernel_weights_.items()
-        shown = ", ".join(f"{name} {share:.0%}" for name, share in shares if share >= _SLIGHT)
-        typer.echo(f"Kernels by their weight: {shown}.")
-    if (error := model.svc.feature_map_error_) is not None:
-        name = model.svc.feature_map or "of the sum of these kernels"
-        typer.echo(
-            f"Feature map {name}: its kernel is off by {error['relative']:.1%} "
-            f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
-            "at most."
-        )
     return model, frame
 
 
@@ -225,6 +204,33 @@ def check_strict(model: TableModel, options: FittingOptions) -> None:
     """Refuse, with --strict, what is remarkable of a model that was written."""
     if options.strict and model.svc.remarks_:
         raise DataError("\n".join(model.svc.remarks_) + "\nThe file is written all the same.")
+
+
+def print_training(model: TableModel, n_rows: int) -> None:
+    """Tell what a model of a table was made of; all that is to be kept is written before."""
+    for sentence in model.preprocessor.notes_:
+        note(sentence)
+    groups = model.svc.groups_
+    of_groups = "" if groups is None else f" of {groups.max() + 1} groups"
+    if groups is not None and model.svc.later_rows_ is not None:
+        of_groups = f" in {groups.max() + 1} blocks of time"
+    typer.echo(
+        f"Fitted {counted(n_rows, 'row')}{of_groups}, "
+        f"{counted(len(model.preprocessor.kinds_), 'column')} "
+        f"({counted(model.svc.n_features_in_, 'feature')}) in {model.svc.fit_seconds_:.1f} s.\n"
+        f"Target {model.target}."
+    )
+    if model.svc.kernel == "auto":
+        shares = model.svc.kernel_weights_.items()
+        shown = ", ".join(f"{name} {share:.0%}" for name, share in shares if share >= _SLIGHT)
+        typer.echo(f"Kernels by their weight: {shown}.")
+    if (error := model.svc.feature_map_error_) is not None:
+        name = model.svc.feature_map or "of the sum of these kernels"
+        typer.echo(
+            f"Feature map {name}: its kernel is off by {error['relative']:.1%} "
+            f"(root mean square, relative, {error['n_rows']} rows) and by {error['largest']:.2f} "
+            "at most."
+        )
 
 
 def print_fit(model: TableModel) -> None:

@@ -10,7 +10,13 @@ import typer
 from bootprob.cli.console import command_line, print_report
 from bootprob.cli.control import HeldOutTable, check_held_out, read_held_out
 from bootprob.cli.fitting import FittingOptions
-from bootprob.cli.models import as_table, check_all_classes, check_strict, fit_table
+from bootprob.cli.models import (
+    as_table,
+    check_all_classes,
+    check_strict,
+    fit_table,
+    print_training,
+)
 from bootprob.cli.options import (
     AllClasses,
     Encoding,
@@ -116,11 +122,11 @@ def report(
             "--held-out": held_out,
             "--by": by,
             "--card": card,
-            "--encoding": encoding,
+            "--encoding": None if scored.input_table is not None else encoding,
         }
         fitting = [name for name, value in others.items() if value is not None]
         given = [*given_options(columns), *given_options(options)]
-        report_scored(source, output, scored, [*given, *fitting], trust or ())
+        report_scored(source, output, scored, [*given, *fitting], trust or (), encoding)
         return
     fitted_by = [
         target if held_out is None else None,  # of a model of Python: what its classes are called
@@ -184,7 +190,9 @@ def report(
     )
     if card is not None:
         write_card(content, saved, card, source)
-    if isinstance(reported, TableModel):
+    print_report(output)
+    if training is not None and isinstance(reported, TableModel):
+        print_training(reported, len(training))
         check_strict(reported, options)
 
 
@@ -203,14 +211,12 @@ def write_html_report(
     held_out: HeldOut | None = None,
     **explained: Any,
 ) -> dict[str, Any]:
-    """Write the report of models and say where it is; returns its numbers.
+    """Write the report of models; returns its numbers.
 
     Options of `write_report` say what is explained.
     """
     from bootprob.report import write_report
 
-    content = write_report(
+    return write_report(
         models, output, title=title, command=command_line(), held_out=held_out, **explained
     )
-    print_report(output)
-    return content

@@ -30,8 +30,6 @@ __all__ = [
 ]
 
 _PANEL = "Of a scored table"
-# As in bootprob.report.scored.table, which is heavy to import; a test compares them.
-_SCORED = (".csv", ".parquet", ".arrow", ".feather")
 
 
 def _check_cost(value: float | None) -> float | None:
@@ -150,7 +148,7 @@ class ScoredOptions:
 
 def is_table(source: Path) -> bool:
     """Whether a report is of a table, scored or to be fitted, and not of a model."""
-    return source.is_dir() or source.suffix.lower() in _SCORED or is_table_name(source)
+    return source.is_dir() or is_table_name(source)
 
 
 def report_scored(
@@ -159,11 +157,12 @@ def report_scored(
     options: ScoredOptions,
     fitting: Sequence[str],
     trusted: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> None:
     """Write the report of a table without a target, which therefore has to be a scored one.
 
     Options in `fitting` were given, and are for fitting a table; types of the model's file are
-    `trusted`.
+    `trusted`, and the `encoding` is of the table that was scored.
 
     Raises
     ------
@@ -214,6 +213,7 @@ def report_scored(
             output,
             model=None if options.model is None else load(options.model, trusted),
             input_table=options.input_table,
+            encoding=encoding,
             costs=costs,
             level=0.95 if options.level is None else options.level,
             id_column=options.id_column,

@@ -104,7 +104,7 @@ def update(
     from bootprob.tables.held_out import text_columns
     from bootprob.tables.model import TableModel
 
-    known = load_model(model, trust)
+    known, evidence = load_model(model, trust), None
     if table is None:
         svc = known.svc if isinstance(known, TableModel) else known
         changed = svc.recalibrated(base_rate=base_rate)
@@ -121,15 +121,17 @@ def update(
         rows = _rows(fitted, frame, advice)
         svc = with_column_names(fitted.svc, fitted.preprocessor.get_feature_names_out())
         changed = svc.watched(*rows)
-        _tell_evidence(changed.history_[-1])
+        evidence = changed.history_[-1]
         if not watch:
             changed = changed.recalibrated(*rows)
-    if not watch:
-        _tell_change(changed.history_[-1])
 
     of_table = isinstance(known, TableModel)
     updated = with_updates_of(changed, known.svc if of_table else known)
     save(replace(known, svc=updated) if of_table else updated, written)
+    if evidence is not None:
+        _tell_evidence(evidence)
+    if not watch:
+        _tell_change(changed.history_[-1])
     typer.echo(f"The model is in {written} ({file_size(written)}).")
 
 

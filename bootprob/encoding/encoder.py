@@ -71,7 +71,7 @@ class TableEncoder:
         Of the dates.
     center, scale : ndarray, shape (features,), optional
         What standardises the matrix. With them a number further than 1e100 scales from the centre
-        is a bad cell; without them, the machines themselves refuse it, as its square overflows.
+        is a bad cell, as its square overflows.
     """
 
     kinds: dict[str, Kind]
@@ -210,18 +210,14 @@ class TableEncoder:
 
     def _read_at_once(self, columns: Mapping[str, Column], numbers: Floats) -> bool:
         """Whether all columns of numbers hold numbers, none of them bad; if so, they are read."""
-        from_json = True
         for at, name in enumerate(self.numbers):
             column = columns[name]
             if isinstance(column, list):
                 numbers[:, at] = np.array(column, dtype=np.float64)  # None becomes NaN
             elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
                 numbers[:, at] = column.to_numpy(dtype=np.float64)
-                from_json = False
             else:
                 return False
-        if from_json:
-            return True
         lowest = np.fmin.reduce(numbers, axis=0, initial=np.inf)
         highest = np.fmax.reduce(numbers, axis=0, initial=-np.inf)
         if (np.maximum(highest, -lowest) > LARGEST_CELL).any():
@@ -234,8 +230,9 @@ class TableEncoder:
     def _numbers(self, column: Column, name: str, at: int) -> tuple[Floats, list[BadCells]]:
         """Values of a column, NaN where they are missing or bad."""
         if isinstance(column, list):
-            return np.array(column, dtype=np.float64), []
-        values, bad = numbers_and_bad(column, name)
+            values, bad = np.array(column, dtype=np.float64), list[BadCells]()
+        else:
+            values, bad = numbers_and_bad(column, name)
         if self.center is None or self.scale is None:
             return values, bad
         center, scale = self.center[at], self.scale[at]

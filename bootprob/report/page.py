@@ -61,8 +61,10 @@ def _templates() -> jinja2.Environment:
 
 
 def write_page(page: Path, numbers: Path, html: str, content: dict[str, Any]) -> None:
-    """Write a page and its numbers, each in one step, the numbers first."""
+    """Write a page and its numbers; neither takes its place before both are on the disk."""
     as_json = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    for target, text in ((numbers, as_json + "\n"), (page, html)):
-        with replace_when_complete(target) as file:
-            file.write(text.encode())
+    with replace_when_complete(page) as file:
+        file.write(html.encode())
+        file.flush()
+        with replace_when_complete(numbers) as beside:
+            beside.write(f"{as_json}\n".encode())

@@ -135,7 +135,11 @@ class Answering:
         """Refuse other models and versions."""
         given, served = request.path_params, self.served
         if given["name"] != served.name or given.get("version", served.version) != served.version:
-            raise RequestError(404, "There is no such model or version here; see /openapi.json.")
+            raise RequestError(
+                404,
+                "There is no such model or version here; "
+                f"GET /v2/models/{served.name} says what there is.",
+            )
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.limits.deadline

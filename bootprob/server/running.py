@@ -190,8 +190,9 @@ def run(
         listening = config.bind_socket()
     except SystemExit:  # it has logged why
         raise DataError(f"{host} port {port} cannot be listened on; choose another.") from None
+    page = "/docs" if len(paths) == 1 else "/MODEL/docs"
     logging.getLogger("uvicorn.error").info(
-        "Its page /docs shows what can be asked, with examples to try."
+        f"Its page {page} shows what can be asked, with examples to try."
     )
     # Asked to stop, uvicorn raises the signal once more when all is done; that is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)

@@ -9,7 +9,8 @@ import os
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, BinaryIO
+from io import BytesIO
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MISSING",
     "CsvForm",
-    "TooManyCellsError",
+    "UnclearRowsError",
     "checked_names",
     "csv_batches",
     "read_csv",
@@ -35,11 +36,8 @@ MISSING = "?"
 """A missing value, beside the empty cell and the marks that pandas knows."""
 
 
-class TooManyCellsError(ValueError):
-    """A row has more cells than the first line has names."""
-
-    def __init__(self) -> None:
-        super().__init__("rows with more cells than its first line has names")
+class UnclearRowsError(ValueError):
+    """Which cells a row has, or whether a line is one, the file leaves open."""
 
 
 @dataclass(frozen=True)
@@ -64,32 +62,49 @@ class CsvForm:
     columns: list[str] | None = None
     encoding: str = "utf-8"
 
-    def read(self, source: str | os.PathLike[str] | BinaryIO) -> pd.DataFrame:
+    def read(self, source: str | os.PathLike[str] | BytesIO) -> pd.DataFrame:
         """Read a file, or a part of one with its line of names in front.
 
         Raises
         ------
-        TooManyCellsError
-            Instead of cutting cells off.
+        UnclearRowsError
+            Instead of cutting cells off, or leaving out blank lines of a single column.
         """
         with warnings.catch_warnings():
             # pandas only warns when it cuts off cells that have no column.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             try:
-                return pd.read_csv(
-                    source,
-                    sep=self.separator,
-                    decimal=self.decimal,
-                    na_values=[MISSING],
-                    skipinitialspace=True,
-                    index_col=False,
-                    low_memory=False,  # in pieces, one column could get two kinds of values
-                    dtype=self.dtypes,
-                    usecols=self.columns,
-                    encoding=self.encoding,
-                )
+                frame = self._read(source)
             except pd.errors.ParserWarning:
-                raise TooManyCellsError from None
+                raise UnclearRowsError(
+                    "rows with more cells than its first line has names"
+                ) from None
+        if frame.shape[1] == 1 and self.columns is None:
+            if isinstance(source, BytesIO):
+                source.seek(0)
+            if len(self._read(source, skip_blank_lines=False)) > len(frame):
+                raise UnclearRowsError(
+                    "one column and blank lines, which may be gaps or nothing: write NA for a gap, "
+                    "or take them out"
+                )
+        return frame
+
+    def _read(
+        self, source: str | os.PathLike[str] | BytesIO, *, skip_blank_lines: bool = True
+    ) -> pd.DataFrame:
+        return pd.read_csv(
+            source,
+            sep=self.separator,
+            decimal=self.decimal,
+            na_values=[MISSING],
+            skipinitialspace=True,
+            skip_blank_lines=skip_blank_lines,
+            index_col=False,
+            low_memory=False,  # in pieces, one column could get two kinds of values
+            dtype=self.dtypes,
+            usecols=self.columns,
+            encoding=self.encoding,
+        )
 
 
 def read_csv(
@@ -104,7 +119,7 @@ def read_csv(
         if separator != "," and _n_numeric(frame) < frame.shape[1]:
             # "1,5" is a number where commas separate nothing, unless that costs a "1.5".
             frame = max(frame, replace(form, decimal=",").read(path), key=_n_numeric)
-    except TooManyCellsError as error:
+    except UnclearRowsError as error:
         raise DataError(f"{path} has {error}.") from None
     return frame
 

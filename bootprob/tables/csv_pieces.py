@@ -21,7 +21,7 @@ import pandas as pd
 
 from bootprob.encoding.columns import Kind, column_kinds
 from bootprob.exceptions import DataError
-from bootprob.tables.csv_files import CsvForm, TooManyCellsError, checked_names
+from bootprob.tables.csv_files import CsvForm, UnclearRowsError, checked_names
 from bootprob.tables.files import readable
 
 __all__ = ["CsvLayout", "read_piece"]
@@ -156,7 +156,7 @@ def _complete(
     while True:
         try:
             return read_piece(form, header, data), data
-        except TooManyCellsError as error:
+        except UnclearRowsError as error:
             reason = str(error)
         except pd.errors.ParserError as error:
             reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()

@@ -82,7 +82,8 @@ def read_table(
         if is_text:
             frame = _read_text(path, text_columns, encoding)
         elif suffix == ".parquet":
-            frame = pd.read_parquet(path)
+            frame = pd.read_parquet(path)  # which makes columns of the file an index again
+            frame = frame.reset_index([name for name in frame.index.names if name is not None])
         else:
             frame = _read_excel(path, text_columns)
     frame = frame.rename(columns=lambda name: name.strip() if isinstance(name, str) else name)

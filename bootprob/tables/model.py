@@ -201,9 +201,10 @@ class TableModel:
         """What makes rows of the columns of a file or a request, for machines or classifiers."""
         from bootprob.ensemble.scoring.frame_encoder import encoder_of
 
-        if getattr(self.svc, "estimators_", None) is None:
-            return self.preprocessor.encoder_
-        return encoder_of(self.svc, self.preprocessor)
+        of_machines = getattr(self.svc, "estimators_", None) is None
+        learnt = self.preprocessor.encoder_
+        encoder = learnt if of_machines else encoder_of(self.svc, self.preprocessor)
+        return encoder.standardizing(self.svc.center_, self.svc.scale_)
 
     @property
     def text_columns(self) -> list[str]:

@@ -157,4 +157,6 @@ def _weights(column: pd.Series, name: str) -> Floats:
         raise DataError(
             f"The column of weights {name!r} holds no number from 0 on in {name_rows(unusable)}."
         )
+    if not weight.any():
+        raise DataError(f"The column of weights {name!r} holds nothing but 0; weigh some rows.")
     return weight

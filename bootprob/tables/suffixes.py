@@ -7,10 +7,13 @@ from pathlib import Path
 
 from bootprob.exceptions import DataError
 
-__all__ = ["COMPRESSED", "TABLE_SUFFIXES", "is_table_name", "table_suffix"]
+__all__ = ["COMPRESSED", "SCORED_SUFFIXES", "TABLE_SUFFIXES", "is_table_name", "table_suffix"]
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".xlsx")
 """Suffixes of the files that are read as tables."""
+
+SCORED_SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
+"""Suffixes of the files that are scored, or were, whatever their length."""
 
 COMPRESSED = (".gz", ".bz2", ".xz")
 """What may follow the suffix of a text file."""
@@ -21,8 +24,8 @@ _WRITTEN = (".csv", ".parquet")
 
 
 def is_table_name(path: str | os.PathLike[str]) -> bool:
-    """Whether a file's name is that of a table that can be read."""
-    return _suffix(path) in TABLE_SUFFIXES
+    """Whether a file's name is that of a table that can be read or scored."""
+    return _suffix(path) in (*TABLE_SUFFIXES, *SCORED_SUFFIXES)
 
 
 def table_suffix(path: str | os.PathLike[str], *, written: bool = False) -> str:

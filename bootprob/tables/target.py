@@ -245,7 +245,10 @@ def find_column(frame: pd.DataFrame, name: str) -> pd.Series:
 def _values(column: pd.Series, name: str) -> tuple[list[Label], np.ndarray]:
     """Sorted values of a column without gaps, and for each row the position of its value."""
     kind = column_kind(column, name)
-    values: np.ndarray = as_numbers(column, name) if kind == "number" else as_levels(column, kind)
+    if pd.api.types.is_integer_dtype(column.dtype) and not column.isna().any():
+        values = np.asarray(column)  # beyond 2⁵³ floats put some of them together
+    else:
+        values = as_numbers(column, name) if kind == "number" else as_levels(column, kind)
     missing = pd.isna(values)
     if missing.any():
         count = "a missing value" if missing.sum() == 1 else f"{missing.sum()} missing values"
@@ -257,16 +260,14 @@ def _values(column: pd.Series, name: str) -> tuple[list[Label], np.ndarray]:
     if kind == "boolean":
         return [text == "True" for text in found], codes
     if kind == "number" and not pd.api.types.is_float_dtype(column.dtype):
-        return [int(value) if value.is_integer() else float(value) for value in found], codes
+        return [int(value) if value == int(value) else float(value) for value in found], codes
     return found.tolist(), codes
 
 
 def _position(values: list[Label], positive: Label, name: str) -> int:
-    matches = [
-        position
-        for position, value in enumerate(values)
-        if level_text(value) == level_text(positive) or _same_number(value, positive)
-    ]
+    text = level_text(positive)
+    exact = [k for k, value in enumerate(values) if level_text(value) == text]
+    matches = exact or [k for k, value in enumerate(values) if _same_number(value, positive)]
     if not matches:
         shown = ", ".join(repr(value) for value in values[:15])
         more = f" and {len(values) - 15} more" if len(values) > 15 else ""

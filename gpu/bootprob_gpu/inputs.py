@@ -40,8 +40,10 @@ def finite_floats(
 
 
 def positive_grid(values: ArrayLike, name: str) -> Floats:
-    """One or more positive numbers."""
+    """One or more positive numbers, none beyond `LARGEST` or below its inverse."""
     grid = np.atleast_1d(finite_floats(values, name))
     if grid.ndim != 1 or grid.size == 0 or not (grid > 0).all():
         raise InputError(f"{name} is {grid!r}; give one or more positive numbers.")
+    if grid.max() > LARGEST or grid.min() < 1 / LARGEST:
+        raise InputError(f"{name} is {grid!r}; give numbers from {1 / LARGEST:g} to {LARGEST:g}.")
     return grid

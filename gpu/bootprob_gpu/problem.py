@@ -163,8 +163,6 @@ class Problem:
                 f"X or X / scale reaches {reach:.1e}, and its squares would overflow; "
                 "standardise the columns."
             )
-        if C.min() < 1 / LARGEST:
-            raise InputError(f"C is as small as {C.min():.1e}; give larger numbers.")
         if bound > LARGEST:
             raise InputError(f"C · counts · row_weight reaches {bound:.1e}; give smaller numbers.")
         X = function.checked(X, scale)

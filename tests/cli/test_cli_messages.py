@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from typer.testing import CliRunner
 from bootprob.cli.__main__ import app
 from bootprob.cli.console import file_size
 from bootprob.runtime.progress import progress_bar
+
+QUICK = ["--kernel", "linear", "--C", "1", "--n-bootstraps", "5", "--seed", "0"]
 
 
 def _commands(command, path=()):
@@ -130,3 +133,99 @@ def test_nothing_is_counted_as_1_of_many(tmp_path):
     said += (tmp_path / "card.md").read_text(encoding="utf-8")
     plural = r"\b(?<![.,:])1 (rows|columns|features|settings|groups|blocks|levels)\b"
     assert [said[m.start() - 40 : m.end() + 20] for m in re.finditer(plural, said)] == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """With a table of 40 rows, and a model of it."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=40), "k": np.arange(40) // 4, "w": 0})
+    table["y"] = np.where(table["x"] + rng.logistic(size=40) > 0, "≥ one", "none")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    fit = ["fit", "t.csv", "--target", "y", "--drop", "k", "--drop", "w", *QUICK, "-o", "m.model"]
+    assert _asked(tmp_path, *fit).returncode == 0
+    return tmp_path
+
+
+def _asked(folder, *arguments, **options):
+    """Run the program; its output goes to a pipe, or where `options` say."""
+    code = "from bootprob.cli.__main__ import main; main()"
+    given = {"capture_output": True} if not options else {"stderr": subprocess.PIPE}
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=False, cwd=folder, **given, **options
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="has no /dev/full")
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        (["fit", "t.csv", "--target", "y", "--drop", "k", "--drop", "w", *QUICK], "new.model"),
+        (["update", "m.model", "t.csv"], "new.model"),
+        (["explain", "m.model", "t.csv"], "why.csv"),
+        (["report", "m.model"], "r.html"),
+        (["dea", "efficiency", "t.csv", "--inputs", "k", "--outputs", "k"], "e.csv"),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else "",
+)
+def test_what_was_worked_out_is_kept_if_nobody_can_be_told(folder, command, written):
+    if command[0] == "dea":
+        pd.DataFrame({"k": [1, 2, 3], "m": [2, 3, 3]}).to_csv(folder / "t.csv", index=False)
+        command = [*command[:-1], "m"]
+    with Path("/dev/full").open("wb") as full:
+        ended = _asked(folder, *command, "-o", written, stdout=full)
+    assert ended.returncode == 1
+    assert b"Traceback" not in ended.stderr
+    assert (folder / written).stat().st_size > 0
+
+
+def test_letters_that_a_console_does_not_know_are_spelled_out(folder, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    fit = ["fit", "t.csv", "--target", "y", "--drop", "k", "--drop", "w", *QUICK]
+    ended = _asked(folder, *fit, "-o", "new.model")
+    assert ended.returncode == 0, ended.stderr
+    assert rb"positive = \u2265 one" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--seed", str(2**32)], 2, "less than or equal to 4294967295"),
+        (["--C", "1e300"], 1, "give numbers from 1e-100 to 1e+100"),
+        (["--kernel", "rbf", "--gamma", "1e120"], 1, "give numbers from 1e-100 to 1e+100"),
+        (["--kernel", "poly", "--degree", "1000"], 1, "The polynomial kernel reaches"),
+        (["--weight", "w"], 1, "holds nothing but 0"),
+    ],
+)
+def test_numbers_that_nothing_can_be_trained_with(folder, options, code, said):
+    drop = [] if "--weight" in options else ["--drop", "w"]
+    fit = ["fit", str(folder / "t.csv"), "--target", "y", "--drop", "k", *drop, *QUICK, *options]
+    ended = CliRunner().invoke(app, [*fit, "-o", str(folder / "new.model")])
+    assert ended.exit_code == code, ended.output
+    assert said in " ".join(ended.output.replace("│", " ").split())
+    assert not (folder / "new.model").exists()
+
+
+def test_codes_of_groups_stay_apart(folder):
+    table = pd.read_csv(folder / "t.csv").drop(columns="w")
+    table["k"] = ["0" * (k % 4 // 2) + str(k // 4) for k in range(40)]
+    table.to_csv(folder / "t.csv", index=False)
+    fit = ["fit", str(folder / "t.csv"), "--target", "y", "--groups", "k", *QUICK]
+    ended = CliRunner().invoke(app, [*fit, "-o", str(folder / "new.model")])
+    assert "Fitted 40 rows of 20 groups" in ended.output
+
+
+def test_a_number_too_far_is_told_by_its_column(folder):
+    (folder / "far.csv").write_text("x\n1\n1e120\n")
+    asked = ["predict", str(folder / "m.model"), str(folder / "far.csv")]
+    ended = CliRunner().invoke(app, [*asked, "-o", str(folder / "p.csv")])
+    assert ended.exit_code == 1
+    assert "Column 'x' holds 1e+120 in row 2, too far from the training rows" in ended.stderr
+
+
+def test_options_of_intervals_need_them(folder):
+    asked = ["dea", "efficiency", str(folder / "t.csv"), "--inputs", "x", "--outputs", "k"]
+    ended = CliRunner().invoke(app, [*asked, "--level", "0.9"])
+    assert ended.exit_code == 2
+    said = " ".join(ended.output.replace("│", " ").split())
+    assert "are of --intervals, which is not given" in said

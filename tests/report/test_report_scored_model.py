@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from bootprob import BootstrapSVC
 from bootprob.cli.__main__ import app
-from bootprob.cli.report_scored import _SCORED
 from bootprob.costs.matrix import CostMatrix
 from bootprob.exceptions import DataError
 from bootprob.persistence.save_load import save
@@ -19,7 +18,6 @@ from bootprob.report import write_scored_report
 from bootprob.report.scored.column_drift import column_drift
 from bootprob.report.scored.content import scored_content
 from bootprob.report.scored.drift import Reference, kolmogorov_smirnov, population_stability
-from bootprob.report.scored.table import SCORED_SUFFIXES
 from bootprob.tables.files import write_table
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -337,6 +335,3 @@ class TestCommand:
         assert result.exit_code == 1
         assert "is the file that is read" in result.stderr
         assert (folder / "m.html").read_bytes() == (folder / "m.model").read_bytes()
-
-    def test_suffixes_are_those_of_the_reader(self):
-        assert _SCORED == SCORED_SUFFIXES

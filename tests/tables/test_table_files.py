@@ -446,3 +446,24 @@ def test_a_folder_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_folder_without_a_suffix(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is a folder, not a table; give a file in it"):
         read_table(tmp_path)
+
+
+def test_a_named_index_of_a_parquet_file_is_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"b": [1, 2], "a": [3.0, 4.0]})
+    frame.set_index("a").to_parquet(path)
+    assert read_table(path)[["b", "a"]].equals(frame)
+    frame[frame["b"] > 1].to_parquet(path)  # an index without a name is no column
+    assert read_table(path).columns.tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize("lines", ["x\n1\n\n3\n", "x\n1\n\n"])
+def test_blank_lines_of_one_column_are_not_left_out(tmp_path: Path, lines: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(lines)
+    with pytest.raises(DataError, match=r"one column and blank lines.*write NA for a gap"):
+        read_table(path)
+    path.write_text('x\n1\n""\n3\n')
+    assert read_table(path)["x"].isna().tolist() == [False, True, False]
+    path.write_text("x,y\n1,2\n\n3,4\n")
+    assert len(read_table(path)) == 2

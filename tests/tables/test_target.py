@@ -1,5 +1,6 @@
 """Columns to predict: what is put together, and what is offered where there is none."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -38,3 +39,13 @@ def test_values_that_one_class_holds(values, positive, together):
     assert Target.from_table(frame, "of", positive)[0].put_together(frame) == together
     several, _ = Target.from_table(pd.DataFrame({"of": values * 2}), "of", all_classes=True)
     assert several.put_together(frame) == []
+
+
+def test_whole_numbers_beyond_floats_stay_apart():
+    column = np.array([2**53 + 1, 2**53, 7] * 3)
+    target, codes = Target.from_table(pd.DataFrame({"y": column}), "y", all_classes=True)
+    assert target.labels == (7, 2**53, 2**53 + 1)
+    assert np.bincount(codes).tolist() == [3, 3, 3]
+    one, y = Target.from_table(pd.DataFrame({"y": column}), "y", str(2**53 + 1))
+    assert one.positive == str(2**53 + 1)
+    assert y.sum() == 3

@@ -70,6 +70,10 @@ def efficiency(
         raise typer.BadParameter(
             "--super and --intervals do not go together; intervals are of the usual scores."
         )
+    if not intervals and (level, replicates, seed) != (0.95, 2000, 0):
+        raise typer.BadParameter(
+            "--level, --replicates and --seed are of --intervals, which is not given."
+        )
     check_result(output, source.table)
     panel = read_units(source).panel
 
@@ -85,7 +89,6 @@ def efficiency(
         if intervals
         else None
     )
-    _print_scores(result, interval)
     frame = result.to_frame()
     if interval is not None:
         found = interval.to_frame().drop(columns="score")
@@ -93,6 +96,7 @@ def efficiency(
             frame.insert(1 + place, name, found[name])
     content = {"format": _format("efficiencies"), "data": panel_content(panel)}
     write_result(output, frame, content | efficiency_content(result, interval))
+    _print_scores(result, interval)
     print_where(output)
 
 
@@ -127,9 +131,9 @@ def cross(
         [one["unit"], f"{one['own']:.4f}", f"{one['cross']:.4f}", f"{one['maverick']:.1%}"]
         for one in sorted(content["units"], key=lambda one: int(one["rank"]))
     ]
-    print_rows(["unit", "own", "cross", "maverick"], rows, "Cross-efficiencies, the best first")
     head = {"format": _format("cross-efficiencies"), "data": panel_content(panel)}
     write_result(output, crossed.to_frame(), head | content)
+    print_rows(["unit", "own", "cross", "maverick"], rows, "Cross-efficiencies, the best first")
     print_where(output)
 
 

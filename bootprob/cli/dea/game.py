@@ -93,24 +93,27 @@ def game(
         "data": panel_content(panel),
         **game_content(played, panel),
     }
-    _print_game(played, content)
     if groups is not None:
         coalitions = played.coalitions(groups)
         content["coalitions"] = coalitions.reset_index().to_dict("records")
-        _print_coalitions(content["coalitions"])
+    accepted = None
     if share is not None:
         rivals = [*set(played.strategies), played.joint]
         accepted = supported_selection(panel, size, rivals, share=share)
         content["supported"] = supported_content(accepted, share)
+    frame = played.to_frame()
+    frame["selection"] = [", ".join(one["strategy"]) for one in content["units"]]
+    write_result(output, frame, content)
+    _print_game(played, content)
+    if groups is not None:
+        _print_coalitions(content["coalitions"])
+    if accepted is not None:
         enough = "" if accepted.enough else f", which is less than {share:g} %"
         proof = "" if accepted.status == "optimal" else " Not all selections were tried."
         typer.echo(
             f"Supported by {accepted.support:.1f} % against each of these selections{enough}: "
             f"{', '.join(accepted.outputs)}, mean efficiency {accepted.objective:.4f}.{proof}"
         )
-    frame = played.to_frame()
-    frame["selection"] = [", ".join(one["strategy"]) for one in content["units"]]
-    write_result(output, frame, content)
     print_where(output)
 
 

@@ -86,15 +86,12 @@ def select(
     }
     if curve:
         found = selection_curve(units.panel, size, **options)
+        write_result(output, found.to_frame(), content | {"curve": curve_content(found)})
         _print_curve(found, n_inputs is not None)
-        frame = found.to_frame()
-        content["curve"] = curve_content(found)
     else:
         one = select_outputs(units.panel, size, **options)
+        write_result(output, one.to_frame(), content | selection_content(one))
         _print_selection(one, n_inputs is not None)
-        frame = one.to_frame()
-        content |= selection_content(one)
-    write_result(output, frame, content)
     print_where(output)
 
 
@@ -139,8 +136,6 @@ def unit(
         for side in ("output", "input")
         for one in content[f"{side}s"]
     ]
-    print_rows(["column", "side", "weight"], rows, f"Chosen for unit {found.unit}")
-    typer.echo(_found("efficiency", found))
 
     import pandas as pd
 
@@ -151,6 +146,8 @@ def unit(
         "data": panel_content(units.panel),
     }
     write_result(output, frame, head | content)
+    print_rows(["column", "side", "weight"], rows, f"Chosen for unit {found.unit}")
+    typer.echo(_found("efficiency", found))
     print_where(output)
 
 

@@ -70,7 +70,12 @@ def checked_rows(model: Any, X: Any) -> Rows:
         return rows
     refuse_complex(X)
     options = {"reset": False, "accept_sparse": "csr", "ensure_all_finite": False}
-    found = validate_data(model, X, dtype=[np.float64, np.float32], **options)
+    try:
+        found = validate_data(model, X, dtype=[np.float64, np.float32], **options)
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise DataError(f"X has text ({error}); the model knows columns of numbers.") from None
     numbers = np.asarray(dense(found))
     refuse_gaps(numbers, getattr(model, "feature_names_in_", None))
     return numbers

@@ -37,6 +37,7 @@ def class_content(
     *,
     model: BootstrapSVC | TableModel | None = None,
     input_table: str | os.PathLike[str] | None = None,
+    encoding: str | None = None,
     level: float = 0.95,
     title: str | None = None,
     command: str | None = None,
@@ -49,7 +50,7 @@ def class_content(
     source : ScoredTable
         `of_several_classes`: it has the columns ``p_X``, ``low_X`` and ``high_X`` of each class X,
         and ``label``; rows without probabilities are counted, and left out.
-    model, input_table, level, title, command, progress
+    model, input_table, encoding, level, title, command, progress
         As in `bootprob.report.scored.content.scored_content`.
 
     Returns
@@ -76,7 +77,13 @@ def class_content(
     columns = None
     if input_table is not None and known is not None and known.table is not None:
         columns = columns_content(
-            known.table, input_table, source.path, _first_rows(table), counts.n_rows, level
+            known.table,
+            input_table,
+            source.path,
+            _first_rows(table),
+            counts.n_rows,
+            level,
+            encoding,
         )
     content = {
         "format": {

@@ -40,6 +40,7 @@ def scored_content(
     *,
     model: BootstrapSVC | TableModel | None = None,
     input_table: str | os.PathLike[str] | None = None,
+    encoding: str | None = None,
     costs: CostMatrix | None = None,
     level: float = 0.95,
     id_column: str | None = None,
@@ -65,6 +66,8 @@ def scored_content(
     input_table : path-like, optional
         The table that was scored, CSV or Parquet, in the same order; for the drift of its columns.
         Needs a `TableModel`. A CSV file is held in memory, a Parquet file is not.
+    encoding : str, optional
+        Of the letters of the `input_table`, as `bootprob.tables.files.read_table` takes it.
     costs : CostMatrix, optional
         What mistakes cost, and asking a person, the same for all rows. Without them every mistake
         costs 1. They say what decisions cost; what was decided, the table says.
@@ -134,7 +137,7 @@ def scored_content(
         "cost": cost_content(counts, costs, positive, known),
         "drift": None
         if known is None
-        else drift_content(counts, known, source, input_table, level),
+        else drift_content(counts, known, source, input_table, encoding, level),
     }
     return plain(content)
 

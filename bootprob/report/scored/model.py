@@ -135,6 +135,7 @@ def drift_content(
     known: ScoredModel,
     source: ScoredTable,
     input_table: str | os.PathLike[str] | None,
+    encoding: str | None,
     level: float,
 ) -> dict[str, Any]:
     """Distances between the rows scored and the rows trained on.
@@ -147,6 +148,8 @@ def drift_content(
     source : ScoredTable
         Read again, its first rows only, where there is an `input_table`.
     input_table : path-like or None
+    encoding : str or None
+        Of its letters.
     level : float
 
     Raises
@@ -164,7 +167,7 @@ def drift_content(
     upper = reference.values[last]
     columns = None
     if input_table is not None:
-        columns = _columns(known, source, input_table, counts.n_rows, level)
+        columns = _columns(known, source, input_table, counts.n_rows, level, encoding)
     return {
         "n_training": reference.n_effective,
         "kolmogorov_smirnov": asdict(kolmogorov_smirnov(counts.cells, reference, level)),
@@ -210,6 +213,7 @@ def _columns(
     path: str | os.PathLike[str],
     n_rows: int,
     level: float,
+    encoding: str | None,
 ) -> dict[str, Any]:
     if known.table is None:
         raise DataError("The drift of columns needs the model of a table.")
@@ -224,7 +228,7 @@ def _columns(
             },
             index=first.row,
         )
-    return columns_content(known.table, path, source.path, given, n_rows, level)
+    return columns_content(known.table, path, source.path, given, n_rows, level, encoding)
 
 
 def columns_content(
@@ -234,6 +238,7 @@ def columns_content(
     given: pd.DataFrame | None,
     n_rows: int,
     level: float,
+    encoding: str | None,
 ) -> dict[str, Any]:
     """Drift of the columns of the table that was scored.
 
@@ -250,13 +255,15 @@ def columns_content(
     n_rows : int
         That the scored table has.
     level : float
+    encoding : str or None
+        Of the letters of the table that was scored.
 
     Raises
     ------
     DataError
         They do not belong together.
     """
-    frames = _frames(model, path)
+    frames = _frames(model, path, encoding)
     first = next(frames)
     _check_scored(model, first, scored, given, path, level)
 
@@ -272,10 +279,12 @@ def columns_content(
     return {"n_rows": n_given, "columns": [asdict(column) for column in columns]}
 
 
-def _frames(model: TableModel, path: str | os.PathLike[str]) -> Iterator[pd.DataFrame]:
+def _frames(
+    model: TableModel, path: str | os.PathLike[str], encoding: str | None
+) -> Iterator[pd.DataFrame]:
     """The rows of a table; a Parquet file piece by piece."""
-    if table_suffix(path) != ".parquet":
-        yield read_table(path, text_columns=text_columns(model))
+    if table_suffix(path) != ".parquet" or encoding is not None:  # which it refuses
+        yield read_table(path, text_columns=text_columns(model), encoding=encoding)
         return
     import pyarrow.parquet as pq
 

@@ -25,6 +25,7 @@ def write_scored_report(
     *,
     model: BootstrapSVC | TableModel | None = None,
     input_table: str | os.PathLike[str] | None = None,
+    encoding: str | None = None,
     costs: CostMatrix | None = None,
     level: float = 0.95,
     id_column: str | None = None,
@@ -43,7 +44,7 @@ def write_scored_report(
     path : path-like
         The HTML file; the numbers go to the same name with the suffix ``.json``. Existing files
         are replaced, each in one step.
-    model, input_table, costs, level, id_column, n_listed, title, command, progress
+    model, input_table, encoding, costs, level, id_column, n_listed, title, command, progress
         As for `bootprob.report.scored.content.scored_content`; costs, `id_column` and `n_listed`
         are of two classes.
 
@@ -76,6 +77,9 @@ def write_scored_report(
     """
     page, numbers = check_page(path)
     told: dict[str, Any] = {
+        "model": model,
+        "input_table": input_table,
+        "encoding": encoding,
         "level": level,
         "title": title,
         "command": command,
@@ -88,20 +92,12 @@ def write_scored_report(
                 f"{source.path} was scored by a model of several classes: leave out costs, which "
                 "are of two, and the column that tells listed rows apart, as none are listed."
             )
-        content = class_content(source, model=model, input_table=input_table, **told)
+        content = class_content(source, **told)
         pictures = {"classes": class_figures.given(content)}
         pictures |= class_figures.distributions(content)
         template = "scored/class_page.html"
     else:
-        content = scored_content(
-            table,
-            model=model,
-            input_table=input_table,
-            costs=costs,
-            id_column=id_column,
-            n_listed=n_listed,
-            **told,
-        )
+        content = scored_content(table, costs=costs, id_column=id_column, n_listed=n_listed, **told)
         names = ("distribution", "widths", "undecided", "deciles")
         pictures = {name: getattr(figures, name)(content) for name in names}
         template = "scored/page.html"

@@ -17,13 +17,13 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 from bootprob.tables.csv_files import csv_batches, separator_and_names
 from bootprob.tables.mistake_costs import ASKING_COLUMNS
+from bootprob.tables.suffixes import SCORED_SUFFIXES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
     "SCORED_COLUMNS",
-    "SCORED_SUFFIXES",
     "ScoredBatch",
     "ScoredTable",
     "number_text",
@@ -33,9 +33,6 @@ __all__ = [
 
 SCORED_COLUMNS = ("probability", "probability_lower", "probability_upper", "label")
 """Columns that make a table a scored one, of two classes."""
-
-SCORED_SUFFIXES = (".csv", ".parquet", ".arrow", ".feather")
-"""Suffixes of files that may hold a scored table."""
 
 _BATCH_ROWS = 2**17
 _THRESHOLD = "threshold"
