@@ -213,7 +213,7 @@ def subgroup_rates(
         )
     names = names_of_rows("by", by, len(state.y_))
     scores = state.oob_decision_function_ + state.score_threshold_  # 0 is one half
-    sigmoid = two_classes_of(model, "rates of subgroups").calibrated.sigmoid
+    classes = two_classes_of(model, "rates of subgroups")
     known, positive = np.isfinite(scores), state.y_ == 1
     between, found = {}, {}
     for name in np.unique(names).tolist():
@@ -239,9 +239,9 @@ def subgroup_rates(
                 attainable=error.attainable,
             ) from None
         ends = chosen.between or (chosen.threshold, chosen.threshold)
-        lower, upper = sigmoid.predict(np.array(ends)).tolist()
-        between[name] = lower, upper
+        fitted = classes.calibrated.sigmoid.predict(np.array(ends))
         found[name] = rates_reached(
-            floors, state.oob_proba_[:, 1], (lower, upper), rows, chosen.shares
+            floors, state.oob_proba_[:, 1], tuple(fitted.tolist()), rows, chosen.shares
         )
+        between[name] = tuple(classes.recalibrated(fitted).tolist())
     return SubgroupRates(model, between, found)

@@ -337,9 +337,11 @@ def _warn_of_doubts(score: Floats, again: Floats, status: NDArray[np.int64]) -> 
             ConvergenceWarning,
             stacklevel=3,
         )
-    off = np.abs(again - score)
-    # Without a free support vector an intercept is free within an interval.
-    if not unconfirmed and not status[SetStatus.NO_FREE] and (off > _SAME_SCORE).any():
+    away = again - score
+    if status[SetStatus.NO_FREE]:  # an intercept is free within an interval, for all rows alike
+        away -= np.median(away)
+    off = np.abs(away)
+    if not unconfirmed and (off > _SAME_SCORE).any():
         warnings.warn(
             f"Solved to rounding, the machines give scores up to {off.max():.1e} away from the "
             "model's, and it is they that were differentiated. Check that X_train is what the "

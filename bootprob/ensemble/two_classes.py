@@ -81,7 +81,7 @@ class TwoClasses:
         """Which rows of such probabilities are left undecided; None of a model that leaves none."""
         if self.state.undecided_between_ is None:
             return None
-        lower, upper = self._recalibrated(self.state.undecided_between_)
+        lower, upper = self.recalibrated(self.state.undecided_between_)
         return (probability > lower) & (probability <= upper)
 
     def predict(self, X: Rows) -> NDArray[Any]:
@@ -101,7 +101,7 @@ class TwoClasses:
         if self.spec.calibration is None:
             return self.vote_proba(X)
         probability = self.calibrated.predict(self.scores.mean(X), self._votes(X))
-        return both(self._recalibrated(probability))
+        return both(self.recalibrated(probability))
 
     def proba_interval(
         self, X: Rows, level: float, method: str | None = None, *, clip: bool = False
@@ -192,7 +192,7 @@ class TwoClasses:
         for scores in self.scores.of_replicates(X):
             rows = slice(done, done + len(scores))
             of_rows = made.replicate_probabilities(scores, reported[rows])
-            found[rows] = self._recalibrated(of_rows)
+            found[rows] = self.recalibrated(of_rows)
             done = rows.stop
         return found
 
@@ -240,7 +240,8 @@ class TwoClasses:
         """Shares for the second class, where the calibrator needs them."""
         return self.vote_proba(X)[:, 1] if self.calibrated.calibrator.needs_votes else None
 
-    def _recalibrated(self, probability: Floats) -> Floats:
+    def recalibrated(self, probability: Floats) -> Floats:
+        """Probabilities of the fit as new rows have moved them."""
         found = self.recalibration
         return probability if found is None else found.predict(probability)
 
@@ -290,4 +291,4 @@ class TwoClasses:
                 interval = self.recalibration.bounds(
                     before, interval, intervals.normal_quantile(level)
                 )
-            yield mean, basic, self._recalibrated(before), interval
+            yield mean, basic, self.recalibrated(before), interval

@@ -33,6 +33,8 @@ _SPREADS = 1e-8, 1e4  # of variances of a logit
 _STEP = 1e-3  # of a derivative by differences
 _OF_BASE_RATE = ("ppv", "npv")  # rates that change with it
 _MOST_ENTRIES = 1_000
+_BY_LABELS = "recalibrated by labels"
+_RATES = 1e-6, 1 - 1e-6  # of classes that nearly never overlap
 _DIFFERENT = 0.8  # of rows, that are not few over and over
 _LEAST_LABELS = 50  # of which it is asked whether recalibration is enough
 _SIGNIFICANT = 0.01
@@ -156,8 +158,8 @@ def recalibrated(
     state = two_classes_of(model, "updates").state
     since, rate = _recalibration(state), _base_rate(model, state)
     if base_rate is not None:
-        if X is not None or y is not None:
-            raise DataError("base_rate is given, and rows are too; give one of them.")
+        if X is not None or y is not None or sample_weight is not None:
+            raise DataError("base_rate is given, and rows or weights are too; give one of them.")
         if not isinstance(base_rate, Real) or not 0 < base_rate < 1:
             raise DataError(f"base_rate is {base_rate!r}; give a share between 0 and 1.")
         learnt = _shifted(since, rate, base_rate)
@@ -183,7 +185,7 @@ def recalibrated(
     open_before = _of_training(state)
     start = Recalibration(since.coefficients, _definite(_open(since, open_before)))
     learnt = Recalibration.of_labels(rows.before, rows.positive, rows.weight, start, open_before)
-    entry = _entry("recalibrated by labels", rows, since.logit(rows.before))
+    entry = _entry(_BY_LABELS, rows, since.logit(rows.before))
     after = _probability(learnt.logit(rows.before))
     entry |= {
         "log_loss_after": _log_loss(after, rows),
@@ -325,12 +327,25 @@ def _shifted(
 
 
 def _base_rate(model: Any, state: TwoClassState) -> float:
-    """Share of the positive class that probabilities are of now: the last one known."""
-    known = [each["base_rate"] for each in model.history_ or [] if each["slope"] is not None]
-    if known and known[-1] is not None:
-        tiny = 1e-6  # labels of one class alone
-        return float(np.clip(known[-1], tiny, 1 - tiny))
-    return float(np.average(state.y_, weights=state.sample_weight_))
+    """Share of the positive class that probabilities are of now.
+
+    The last one that was given or estimated. Labels, which may be few, or of chosen rows, leave the
+    share with which probabilities have its mean, where rows of each class are those of the fit: of
+    positive ones they have the mean A, of the others B, and ``π = π A + (1 − π) B``.
+    """
+    changes = [each for each in model.history_ or [] if each["slope"] is not None]
+    if not changes:
+        return float(np.average(state.y_, weights=state.sample_weight_))
+    if changes[-1]["what"] != _BY_LABELS:
+        return float(changes[-1]["base_rate"])
+    known = np.isfinite(state.oob_proba_[:, 1]) & (state.sample_weight_ > 0)
+    now = _probability(_recalibration(state).logit(logits_of(state.oob_proba_[known, 1])))
+    positive, weight = state.y_[known] == 1, state.sample_weight_[known]
+    of_positive, of_others = (
+        float(np.average(now[which], weights=weight[which])) for which in (positive, ~positive)
+    )
+    either = max(1 - of_positive + of_others, _RATES[0])
+    return float(np.clip(of_others / either, *_RATES))
 
 
 def _of_training(state: TwoClassState) -> Floats:

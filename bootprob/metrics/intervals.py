@@ -167,7 +167,10 @@ def metric_intervals(
     order = p if ranks is None else _taken("ranks", ranks, given_p, given_weights)
     positive = p > 0.5
     if decided is not None:
-        positive = _taken("decided", decided, given_p, given_weights) == 1
+        chosen = _taken("decided", decided, given_p, given_weights)
+        if not np.isin(chosen, (0, 1)).all():
+            raise DataError("decided has values other than true and false; give one of them a row.")
+        positive = chosen == 1
     codes = groups_of_rows(groups, given_p, given_weights)
     rows = MeasuredRows(y, p, weights, positive, order, level, codes)
     members = equal_mass_bins(p, weights, _N_BINS)

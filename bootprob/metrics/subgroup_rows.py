@@ -39,7 +39,7 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
 
     from bootprob.encoding.columns import level_text
 
-    given = by.to_numpy() if isinstance(by, pd.Series) else np.asarray(by)
+    given = by.to_numpy() if isinstance(by, pd.Series) else _array(by)
     _check_shape("by", given, n)
     values = pd.Series(given).infer_objects()
     numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
@@ -47,10 +47,9 @@ def subgroups_of_rows(by: ArrayLike, n: int) -> tuple[list[str], NDArray[np.intp
         names, codes = _quarters(values.to_numpy(dtype=np.float64, na_value=np.nan))
     else:
         codes, levels = pd.factorize(values, sort=numbers)
-        names = [level_text(level) for level in levels]
-        if not numbers:
-            order = np.argsort(names, kind="stable")
-            names, codes = [names[k] for k in order], _moved(codes, np.argsort(order))
+        texts = np.array([level_text(level) for level in levels], dtype=object)
+        same, found = pd.factorize(texts, sort=not numbers)  # " a" and "a" are one level
+        names, codes = found.tolist(), _moved(codes, same)
     if (codes < 0).any():
         codes = np.where(codes < 0, len(names), codes)
         names = [*names, MISSING]
@@ -83,12 +82,17 @@ def names_of_rows(what: str, by: ArrayLike | None, n: int) -> NDArray[np.str_]:
 
     from bootprob.encoding.columns import level_text
 
-    given = np.asarray(by)
+    given = _array(by)
     _check_shape(what, given, n)
     values = pd.Series(given)
     if values.isna().any():
         raise DataError(f"{what} is missing in {int(values.isna().sum())} of {n} rows.")
     return np.array([level_text(value) for value in values], dtype=np.str_)
+
+
+def _array(by: ArrayLike | None) -> NDArray[Any]:
+    """Values as they were given: beside text NumPy makes text of gaps too."""
+    return np.array(by, dtype=object) if isinstance(by, (list, tuple)) else np.asarray(by)
 
 
 def _check_shape(what: str, given: NDArray[Any], n: int) -> None:
@@ -103,11 +107,17 @@ def _check_shape(what: str, given: NDArray[Any], n: int) -> None:
 
 def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]:
     """Numbers by the quarter that they are in; equal ones are never apart."""
-    known = np.isfinite(values)
-    inner = np.unique(np.quantile(values[known], [0.25, 0.5, 0.75]))
-    inner = inner[inner < values[known].max()]
-    codes = np.where(known, np.searchsorted(inner, values, side="left"), -1)
-    texts = [f"{each:.6g}" for each in inner]
+    levels = np.unique(values[np.isfinite(values)])
+    inner = np.unique(np.quantile(values[np.isfinite(values)], [0.25, 0.5, 0.75]))
+    inner = inner[inner < levels[-1]]
+    if not inner.size:  # most have the largest
+        inner = levels[-2:-1]
+    codes = np.where(np.isnan(values), -1, np.searchsorted(inner, values, side="left"))
+    texts = next(
+        each
+        for digits in range(6, 18)
+        if len(set(each := [f"{edge:.{digits}g}" for edge in inner])) == len(inner)
+    )
     between = [f"above {a} to {b}" for a, b in pairwise(texts)]
     return [f"up to {texts[0]}", *between, f"above {texts[-1]}"], codes
 

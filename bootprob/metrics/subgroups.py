@@ -152,8 +152,8 @@ class Subgroups:
         """
         import pandas as pd
 
-        rows = {}
-        for each in (self.every, *self.subgroups):
+        rows, shown = [], (self.every, *self.subgroups)
+        for each in shown:
             row: dict[str, Any] = {
                 "n_rows": each.n_rows,
                 "n_positive": each.n_positive,
@@ -164,8 +164,8 @@ class Subgroups:
                 bounds = (found.value, found.lower, found.upper) if found else (np.nan,) * 3
                 row |= dict(zip((name, f"{name}_lower", f"{name}_upper"), bounds, strict=True))
             row |= {"too_small": each.too_small, "miscalibrated": each.miscalibrated}
-            rows[each.name] = row
-        return pd.DataFrame.from_dict(rows, orient="index")
+            rows.append(row)
+        return pd.DataFrame(rows, index=[each.name for each in shown])
 
 
 def subgroup_metrics(

@@ -107,10 +107,15 @@ def encode_classes(
     ValueError
         If `y` holds quantities, in scikit-learn's words.
     DataError
-        If there is one class only, or a class has no weight.
+        If there is one class only, labels are dates, or a class has no weight.
     """
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
+    if classes.dtype.kind in "mM":
+        raise DataError(
+            f"The labels in y are of dtype {classes.dtype}, which no model file holds; give text "
+            "or numbers."
+        )
     if len(classes) < 2:
         raise DataError(f"Two classes are needed in y; the data contain 1 class: {classes[0]}.")
     names: Sequence[Any] = classes.tolist() if called is None else called

@@ -129,8 +129,35 @@ def test_both_rates_by_one_threshold(rng):
     assert (scores[100:] <= threshold).mean() >= 0.7
     with pytest.raises(UnattainableRateError, match="No threshold keeps both") as raised:
         score_threshold(scores, rows, rate_floors({"tpr": 0.99, "tnr": 0.99}))
-    halfway = np.sort(scores[100:])[-2:].mean()  # 99 of 100 negatives are below
-    assert raised.value.attainable == pytest.approx((scores[:100] > halfway).mean())
+    last = np.sort(scores[100:])[-2]  # 99 of 100 negatives are not above
+    assert raised.value.attainable == pytest.approx((scores[:100] > last).mean())
+
+
+@pytest.mark.parametrize(
+    ("positives", "negatives", "rates", "threshold"),
+    [
+        ([-3.0, 0.2, 1.0, 2.0], [-2.0, -1.0, 5.0], {"tpr": 0.75}, 0.0),  # though −1.4 is halfway
+        ([1.0, 2.0], [-2.0, -1.0, -0.2, 5.0], {"tnr": 0.75}, 0.0),
+        ([0.3, 1.0], [0.1, 0.25, 6.0], {"tpr": 1.0, "tnr": 2 / 3}, 0.275),  # halfways cross
+    ],
+)
+def test_thresholds_move_no_further_than_they_must(positives, negatives, rates, threshold):
+    scores = np.array(positives + negatives)
+    rows = LeftOut(np.arange(len(scores)) < len(positives), np.ones(len(scores)))
+    assert score_threshold(scores, rows, rate_floors(rates)) == pytest.approx(threshold)
+
+
+def test_rates_that_one_threshold_keeps_are_kept_whatever_votes_can():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    options = {"kernel": "linear", "C": [1.0], "n_bootstraps": 15, "random_state": 0}
+    rates = {"tpr": 0.75, "tnr": 0.75}
+    model = BootstrapSVC(**options, control="threshold", rates=rates).fit(X, y)
+    assert all(each["out_of_bag"] >= 0.75 for each in model.controlled_rates_)
+    assert not model.vote_thresholds_.any()
+    with pytest.raises(UnattainableRateError, match="No threshold keeps both"):
+        BootstrapSVC(**options, control="threshold", rates=rates, calibration=None).fit(X, y)
 
 
 def test_a_threshold_that_need_not_move_stays(rng):

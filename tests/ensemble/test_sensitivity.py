@@ -1,5 +1,7 @@
 """Sensitivity of probabilities against finite differences of refits through the engine."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -194,6 +196,21 @@ def test_rows_in_another_order_are_noticed(rng):
     model = BootstrapSVC(kernel="linear", C=1.0, n_bootstraps=4, random_state=0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="scores up to .* in the same order"):
         probability_sensitivity(model, X[:5], X[::-1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_they_are_noticed_where_intercepts_are_free(seed):
+    """Of few rows some machines have no free support vector."""
+    rng = np.random.default_rng(seed)
+    X, y = drawn(rng, 24)
+    options = {"kernel": "linear", "C": [0.01, 100.0], "n_bootstraps": 20, "random_state": 0}
+    model = BootstrapSVC(**options).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        right = probability_sensitivity(model, X[:5], X)
+    assert SetStatus.NO_FREE in right.status
+    with pytest.warns(ConvergenceWarning, match="in the same order"):
+        probability_sensitivity(model, X[:5], rng.permutation(X))
 
 
 def test_a_probability_moves_as_announced(rng):

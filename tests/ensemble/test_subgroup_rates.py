@@ -113,3 +113,13 @@ def test_refusals(rng):
     votes = BootstrapSVC(**QUICK, calibration="isotonic").fit(X, y)
     with pytest.raises(DataError, match="calibration='sigmoid'"):
         subgroup_rates(votes, site, {"tpr": 0.9})
+
+
+def test_a_rate_holds_after_recalibration(rng):
+    X, y, site = rows_of(rng)
+    model = BootstrapSVC(**QUICK).fit(X, y)
+    before = subgroup_rates(model, site, {"tpr": 0.85})
+    for moved in (model.recalibrated(base_rate=0.05), model.recalibrated(X[:50], y[:50])):
+        found = subgroup_rates(moved, site, {"tpr": 0.85})
+        assert found.rates == before.rates
+        np.testing.assert_array_equal(found.predict(X, site), before.predict(X, site))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
@@ -80,7 +81,12 @@ def test_all_that_a_model_says_follows(models, name):
 def test_another_base_rate_keeps_what_labels_taught(models):
     model = models["linear"]
     labelled = model.recalibrated(*drawn(400, slope=0.5, seed=20)[:2])
-    slope, rate = labelled.recalibration_["coefficients"][1], labelled.history_[-1]["base_rate"]
+    intercept, slope = labelled.recalibration_["coefficients"]
+    p, positive = model.oob_proba_[:, 1], model.y_ == 1
+    known = np.isfinite(p)
+    now = expit(intercept + slope * logit(p))
+    of_each = now[known & positive].mean(), now[known & ~positive].mean()
+    rate = brentq(lambda share: share - np.dot([share, 1 - share], of_each), 1e-9, 1 - 1e-9)
     moved = labelled.recalibrated(base_rate=0.9)
     shift = logit(0.9) - logit(rate)
     assert moved.recalibration_["coefficients"] == pytest.approx(
@@ -96,6 +102,19 @@ def test_another_base_rate_keeps_what_labels_taught(models):
         before.recalibration_["covariance"][1, 1]
         < model.recalibrated(*drawn(10, slope=0.5, seed=22)[:2]).recalibration_["covariance"][1, 1]
     )
+
+
+@pytest.mark.parametrize("name", ["auto", "linear", "classifier"])
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_a_base_rate_is_reached_from_few_labels_of_one_class(models, name, label):
+    """What few labels leave open is not taken for the share of their classes."""
+    X, y, _ = drawn(2000, seed=30)
+    weight = np.where(y == "yes", 0.4 / (y == "yes").sum(), 0.6 / (y == "no").sum())
+    moved = models[name].recalibrated(X[:5], [label] * 5)
+    for before in (moved, moved.recalibrated(X)):
+        again = before.recalibrated(base_rate=0.4)
+        share = weight @ again.predict_proba(X)[:, 1]
+        assert share == pytest.approx(0.4, abs=0.05)
 
 
 def test_rates_that_change_with_the_base_rate_are_named():

@@ -172,3 +172,33 @@ def test_names_of_subgroups(rng):
 def test_what_tells_no_subgroups_apart(rng, by, words):
     with pytest.raises(DataError, match=words):
         subgroup_metrics(*labelled(rng), by)
+
+
+@pytest.mark.parametrize(
+    ("by", "names", "sizes"),
+    [
+        (np.r_[np.arange(20), np.full(180, 100)], ["up to 19", "above 19"], [20, 180]),
+        (np.resize(["a", " a", "b", "b"], 200), ["a", "b"], [100, 100]),
+        (["a", float("nan")] * 100, ["a", MISSING], [100, 100]),
+        ([1.5, None] * 100, ["1.5", MISSING], [100, 100]),
+    ],
+)
+def test_levels_are_neither_lost_nor_counted_twice(by, names, sizes):
+    found, codes = subgroups_of_rows(by, 200)
+    assert found == names
+    assert np.bincount(codes).tolist() == sizes
+
+
+def test_infinity_is_a_number_and_quarters_have_names_of_their_own():
+    _, codes = subgroups_of_rows(np.r_[np.arange(190.0), np.full(10, np.inf)], 200)
+    assert np.bincount(codes, minlength=4)[3] >= 50
+    names, _ = subgroups_of_rows(1e6 + np.arange(200) * 1e-3, 200)
+    assert len(set(names)) == 4
+
+
+@pytest.mark.parametrize("level", ["all", MISSING])
+def test_a_frame_has_all_subgroups_whatever_they_are_called(rng, level):
+    y, p = labelled(rng, 200)
+    by = np.resize(np.array([level, None, "b", "b"], dtype=object), 200)
+    frame = subgroup_metrics(y, p, by).to_frame()
+    assert frame["n_rows"].tolist() == [200, 50, 100, 50] if level == "all" else [200, 100, 50, 50]

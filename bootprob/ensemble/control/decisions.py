@@ -19,7 +19,7 @@ from bootprob.ensemble.control.undecided_rows import thresholds_of_all
 from bootprob.ensemble.control.vote_thresholds import oob_votes, vote_thresholds
 from bootprob.ensemble.scoring.out_of_bag import OutOfBagScores, WeighedReplicates
 from bootprob.ensemble.specs import ControlSpec
-from bootprob.exceptions import DataError
+from bootprob.exceptions import DataError, UnattainableRateError
 from bootprob.metrics.rates import OF_TWO_CLASSES, RateFloor, rate_floors
 from bootprob.runtime.arrays import Floats
 
@@ -201,7 +201,8 @@ def control_ensemble(
     """Move scores and votes so that the rates hold out of bag.
 
     With "threshold" (Ctrl1) the votes of each C get a threshold of their own, and the
-    mean score one. With "constrained" (Ctrl2) the machines have been trained for it, and
+    mean score one. Beside a calibrated probability, which decides, votes stay where they are if no
+    thresholds keep the rates. With "constrained" (Ctrl2) the machines have been trained for it, and
     decisions stay where their scores are 0.
 
     Parameters
@@ -237,8 +238,12 @@ def control_ensemble(
         moved = float(scores.offset.mean())  # back to where the machines' own zero is
         return Controlled(scores.moved_down(moved), moved, thresholds, votes, control.shares)
     if all(map(_is_of_classes, floors)):  # else votes stay where they are
-        thresholds = vote_thresholds(machines, rows, floors)
-        votes = oob_votes(machines, thresholds)
+        try:
+            thresholds = vote_thresholds(machines, rows, floors)
+            votes = oob_votes(machines, thresholds)
+        except UnattainableRateError:
+            if not calibrated:  # else they decide nothing, and stay where they are
+                raise
     # A row that was never left out promises nothing.
     if calibrated:
         chosen = choose_thresholds(scores.mean, rows, floors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,9 @@ def needed_shares(floors: Sequence[RateFloor], rows: LeftOut) -> dict[str, float
 
 
 def score_threshold(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) -> float:
-    """Threshold on a score, the closest to 0 with which the rates hold.
+    """Threshold on a score: 0 if the rates hold with it, else next to the score that asks for more.
+
+    That is halfway from it to the next of its class, or as far as another rate lets.
 
     The true positive rate of a threshold at the m-th highest of the scores of n positives exceeds
     a number with the probability that the binomial bound on m of n gives, whatever their
@@ -86,34 +89,53 @@ def score_threshold(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) 
     UnattainableRateError
         No threshold keeps both rates.
     """
-    lowest, highest = allowed_between(scores, rows, floors)
-    return float(np.clip(0.0, lowest, highest))
+    limits = _limits(scores, rows, floors)
+    if limits.least <= 0 < limits.most:
+        return 0.0
+    return float(np.clip(0.0, limits.lowest, limits.highest))
 
 
 def allowed_between(
     scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]
 ) -> tuple[float, float]:
-    """Lowest and highest threshold with which the rates hold; parameters as there.
+    """Lowest and highest threshold with which the rates hold, each halfway to the next score.
 
-    Raises
-    ------
-    UnattainableRateError
-        No threshold keeps both rates.
+    Parameters and errors are those of `score_threshold`.
     """
+    limits = _limits(scores, rows, floors)
+    return limits.lowest, limits.highest
+
+
+class _Limits(NamedTuple):
+    """Thresholds from `least` on and below `most` keep the rates; the others are well inside."""
+
+    least: float
+    most: float
+    lowest: float
+    highest: float
+
+
+def _limits(scores: Floats, rows: LeftOut, floors: Sequence[RateFloor]) -> _Limits:
     shares = needed_shares(floors, rows)
-    highest, lowest = np.inf, -np.inf
+    least, most = -np.inf, np.inf
+    lowest, highest = least, most
     for floor in floors:
         members = floor.members(rows.positive) & (rows.weight > 0)
         values, weight = scores[members], rows.weight[members]
         if floor.rate == "tpr":
-            highest = highest_threshold(values, weight, shares["tpr"])
+            most = _last_right(values, weight, shares["tpr"])
+            highest = _below(most, values)
         else:
-            lowest = -highest_threshold(-values, weight, shares["tnr"])
-    if lowest > highest:
-        right = rows.positive & (scores > lowest)
+            least = -_last_right(-values, weight, shares["tnr"])
+            lowest = -_below(-least, -values)
+    if least >= most:
+        right = rows.positive & (scores > least)
         best = rows.weight[right].sum() / rows.weight[rows.positive].sum()
         raise conflict(floors, best)
-    return lowest, highest
+    if lowest > highest:  # a score of the other class is nearer than the next of the own
+        middle = (least + most) / 2
+        lowest = highest = middle if middle < most else least
+    return _Limits(least, most, lowest, highest)
 
 
 def highest_threshold(values: Floats, weight: Floats, share: float) -> float:
@@ -125,10 +147,19 @@ def highest_threshold(values: Floats, weight: Floats, share: float) -> float:
     share : float
         In (0, 1].
     """
+    return _below(_last_right(values, weight, share), values)
+
+
+def _last_right(values: Floats, weight: Floats, share: float) -> float:
+    """The lowest of the highest values that have a share of the weight."""
     order = np.argsort(-values, kind="stable")
     mass = np.cumsum(weight[order])
     k = int(np.searchsorted(mass, share * mass[-1] * (1 - 1e-12)))
-    last = values[order[min(k, len(order) - 1)]]
+    return float(values[order[min(k, len(order) - 1)]])
+
+
+def _below(last: float, values: Floats) -> float:
+    """Halfway to the next value below; of the lowest a little below."""
     lower = values[values < last]
     if lower.size:
         return float((last + lower.max()) / 2)
