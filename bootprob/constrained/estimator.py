@@ -81,7 +81,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         which ``y f(x) < 1 − M`` at one of them is no solution. The default is derived from the
         data and excludes no solution worth having. The thesis takes 100.
     gap : float, default 1e-4
-        Relative gap at which "exact" stops.
+        Relative gap at which "exact" stops; 1e-5 or more, to which solvers keep constraints.
     time_limit : float, default 300.0
         Seconds for the heuristic, and again for the solver of "exact", and for what remains to be
         done on all rows where they were condensed.
@@ -175,7 +175,7 @@ class ConstrainedSVC(ClassifierMixin, BaseEstimator):
         "method": [StrOptions({"heuristic", "exact", "slide"})],
         "solver": [None, str],
         "big_m": [None, _POSITIVE],
-        "gap": [Interval(Real, 0, 1, closed="left")],
+        "gap": [Interval(Real, 1e-5, 1, closed="left")],
         "time_limit": [_POSITIVE],
         "standardize": ["boolean"],
         "max_rows": [None, Interval(Integral, 4, None, closed="left")],

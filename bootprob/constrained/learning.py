@@ -69,6 +69,11 @@ def learn(options: Options, X: Floats, y: NDArray[Any], weight: Floats) -> dict[
     Rows are (n, p), weights ≥ 0; raises what `ConstrainedSVC.fit` says.
     """
     floors = rate_floors(options.rates, options.confidence, options.bound)
+    if options.confidence is not None and not floors:
+        raise DataError(
+            f"confidence is {options.confidence:g}, but there are no rates that it could be of; "
+            "give rates, or leave confidence out."
+        )
     if floors and options.method == "exact":
         choose_solver(options.solver)
     classes, positive = encode_labels(y, weight)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,8 @@ from bootprob.exceptions import DataError
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["FeatureCosts"]
+
+_ROUNDING = 1e-9  # of a sum of costs
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class FeatureCosts:
         Parameters
         ----------
         costs : array_like of shape (p,), dict of str to float, or None
-            None: 1 each. A dict names columns; those that it lacks cost nothing of their own.
+            None: 1 each. A dict names columns, as the index of a Series does, unless it counts
+            them; those that it lacks cost nothing of their own.
         shared_costs : iterable of (columns, float), optional
             Columns by position or name, and what is paid once for any of them.
         n_features : int
@@ -74,7 +78,7 @@ class FeatureCosts:
         >>> costs.own.tolist()  # to ask for the age is free
         [0.0, 40.0]
         """
-        own = np.zeros(n_features)
+        own, costs = np.zeros(n_features), _by_name(costs)
         if costs is None:
             own[:] = 1.0
         elif isinstance(costs, Mapping):
@@ -88,10 +92,11 @@ class FeatureCosts:
                 )
             own[:] = [_number(cost, column) for column, cost in enumerate(given)]
         groups = []
-        for columns, cost in shared_costs or ():
+        for each in shared_costs or ():
+            columns, cost = _columns_and_cost(each)
             members = np.zeros(n_features, dtype=bool)
             members[[_position(column, n_features, names) for column in columns]] = True
-            groups.append((members, _number(cost, list(columns))))
+            groups.append((members, _number(cost, columns)))
         return cls(own, tuple(groups))
 
     @classmethod
@@ -138,6 +143,48 @@ class FeatureCosts:
         shared = (cost for members, cost in self.groups if members[chosen].any())
         return float(self.own[chosen].sum() + sum(shared))
 
+    def affordable(self, features: Sequence[int], budget: float) -> bool:
+        """Whether some columns, by position, cost no more than a budget; sums of costs round.
+
+        Parameters
+        ----------
+        features : sequence of int
+        budget : float
+
+        Examples
+        --------
+        >>> from bootprob.selection import FeatureCosts
+        >>> FeatureCosts.of([0.1, 0.2], None, 2).affordable([0, 1], 0.3)  # .1 + .2 > .3
+        True
+        """
+        return self.total(features) <= budget + _ROUNDING * max(1.0, abs(budget))
+
+
+def _by_name(costs: Any) -> Any:
+    """A Series as a dict, by its index, unless that counts from 0; anything else as it is."""
+    if not hasattr(costs, "iloc") or hasattr(costs, "columns"):
+        return costs
+    index = costs.index
+    if list(index) == list(range(len(costs))):
+        return costs
+    if not index.is_unique:
+        twice = index[index.duplicated()][0]
+        raise DataError(f"The index of costs has {twice!r} twice; give each column one cost.")
+    return dict(zip(index, costs.tolist(), strict=True))
+
+
+def _columns_and_cost(given: Any) -> tuple[list[Any], Any]:
+    """An entry of `shared_costs`."""
+    try:
+        columns, cost = given
+        if isinstance(columns, str):
+            raise TypeError
+        return list(columns), cost
+    except (TypeError, ValueError):
+        raise DataError(
+            f"shared_costs has {given!r}; give pairs of columns and a cost, such as ([0, 2], 10)."
+        ) from None
+
 
 def _number(cost: Any, column: Any) -> float:
     try:
@@ -154,6 +201,8 @@ def _position(column: Any, n_features: int, names: Sequence[str] | None) -> int:
         if names is None or column not in names:
             raise DataError(f"There is no column {column!r} to have a cost.")
         return list(names).index(column)
+    if isinstance(column, bool) or not isinstance(column, Integral):
+        raise DataError(f"{column!r} is no column; give positions from 0 on, or names.")
     if not 0 <= int(column) < n_features:
         raise DataError(f"There is no column {column}; they go from 0 to {n_features - 1}.")
     return int(column)

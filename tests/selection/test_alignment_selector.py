@@ -204,3 +204,29 @@ def test_plot_shows_what_was_found(rng):
 @parametrize_with_checks([KernelAlignmentSelector(2), KernelAlignmentSelector(2, normalised=True)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_a_budget_can_be_spent_to_the_last(rng):
+    X = rng.normal(size=(40, 2))
+    y = (X.sum(1) > 0).astype(int)
+    selector = KernelAlignmentSelector(2, costs=[0.1, 0.2], budget=0.3).fit(X, y)  # .1 + .2 > .3
+    assert selector.support_.all()
+
+
+def test_costs_go_by_the_names_of_a_series():
+    by_name = {"c": 1.0, "a": 100.0}
+    for given in (by_name, pd.Series(by_name)):
+        assert FeatureCosts.of(given, None, 3, ["a", "b", "c"]).own.tolist() == [100, 0, 1]
+    assert FeatureCosts.of(pd.Series([1, 2, 3]), None, 3, ["a", "b", "c"]).own.tolist() == [1, 2, 3]
+    with pytest.raises(DataError, match="There is no column 'c'"):
+        FeatureCosts.of(pd.Series(by_name), None, 3)
+    with pytest.raises(DataError, match="'a' twice"):
+        FeatureCosts.of(pd.Series([1, 2], index=["a", "a"]), None, 2, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "shared", [[([False, True], 5)], [([0, 1.0], 5)], [("ab", 5)], [(0, 5)], [0], [([None], 5)]]
+)
+def test_columns_that_share_a_cost_are_positions_or_names(shared):
+    with pytest.raises(DataError, match=r"positions|give pairs"):
+        FeatureCosts.of(None, shared, 2, ["a", "b"])

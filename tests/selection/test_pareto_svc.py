@@ -211,3 +211,12 @@ def test_the_plot_shows_every_rule(fitted, tmp_path):
 @parametrize_with_checks([ParetoSVC(cv=None, budget=2)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_a_gap_that_scip_has_closed_is_no_time_limit():
+    pytest.importorskip("pyscipopt")
+    X = [[2, 1, 1, 1], [0, 0, 1, 2], [1, 1, 1, 0], [0, 2, 2, 0], [0, 1, 1, 2], [0, 2, 0, 1],
+         [2, 2, 1, 1]]  # fmt: skip
+    costs = {"costs": [0, 1.5, 0.1, 1.5], "shared_costs": [([3, 2], 0.7)]}
+    model = ParetoSVC(2, margin="hard", solver="SCIP", cv=None, time_limit=100, **costs)
+    assert model.fit(np.array(X, dtype=float), [0, 0, 0, 0, 0, 1, 1]).front_.status == "optimal"

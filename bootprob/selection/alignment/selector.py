@@ -202,8 +202,9 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
     def _check_budget(self, costs: FeatureCosts) -> None:
         if self.budget is None:
             return
-        cheapest = min(costs.total([j]) for j in range(len(costs.own)))
-        if cheapest > self.budget:
+        columns = range(len(costs.own))
+        if not any(costs.affordable([j], self.budget) for j in columns):
+            cheapest = min(costs.total([j]) for j in columns)
             raise DataError(
                 f"The budget is {self.budget:g}, and the cheapest column costs {cheapest:g}; "
                 "raise the one or lower the other."
@@ -226,7 +227,7 @@ class KernelAlignmentSelector(SelectorMixin, BaseEstimator):
         search = SubsetSearch(
             objective,
             largest,
-            allowed=None if budget is None else lambda some: costs.total(some) <= budget,
+            allowed=None if budget is None else lambda some: costs.affordable(some, budget),
             time_limit=self.time_limit,
         )
         search.improve()

@@ -166,17 +166,17 @@ class MarginCostProgram:
             return Solved(None, np.inf, False)
         with quiet_about_accuracy():
             if self._solver == "SCIP":
-                bound, found = self._solve_by_scip(seconds)
+                bound, found, proven = self._solve_by_scip(seconds)
             else:
-                bound, found = self._solve_by_highs(seconds)
+                bound, found, proven = self._solve_by_highs(seconds)
         if not found or self._paid.value is None:
             return Solved(None, bound, False)
         paid = self.free.copy()
         paid[self._priced] = self._paid.value > 0.5
-        return Solved(paid, bound, self._program.status == "optimal")
+        return Solved(paid, bound, proven)
 
-    def _solve_by_highs(self, seconds: float) -> tuple[float, bool]:
-        """Bound, and whether there is a solution: out of time, CVXPY takes rubbish for one."""
+    def _solve_by_highs(self, seconds: float) -> tuple[float, bool, bool]:
+        """Bound; whether there is a solution (out of time, CVXPY takes rubbish for one); proven."""
         options = {} if np.isinf(seconds) else {"time_limit": seconds}
         self._program.solve(
             solver="HIGHS",
@@ -186,9 +186,10 @@ class MarginCostProgram:
             **options,
         )
         told = self._program.solver_stats.extra_stats
-        return -float(told.mip_dual_bound), told.primal_solution_status == _FEASIBLE
+        found = told.primal_solution_status == _FEASIBLE
+        return -float(told.mip_dual_bound), found, self._program.status == "optimal"
 
-    def _solve_by_scip(self, seconds: float) -> tuple[float, bool]:
+    def _solve_by_scip(self, seconds: float) -> tuple[float, bool, bool]:
         options: dict[str, Any] = {
             "limits/gap": _RELATIVE_GAP,
             "limits/absgap": _ABSOLUTE_GAP,
@@ -205,9 +206,11 @@ class MarginCostProgram:
             if solver.model is None:
                 raise
             found = False
-        if solver.model.getStatus() == "userinterrupt":
+        status = solver.model.getStatus()
+        if status == "userinterrupt":
             raise KeyboardInterrupt
-        return -float(solver.model.getDualbound()), found
+        # Where the gap asked for is reached, CVXPY says the same as out of time.
+        return -float(solver.model.getDualbound()), found, status in ("optimal", "gaplimit")
 
 
 def free_columns(costs: FeatureCosts) -> Bools:
