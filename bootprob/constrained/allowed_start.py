@@ -1,4 +1,4 @@
-"""A first solution within a given M₁ of (2.7), where the one at hand is not."""
+"""A first solution within an M₁ of (2.7), where the one at hand is not, or none is at hand."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ import numpy as np
 from bootprob.constrained.big_m import AnchorBounds, within
 from bootprob.constrained.convex_model import build_model, solve_kept
 from bootprob.constrained.problem import ConstrainedProblem, Solution
-from bootprob.constrained.reduction import reduce_problem
+from bootprob.constrained.reduction import Reduction, reduce_problem
 from bootprob.exceptions import BootprobError, DataError
 from bootprob.optimization.solvers import load_cvxpy, quiet_about_accuracy
 from bootprob.runtime.arrays import Bools
 
-__all__ = ["ALLOWED", "allowed_start"]
+__all__ = ["ALLOWED", "allowed_start", "first_start"]
 
 
 ALLOWED = 1e-6
 """By how much of M₁ an anchor may be below ``1 − M₁``: what solvers leave of it."""
 _FEASIBLE = 2  # HiGHS's kSolutionStatusFeasible
+_WIDE = 1e4  # M₁ where none is given: solvers keep z to 1e-6
 
 
 def allowed_start(
@@ -54,10 +55,44 @@ def allowed_start(
         return start
     unit = start.objective if start.objective > 0 else 1.0
     reduction = reduce_problem(problem, unit, every_anchor=True)
-    reduced = reduction.problem
+    inward = reduction.inward(start.coef, start.intercept)
+    kept = reduction.problem.margins(*inward) >= 1 - 1e-6
+    found = _within(problem, reduction, kept, big_m, solver, deadline)
+    if found is None:
+        raise _not_found(big_m)
+    return replace(found, lower_bound=start.lower_bound, seconds=start.seconds)
+
+
+def first_start(
+    problem: ConstrainedProblem, big_m: float | None, solver: str, deadline: float
+) -> Solution | None:
+    """A solution by a mixed-integer solver, where no search found one; None if it finds none.
+
+    The rest is as for `allowed_start`; without M₁ it is 10,000.
+    """
+    reduction = reduce_problem(problem, 1.0, every_anchor=True)
+    try:
+        return _within(problem, reduction, None, big_m or _WIDE, solver, deadline)
+    except DataError:
+        if big_m is not None:
+            raise
+        return None  # which proves nothing beyond 10,000
+
+
+def _within(
+    problem: ConstrainedProblem,
+    reduction: Reduction,
+    kept: Bools | None,
+    big_m: float,
+    solver: str,
+    deadline: float,
+) -> Solution | None:
+    """The best solution that keeps some anchors of the reduced problem, or others that can be."""
+    reduced, lowest = reduction.problem, 1 - big_m - ALLOWED * big_m
     free = np.zeros(len(reduced.anchor_y), dtype=bool)
     known = within(reduced, AnchorBounds(np.full(len(free), np.inf), free, free), big_m)
-    kept: Bools | None = reduced.margins(*reduction.inward(start.coef, start.intercept)) >= 1 - 1e-6
+    if kept is None:
+        kept = _possible(reduced, known, big_m, solver, deadline)
     for _ in range(2):
         found = None if kept is None else solve_kept(reduced, kept & ~known.wrong, known.floor)
         if found is not None:
@@ -65,15 +100,10 @@ def allowed_start(
             margins = problem.margins(coef, intercept)
             right = margins >= 1 - 1e-9
             if margins.min() >= lowest and not problem.shortfall(right).any():
-                return replace(
-                    start,
-                    coef=coef,
-                    intercept=intercept,
-                    objective=problem.objective(coef, intercept),
-                    kept=right,
-                )
+                objective = problem.objective(coef, intercept)
+                return Solution(coef, intercept, objective, 0.0, right, "heuristic", 0.0)
         kept = _possible(reduced, known, big_m, solver, deadline)
-    raise _not_found(big_m)
+    return None
 
 
 def _possible(

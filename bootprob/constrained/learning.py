@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from bootprob.constrained.all_rows import affordable_columns, on_all_rows, plain_bound
+from bootprob.constrained.allowed_start import first_start
 from bootprob.constrained.condensation import Centres, DistinctRows, Rows, centres_of, distinct
 from bootprob.constrained.exact import solve_exact
 from bootprob.constrained.fitted_machine import check_again, reached, scores
@@ -210,15 +211,22 @@ def _solve(options: Options, problem: ConstrainedProblem) -> Solution:
             problem, time_limit=options.time_limit, verbose=bool(options.verbose)
         )
     except UnattainableRateError as error:
-        if options.confidence is None:
+        start = None
+        if options.method == "exact":
+            deadline = time.perf_counter() + options.time_limit
+            solver = choose_solver(options.solver)
+            start = first_start(problem, options.big_m, solver, deadline)
+        if start is None and options.confidence is None:
             raise
-        raise UnattainableRateError(
-            f"{error} These are the shares of the anchors that confidence {options.confidence:g} "
-            "asks for; a lower confidence asks for less.",
-            rate=error.rate,
-            wanted=error.wanted,
-            attainable=error.attainable,
-        ) from error
+        if start is None:
+            raise UnattainableRateError(
+                f"{error} These are the shares of the anchors that confidence "
+                f"{options.confidence:g} asks for; a lower confidence asks for less.",
+                rate=error.rate,
+                wanted=error.wanted,
+                attainable=error.attainable,
+            ) from error
+        found = start
     if options.method == "heuristic" or (found.status == "optimal" and options.big_m is None):
         return found
     return solve_exact(

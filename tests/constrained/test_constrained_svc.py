@@ -523,3 +523,38 @@ def test_exact_proves_what_an_enumeration_finds(rng):
     assert model.rates_["tpr"] >= 0.7
     with pytest.raises(DataError, match="solver"):
         ConstrainedSVC(rates={"tpr": 0.7}, method="exact", solver="CPLEXX").fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["SCIP", "HIGHS"])
+def test_exact_finds_what_the_search_does_not(solver):
+    """A plane that gives up the second row alone, and is large."""
+    if solver == "SCIP":
+        pytest.importorskip("pyscipopt")
+    # fmt: off
+    X = np.array([
+        [-1.1124777235587486, -0.03856123551212463, 0.12037530748488055],
+        [0.10663689577585052, -0.1042407985093843, 1.232530689869076],
+        [-1.1127525480151939, -1.0746160713104755, 1.5572019604065397],
+        [-1.370904881865972, -0.596625580041302, 1.0433617068612504],
+        [-1.0735217322002069, -0.4942802381775142, 0.2760240054791484],
+        [-0.22636675561667954, -0.6254828071606076, 0.47736567449924516],
+        [-0.9950211443821821, 1.324423617438367, -0.9789856477334112],
+        [-2.4080385162640794, -0.4848860785345699, 0.7307704312796879],
+        [0.8798760650975419, -0.9104031529197555, 0.3719106813305753],
+        [-0.3693587614271196, -0.23784513337389407, -0.1387892736558306],
+    ])
+    # fmt: on
+    y = np.array([0, 1, 1, 1, 1, 0, 0, 1, 1, 1])
+    options = {"rates": {"tpr": 0.5, "tnr": 1.0, "accuracy": 0.9}, "anchors": "all"}
+    with pytest.raises(UnattainableRateError, match="a search, not a proof"):
+        ConstrainedSVC(**options).fit(X, y)
+    model = ConstrainedSVC(**options, method="exact", solver=solver).fit(X, y)
+    assert (model.predict(X) != y).tolist() == [k == 1 for k in range(10)]
+    with pytest.raises(UnattainableRateError, match="a search, not a proof"):
+        ConstrainedSVC(**options | {"rates": {"accuracy": 1.0}}, method="exact").fit(X, y)
+
+
+def test_a_confidence_needs_rates(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(DataError, match="no rates that it could be of"):
+        ConstrainedSVC(confidence=0.9).fit(X, y)
