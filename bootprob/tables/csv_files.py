@@ -10,13 +10,14 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from bootprob.encoding.names import refuse_duplicates
 from bootprob.exceptions import DataError
-from bootprob.tables.suffixes import table_suffix
+from bootprob.tables.suffixes import COMPRESSED, table_suffix
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_TAIL = 2**20  # bytes
 MISSING = "?"
 """A missing value, beside the empty cell and the marks that pandas knows."""
 
@@ -129,13 +131,30 @@ def _n_numeric(frame: pd.DataFrame) -> int:
 
 
 def checked_names(path: str | os.PathLike[str], encoding: str = "utf-8") -> tuple[str, list[str]]:
-    """`separator_and_names` of a file in which no two columns share a name.
+    """`separator_and_names` of a whole file in which no two columns share a name.
 
-    pandas would quietly rename the second "a" to "a.1", so the line of names is looked at first.
+    pandas would quietly rename the second "a" to "a.1", and take cells that were cut off for gaps,
+    so the first line and the last are looked at first.
     """
     separator, raw_names = separator_and_names(path, encoding)
     refuse_duplicates([name.strip() for name in raw_names if name.strip()], str(path))
+    # Of what is compressed, or of wide letters, the last line is not at the end of the bytes.
+    if Path(path).suffix.lower() not in COMPRESSED and "\n".encode(encoding) == b"\n":
+        _refuse_cut_off(Path(path), separator.encode(), len(raw_names))
     return separator, raw_names
+
+
+def _refuse_cut_off(path: Path, separator: bytes, n_columns: int) -> None:
+    """Raise a DataError where the last line neither ends nor has all cells."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        *_, last = file.read().split(b"\n")
+    n_cells = last.count(separator) + 1
+    if last and b'"' not in last and n_cells < n_columns:
+        raise DataError(
+            f"{path} ends within a row: its last line has {n_cells} of {n_columns} cells, and no "
+            "line end. Fetch the file again, or complete the row."
+        )
 
 
 def separator_and_names(

@@ -467,3 +467,16 @@ def test_blank_lines_of_one_column_are_not_left_out(tmp_path: Path, lines: str) 
     assert read_table(path)["x"].isna().tolist() == [False, True, False]
     path.write_text("x,y\n1,2\n\n3,4\n")
     assert len(read_table(path)) == 2
+
+
+def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z\n1,2,3\n4,5")
+    with pytest.raises(DataError, match="ends within a row: its last line has 2 of 3 cells"):
+        read_table(path)
+    rows = ("1,2,3\n4,5\n", "1,2,3\n4,5,6", '1,2,"3\n4"', "1,2,3\r\n4,5\r\n")
+    for each in rows:
+        path.write_text(f"x,y,z\n{each}", newline="")
+        assert read_table(path).columns.tolist() == ["x", "y", "z"]
+    path.write_text("x,y,z\n1,2,3\n4,5", encoding="utf-16")
+    assert len(read_table(path, encoding="utf-16")) == 2
