@@ -32,6 +32,7 @@ _WRITTEN = (  # measured
     "docs/installation.md",
     "docs/results",
     "gpu/results",
+    "tests/promises/results",
 )
 
 
