@@ -181,7 +181,7 @@ def known_codes(target: Target, frame: pd.DataFrame) -> NDArray[np.intp]:
     missing = np.asarray(pd.isna(column))
     if missing.any():
         raise DataError(
-            f"The held-out table lacks the label {target.name!r} in {name_rows(missing)}; "
+            f"The table lacks the label {target.name!r} in {name_rows(missing)}; "
             "complete or remove such rows."
         )
     numeric = column_kind(column, target.name) != "text"
@@ -197,7 +197,7 @@ def known_codes(target: Target, frame: pd.DataFrame) -> NDArray[np.intp]:
     if unknown.any():
         known = [_shown(label) for label in target.labels]
         raise DataError(
-            f"The held-out table has the label {level_text(column[unknown].iloc[0])!r} in "
+            f"The table has the label {level_text(column[unknown].iloc[0])!r} in "
             f"{name_rows(unknown)}; the model knows {', '.join(known[:-1])} and {known[-1]}."
         )
     return equal.argmax(axis=1)

@@ -324,8 +324,11 @@ def _costs(costs: Any, panel: Panel) -> Floats:
         raise DataError(
             f"costs have the shape {numbers.shape}; give one for each of {panel.n_outputs} outputs."
         )
-    if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise DataError("costs must be finite, and none negative.")
+    unusable = ~(np.isfinite(numbers) & (numbers >= 0))
+    if unusable.any():
+        k = int(unusable.argmax())
+        name = panel.output_names[values_at[k]]
+        raise DataError(f"The cost of {name!r} is {numbers[k]:g}; give 0 or a positive number.")
     values[values_at] = numbers
     return values
 
