@@ -36,6 +36,7 @@ def platt_targets(positive: NDArray[np.bool_], weight: Floats) -> Floats:
 
     They keep every fit finite: no finite sample shows that a probability is 0 or 1.
     """
+    positive = np.asarray(positive, dtype=bool)  # 0 and 1 would be taken for places
     mass_positive, mass_negative = weight[positive].sum(), weight[~positive].sum()
     return np.where(positive, (mass_positive + 1) / (mass_positive + 2), 1 / (mass_negative + 2))
 

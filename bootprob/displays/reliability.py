@@ -12,7 +12,12 @@ from bootprob.ensemble.out_of_bag_proba import cross_fitted_proba
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
 from bootprob.metrics.calibration_bands import CalibrationBand, calibration_band, has_band
-from bootprob.metrics.reliability import ReliabilityCurve, reliability_curve
+from bootprob.metrics.reliability import (
+    ReliabilityCurve,
+    check_rows,
+    groups_of_rows,
+    reliability_curve,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,8 +204,8 @@ def band_or_bins(
 ) -> CalibrationBand | ReliabilityCurve:
     """What a reliability diagram shows of rows; parameters as of `from_predictions`."""
     if n_bins is None:
-        mass = np.ones(np.shape(p)) if weights is None else np.asarray(weights, dtype=np.float64)
-        if has_band(mass, None if groups is None else np.asarray(groups)):
+        _, _, mass, _ = check_rows(y, p, weights)
+        if has_band(mass, groups_of_rows(groups, p, weights)):
             return calibration_band(y, p, weights, level, groups=groups)
     return reliability_curve(y, p, weights, 10 if n_bins is None else n_bins, level, groups=groups)
 

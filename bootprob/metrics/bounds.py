@@ -15,6 +15,7 @@ from bootprob.runtime.groups import Groups
 __all__ = [
     "auc_score_interval",
     "bca",
+    "bca_or_student",
     "calibration_error_interval",
     "concordance",
     "expanded_level",
@@ -26,6 +27,7 @@ Bounds = tuple[float, float]
 
 _DRAWS = 10_000
 _FEWEST = 2.0  # units that say anything of how they vary
+_FEWEST_TO_RESAMPLE = 5 - 1e-9  # effective numbers round
 _ROUNDING = 1e-9
 _CLOSEST_TO_ONE = 1 - 1e-12
 
@@ -59,6 +61,25 @@ def bca(estimate: float, replicates: Floats, influence: Floats, level: float) ->
     ranks = bca_share(shares, z0, acceleration, 0.1)
     lower, upper = np.quantile(replicates, ranks)
     return float(lower), float(upper)
+
+
+def bca_or_student(
+    estimate: float, replicates: Floats, influence: Floats, level: float, n_units: float
+) -> tuple[float, float, str]:
+    """BCa bounds at `expanded_level`, and "bca"; of fewer than five units Student's, "student".
+
+    Percentiles do not reach beyond the best and the worst unit, which hold the mean of so few at
+    any level with probability ``1 − 2^(1 − n)`` or so.
+
+    Parameters
+    ----------
+    n_units : float
+        As for `quantile_of_few`; the others are as for `bca`.
+    """
+    if n_units < _FEWEST_TO_RESAMPLE:
+        reach = quantile_of_few(level, n_units) * float(replicates.std(ddof=1))
+        return estimate - reach, estimate + reach, "student"
+    return *bca(estimate, replicates, influence, expanded_level(level, n_units)), "bca"
 
 
 def quantile_of_few(level: float, n_units: float) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -227,9 +228,9 @@ def _checked_digits(digits: int | str | None, p: Floats) -> int | None:
         tried = range(2, _MOST_DIGITS)
         enough = (d for d in tried if len(np.unique(_rounded(p, d)[0])) >= _LEAST_VALUES)
         return next(enough, _MOST_DIGITS)
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 15:
+    if isinstance(digits, bool) or not isinstance(digits, Integral) or not 1 <= digits <= 15:
         raise DataError(f"digits is {digits!r}; give a number from 1 to 15, 'auto' or None.")
-    return digits
+    return int(digits)
 
 
 def _rounded(x: Floats, digits: int) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ from bootprob.calibration.calibrated import CLOSEST
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows
-from bootprob.metrics.bounds import bca, expanded_level, unseen_share
+from bootprob.metrics.bounds import bca_or_student, unseen_share
 from bootprob.metrics.intervals import MetricInterval
 from bootprob.metrics.measured_rows import ROUNDING, MeasuredRows
 from bootprob.metrics.metrics import resampled_weights
@@ -112,18 +112,17 @@ def class_metric_intervals(
         for w in resampled_weights(frequent, weight, seed, groups)
     ]
     *of_losses, of_accuracy = np.concatenate(parts).T
-    expanded = expanded_level(level, effective_rows(weight, groups))
+    n_units = effective_rows(weight, groups)
     for loss, replicates in zip(losses, of_losses, strict=True):
         value = float(np.average(losses[loss], weights=weight))
         if np.ptp(replicates) <= ROUNDING:
-            n_rows = effective_rows(weight, groups)
-            found[loss] = value, *_all_alike(loss, value, codes, probability, n_rows, level)
+            found[loss] = value, *_all_alike(loss, value, codes, probability, n_units, level)
             continue
         influence = sums_of_groups(weight * (losses[loss] - value), groups)
-        lower, upper = bca(value, replicates, influence, expanded)
+        lower, upper, kind = bca_or_student(value, replicates, influence, level, n_units)
         upper += _unseen_mistakes(loss, codes, probability, weight, decided, groups, level)
         upper = min(upper, 2.0) if loss == "brier_score" else upper
-        found[loss] = value, max(min(lower, value), 0.0), max(upper, value), "bca"
+        found[loss] = value, max(min(lower, value), 0.0), max(upper, value), kind
     # Whether a row is right is a matter of two classes.
     of_two = MeasuredRows(right, right, weight, right >= 0, right, level, groups)
     accuracy = float(np.average(right, weights=weight))

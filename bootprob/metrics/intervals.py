@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from bootprob.exceptions import DataError
 from bootprob.intervals import check_level
 from bootprob.intervals.shares import effective_rows
-from bootprob.metrics.bounds import bca, calibration_error_interval, expanded_level
+from bootprob.metrics.bounds import bca_or_student, calibration_error_interval
 from bootprob.metrics.measured_rows import MeasuredRows
 from bootprob.metrics.metrics import (
     METRICS,
@@ -26,7 +26,12 @@ from bootprob.metrics.metrics import (
     resampled_weights,
     row_log_loss,
 )
-from bootprob.metrics.reliability import check_rows, equal_mass_bins, groups_of_rows
+from bootprob.metrics.reliability import (
+    check_rows,
+    equal_mass_bins,
+    groups_of_rows,
+    numbers_of_rows,
+)
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import sums_of_groups
 
@@ -57,7 +62,8 @@ class MetricInterval:
         Where the bounds come from: "bca", "percentile", "basic"; "exact" (Clopper and Pearson),
         "score" (Newcombe, for the AUC; the score test, for the calibration intercept of a
         subgroup), "deviation" (for the calibration error), "sandwich" (for `calibration_line`), or
-        "unseen", where all rows agree and only what they could not show can differ.
+        "unseen", where all rows agree and only what they could not show can differ; "student", of
+        fewer than five rows or groups.
     n_rows : int
         Rows the number was computed from.
     n_left_out : int
@@ -117,7 +123,8 @@ def metric_intervals(
     method : {"auto", "bca", "percentile", "basic"}, default "auto"
         - "auto": Clopper and Pearson's interval for accuracy, sensitivity and specificity (with
           Kish's effective number of rows under weights), BCa for Brier score, log-loss and AUC,
-          expanded where rows or groups are few (`bootprob.metrics.bounds.expanded_level`).
+          expanded where rows or groups are few (`bootprob.metrics.bounds.expanded_level`), and
+          Student's of fewer than five, beyond whose best and worst no resample reaches.
           Where fewer than five rows of a class are misordered, the AUC has Newcombe's score
           interval; where a class is decided without a mistake, the upper bounds of Brier score
           and log-loss hold what the mistakes would cost that this many rows cannot exclude.
@@ -229,21 +236,21 @@ def log_loss_difference(
         As `metric_intervals` does.
     """
     level = check_level(level)
-    p, q = np.array(p, dtype=float), np.array(q, dtype=float)
+    p, q = numbers_of_rows("p", p).copy(), numbers_of_rows("q", q).copy()
     if p.shape != q.shape:
         raise DataError(f"p and q must be of one length, got the shapes {p.shape} and {q.shape}.")
     p[np.isnan(q)] = np.nan
     q[np.isnan(p)] = np.nan
     codes = groups_of_rows(groups, p, weights)
-    _, q, _, _ = check_rows(y, q, weights)
+    _, q, _, _ = check_rows(y, q, weights, "q")
     y, p, weights, n_left_out = check_rows(y, p, weights)
     check_both_classes(y)
     difference = row_log_loss(y, p) - row_log_loss(y, q)
     value = float(np.average(difference, weights=weights))
     resampled = [w @ difference / w.sum(1) for w in resampled_weights(y, weights, 0, codes)]
     influence = sums_of_groups(weights * (difference - value), codes)
-    expanded = expanded_level(level, effective_rows(weights, codes))
-    lower, upper = bca(value, np.concatenate(resampled), influence, expanded)
+    n_units = effective_rows(weights, codes)
+    lower, upper, used = bca_or_student(value, np.concatenate(resampled), influence, level, n_units)
     return MetricInterval(
         "log_loss_difference",
         "Difference in log-loss",
@@ -252,7 +259,7 @@ def log_loss_difference(
         min(lower, value),
         max(upper, value),
         level,
-        "bca",
+        used,
         len(y),
         n_left_out,
     )
@@ -260,7 +267,7 @@ def log_loss_difference(
 
 def _taken(what: str, given: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> Floats:
     """Numbers of the rows that `check_rows` keeps."""
-    values, stated = np.asarray(given, dtype=np.float64), np.asarray(p, dtype=np.float64)
+    values, stated = numbers_of_rows(what, given), numbers_of_rows("p", p)
     if values.shape != stated.shape:
         raise DataError(
             f"{what} and p must be of one length, got the shapes {values.shape} and {stated.shape}."

@@ -13,8 +13,8 @@ from bootprob.intervals.shares import effective_rows, exact_interval
 from bootprob.metrics.bounds import (
     auc_score_interval,
     bca,
+    bca_or_student,
     concordance,
-    expanded_level,
     unseen_share,
 )
 from bootprob.metrics.metrics import ROW_LOSSES, SHARE_OF
@@ -83,11 +83,12 @@ class MeasuredRows:
         elif np.ptp(replicates) <= ROUNDING:
             return *self._all_alike(name, estimate), "unseen"
         n_units = effective_rows(self.weights, self.groups)
-        level = expanded_level(self.level, n_units)
-        lower, upper = self._resampled(name, estimate, replicates, "bca", level)
+        influence = sums_of_groups(self._influence(name, estimate), self.groups)
+        lower, upper, used = bca_or_student(estimate, replicates, influence, self.level, n_units)
+        lower, upper = _within_range(name, lower, upper)
         if name in ROW_LOSSES:
             upper += sum(self._unseen_mistakes(name, label) for label in (0, 1))
-        return lower, upper, "bca"
+        return lower, upper, used
 
     def _resampled(
         self, name: str, estimate: float, replicates: Floats, method: str, level: float
@@ -100,7 +101,7 @@ class MeasuredRows:
             lower, upper = map(float, percentile(replicates, level))
         if method == "basic":
             lower, upper = 2 * estimate - upper, 2 * estimate - lower
-        return max(lower, 0.0), upper if name == "log_loss" else min(upper, 1.0)
+        return _within_range(name, lower, upper)
 
     def _influence(self, name: str, estimate: float) -> Floats:
         """What a little more weight on each row adds to a metric, in any unit, shape (n,)."""
@@ -153,3 +154,8 @@ class MeasuredRows:
         cost -= np.average(loss(self.y[rows], self.p[rows]), weights=self.weights[rows])
         share = unseen_share(self._n_rows["sensitivity" if label else "specificity"], self.level)
         return float(share * cost * self.weights[rows].sum() / self.weights.sum())
+
+
+def _within_range(name: str, lower: float, upper: float) -> tuple[float, float]:
+    """Bounds cut where no metric can be."""
+    return max(lower, 0.0), upper if name == "log_loss" else min(upper, 1.0)

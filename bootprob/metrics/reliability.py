@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -209,8 +210,16 @@ def groups_of_rows(
     return codes[~np.isnan(stated) & (True if weights is None else np.asarray(weights) > 0)]
 
 
+def numbers_of_rows(what: str, values: ArrayLike) -> Floats:
+    """Values as numbers; a `DataError` where they are none."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must hold numbers, one a row.") from None
+
+
 def check_rows(
-    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None, called: str = "p"
 ) -> tuple[Floats, Floats, Floats, int]:
     """Check labels, probabilities and weights; drop rows without probability or weight.
 
@@ -218,6 +227,8 @@ def check_rows(
     ----------
     y, p, weights : array-like, shape (n,)
         As in `reliability_curve`.
+    called : str, default "p"
+        What errors call the probabilities.
 
     Returns
     -------
@@ -236,12 +247,12 @@ def check_rows(
         labels = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{_LABELS}, not text.") from error
-    stated = np.asarray(p, dtype=np.float64)
-    mass = np.ones(stated.shape) if weights is None else np.asarray(weights, dtype=np.float64)
+    stated = numbers_of_rows(called, p)
+    mass = np.ones(stated.shape) if weights is None else numbers_of_rows("weights", weights)
     if not (labels.ndim == 1 and labels.shape == stated.shape == mass.shape):
         raise DataError(
-            f"y, p and weights must be vectors of one length, got the shapes {labels.shape}, "
-            f"{stated.shape} and {mass.shape}."
+            f"y, {called} and weights must be vectors of one length, got the shapes "
+            f"{labels.shape}, {stated.shape} and {mass.shape}."
         )
     if not np.isin(labels, (0, 1)).all():
         raise DataError(f"{_LABELS}.")
@@ -249,7 +260,9 @@ def check_rows(
         raise DataError("weights must be finite and at least 0.")
     missing = np.isnan(stated)
     if not (np.abs(stated[~missing] - 0.5) <= 0.5 + _ROUNDING).all():
-        raise DataError("p must hold probabilities between 0 and 1, or NaN where there is none.")
+        raise DataError(
+            f"{called} must hold probabilities between 0 and 1, or NaN where there is none."
+        )
     kept = ~missing & (mass > 0)
     if not kept.any():
         raise DataError("No row has both a probability and a weight above 0.")
@@ -259,8 +272,8 @@ def check_rows(
 
 def equal_mass_bins(p: Floats, weights: Floats, n_bins: int) -> Floats:
     """Membership of rows in bins of equal mass, ties kept together: 0/1, shape (n, bins)."""
-    if n_bins < 1:
-        raise DataError(f"n_bins must be at least 1, got {n_bins!r}.")
+    if not isinstance(n_bins, Integral) or n_bins < 1:
+        raise DataError(f"n_bins is {n_bins!r}; give a whole number, 1 or more.")
     _, group = np.unique(p, return_inverse=True)
     reached = np.cumsum(np.bincount(group, weights))
     due = reached[-1] / n_bins * (1 - _ROUNDING)

@@ -94,6 +94,7 @@ class CalibrationEvidence:
         >>> int(found.rows.sum())
         400
         """
+        positive = np.asarray(positive, dtype=bool)  # 0 and 1 would be taken for places
         found, done = self, 0
         while done < len(logits):
             size = max(_FIRST, int(_GROWTH * found.rows.sum()))

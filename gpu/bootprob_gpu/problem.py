@@ -154,6 +154,8 @@ class Problem:
             )
         if not (scale > 0).all():
             raise InputError("scale has an entry that is not positive; use 1 for constant columns.")
+        if scale.max() > LARGEST:
+            raise InputError(f"scale reaches {scale.max():.1e}, whose square would overflow.")
         largest = np.maximum(X.max(axis=0), -X.min(axis=0))
         with np.errstate(over="ignore"):
             reach = max(largest.max(), (largest / scale).max())
@@ -306,7 +308,7 @@ class Problem:
         (1, 2, 4)
         """
         if self.upper is not None:
-            return np.asarray(self.upper[replicates], dtype=np.float64)
+            return np.ascontiguousarray(self.upper[replicates], dtype=np.float64)
         mass = self.counts[replicates] * self.row_weight
         return self.C_per_model[None, :, None] * mass[:, None, :]
 

@@ -398,3 +398,11 @@ def test_scores_that_are_rounded_are_still_tied_to_those_of_calibration() -> Non
     np.testing.assert_array_equal(found.bounds(found.scores - off), at)
     assert len(np.unique(found.bounds(np.array([-1.0, -1.0 + 5e-10, -1.0 + 1e-9])), axis=0)) == 3
     assert (found.bounds(np.array([1.9])) != at[-1]).any()
+
+
+@pytest.mark.parametrize("calibrator", [Isotonic, Beta, Sigmoid, VennAbers])
+def test_labels_of_0_and_1_are_labels(rng, calibrator):
+    scores, weight = rng.normal(size=100), rng.uniform(0.1, 3, size=100)
+    positive = rng.uniform(size=100) < expit(2 * scores)
+    one, other = (calibrator.fit(scores, each, weight) for each in (positive.astype(int), positive))
+    np.testing.assert_array_equal(one.predict(scores), other.predict(scores))

@@ -222,3 +222,17 @@ def test_reliability_draws_where_probabilities_are_wrong_and_groups_of_weighted_
     assert drawn == list(found.curve.miscalibrated) != []
     for rows in ({"sample_weight": 1 + y}, {"groups": np.arange(2000) // 2}):
         assert len(ReliabilityDisplay.from_predictions(y, p, **rows).curve.n_rows) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"groups": np.zeros(99)}, "groups has the shape"),
+        ({"groups": ["a"] * 50 + [None] * 50}, "groups is missing"),
+        ({"sample_weight": np.ones(99)}, "one length"),
+    ],
+)
+def test_rows_of_a_reliability_diagram_are_checked(rng, options, words):
+    p = rng.uniform(size=100)
+    with pytest.raises(DataError, match=words):
+        ReliabilityDisplay.from_predictions(rng.uniform(size=100) < p, p, **options)

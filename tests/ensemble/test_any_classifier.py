@@ -645,3 +645,32 @@ EXPECTED["check_classifiers_train"] = "without calibration votes decide, and not
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+class _Says(ClassifierMixin, BaseEstimator):
+    """Of each row, or of three, what it was told to."""
+
+    def __init__(self, answer=(0.5, 0.5), rows=None):
+        self.answer, self.rows = answer, rows
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.answer, (self.rows or len(X), 1))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        (_Says(rows=3), r"has the shape \(3, 2\) for"),
+        (_Says(rows=1), r"has the shape \(1, 2\) for"),
+        (_Says((1.5, -0.5)), "are no probabilities"),
+        (_Says((0.9, 0.9)), "are no probabilities"),
+    ],
+)
+def test_answers_that_are_no_probabilities(rng, classifier, words):
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(DataError, match=words):
+        BootstrapClassifier(classifier, n_bootstraps=6, random_state=0).fit(X, y)

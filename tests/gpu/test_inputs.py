@@ -123,6 +123,7 @@ BAD_PROBLEMS = {
     "negative bound": ({"upper": with_entry(-1.0, (B, 2, N))}, r"upper.*negative"),
     "nan bound": ({"upper": with_entry(np.nan, (B, 2, N))}, r"upper.*finite"),
     "string bounds": ({"upper": np.full((B, 2, N), "1")}, r"upper .*numbers"),
+    "scale whose square overflows": ({"scale": [1.0, 1e200]}, r"scale reaches 1\.0e\+200"),
     "scale of other columns": ({"scale": np.ones(P + 1)}, r"scale .*\(3,\)"),
     "scale of other replicates": ({"scale": np.ones((B + 1, P))}, r"scale .*\(4, 2\).*\(3, 2\)"),
     "scale = 0": ({"scale": [1.0, 0.0]}, r"scale .*positive.*1 for constant"),
@@ -273,3 +274,12 @@ def test_a_kernel_that_is_made_already():
         Problem(**arguments(kernel=Rbf(torch.tensor([1.0, -1.0]))))
     with pytest.raises(InputError, match=r"gamma .*already"):
         Problem(**arguments(kernel=given.kernel_function, gamma=1.0))
+
+
+@pytest.mark.parametrize("solver", ["smo-compiled", "smo-batched", "interior-point"])
+def test_bounds_may_run_backwards(solver):
+    given = arguments(C=[1.0])
+    upper = np.linspace(0.5, 1.0, B * N).reshape(B, 1, N)
+    backwards = np.ascontiguousarray(upper[:, :, ::-1])[:, :, ::-1]
+    one, other = (fit(Problem(**given, upper=each), solver=solver) for each in (upper, backwards))
+    torch.testing.assert_close(one.primal, other.primal)

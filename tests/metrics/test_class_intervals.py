@@ -6,6 +6,7 @@ from scipy.stats import beta
 from sklearn.metrics import log_loss
 
 from bootprob.exceptions import DataError
+from bootprob.metrics.bounds import quantile_of_few
 from bootprob.metrics.class_intervals import class_metric_intervals
 from bootprob.metrics.intervals import metric_intervals
 
@@ -62,14 +63,18 @@ def test_of_groups_accuracy_is_that_of_a_bootstrap_of_groups(rng):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_of_two_groups_the_interval_goes_from_one_to_the_other(seed):
-    """A draw of both is a third possibility, whose mean is the estimate but for rounding."""
+def test_of_two_groups_the_interval_goes_beyond_both(seed):
+    """No draw of groups does; Student's interval of one degree of freedom does, by far."""
     rng = np.random.default_rng(seed)
     p, y = drawn(rng, 100, 3)
     groups = np.repeat([0, 1], 50)
     found = class_metric_intervals(y, p, groups=groups)["log_loss"]
     ends = sorted(-np.log(p[np.arange(100), y]).reshape(2, 50).mean(axis=1))
-    assert (found.lower, found.upper) == pytest.approx(ends)
+    assert found.method == "student"
+    spread = (ends[1] - ends[0]) / 2 * 0.5**0.5  # of both, of one twice, of the other twice
+    reach = quantile_of_few(0.95, 2) * spread
+    assert found.upper - found.value == pytest.approx(reach, rel=0.05)
+    assert found.lower == pytest.approx(max(found.value - reach, 0), abs=0.05 * reach)
 
 
 def test_of_several_classes_values_are_scikit_learns(rng):

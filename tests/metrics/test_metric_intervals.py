@@ -16,6 +16,7 @@ from bootprob.metrics.bounds import (
 )
 from bootprob.metrics.intervals import log_loss_difference, metric_intervals
 from bootprob.metrics.metrics import METRICS
+from bootprob.metrics.reliability import reliability_curve
 
 METHODS = ("auto", "bca", "percentile", "basic")
 
@@ -400,3 +401,30 @@ class TestBadInput:
     def test_refused(self, given, words):
         with pytest.raises(DataError, match=words):
             metric_intervals(**{"y": [0, 1, 1], "p": [0.2, 0.7, 0.4], **given})
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4])
+def test_few_groups_have_students_interval(n_groups):
+    """No resample reaches beyond the best and the worst of them."""
+    covered = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=60)
+        y = (rng.uniform(size=60) < p).astype(int)
+        found = metric_intervals(y, p, groups=np.arange(60) % n_groups)["brier_score"]
+        assert found.method == "student"
+        covered.append(found.lower <= 1 / 6 <= found.upper)  # E p (1 − p)
+    assert np.mean(covered) >= 0.875
+
+
+def test_text_is_refused_by_name(rng):
+    p, y = rng.uniform(size=20), np.arange(20) % 2
+    for wrong, name in (({"p": ["a"] * 20}, "p"), ({"weights": ["a"] * 20}, "weights")):
+        with pytest.raises(DataError, match=f"^{name} must hold numbers"):
+            metric_intervals(**{"y": y, "p": p} | wrong)
+    with pytest.raises(DataError, match=r"^q must hold probabilities"):
+        log_loss_difference(y, p, 3 + p)
+    with pytest.raises(DataError, match="decided has values other than true and false"):
+        metric_intervals(y, p, decided=2 * y)
+    with pytest.raises(DataError, match=r"n_bins is 1\.5"):
+        reliability_curve(y, p, n_bins=1.5)

@@ -147,3 +147,14 @@ def test_what_is_kept_goes_on():
     again = Monitor.of(one.arrays)
     assert again.found == one.found
     assert all(np.array_equal(again.arrays[name], each) for name, each in one.arrays.items())
+
+
+def test_labels_of_0_and_1_are_labels(rng):
+    logits = rng.normal(size=400)
+    labels = rng.uniform(size=400) < expit(logits)
+    given = 0.01 * np.eye(2)
+    asked, answer = (
+        CalibrationEvidence().after(logits, each, given) for each in (labels.astype(int), labels)
+    )
+    assert asked.largest == answer.largest
+    assert asked.positives.tolist() == answer.positives.tolist()

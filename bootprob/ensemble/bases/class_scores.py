@@ -12,6 +12,8 @@ from bootprob.runtime.arrays import Floats
 
 __all__ = ["class_scores", "least_probability", "of_pair"]
 
+_OFF = 1e-3  # of probabilities, that rounding in float16 leaves
+
 
 def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
     """What a fitted classifier says of each class.
@@ -37,7 +39,7 @@ def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
     Raises
     ------
     DataError
-        The answer has another shape, or numbers that are not finite.
+        The answer has another shape, or numbers that are not finite, or no probabilities.
     """
     found = None
     if hasattr(classifier, "decision_function"):
@@ -50,12 +52,12 @@ def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
             return _finite(found[:, 1:] - found[:, :1], classifier)
     if found is None:
         probability = np.asarray(_probability(classifier, X), dtype=np.float64)
-        if probability.shape[1:] != (K,):
+        if probability.shape != (m := np.shape(X)[0], K):
             raise DataError(
                 f"predict_proba of {type(classifier).__name__} has the shape {probability.shape} "
-                f"for {K} classes; it has to be (rows, classes)."
+                f"for {m} rows and {K} classes; it has to be (rows, classes)."
             )
-        _finite(probability, classifier)
+        _refuse_no_probabilities(_finite(probability, classifier), classifier)
         if K == 2:
             return logit(probability[:, 1:].clip(least, 1 - least))
         return np.log(probability.clip(least, 1.0))
@@ -81,6 +83,17 @@ def _probability(classifier: Any, X: Any) -> Any:
             "no predict_proba; give a classifier that has one of them."
         )
     return classifier.predict_proba(X)
+
+
+def _refuse_no_probabilities(found: Floats, classifier: Any) -> None:
+    inside = ((found >= -_OFF) & (found <= 1 + _OFF)).all(axis=1)
+    wrong = ~inside | (np.abs(found.sum(axis=1) - 1) > _OFF)
+    if wrong.any():
+        raise DataError(
+            f"predict_proba of {type(classifier).__name__} says "
+            f"{found[wrong.argmax()].tolist()} of a row, and these are no probabilities: they are "
+            "to lie between 0 and 1 and to sum to 1."
+        )
 
 
 def _finite(scores: Floats, classifier: Any) -> Floats:
