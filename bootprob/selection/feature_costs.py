@@ -149,7 +149,13 @@ class FeatureCosts:
         Parameters
         ----------
         features : sequence of int
+            Their positions.
         budget : float
+            In the unit of the costs.
+
+        Returns
+        -------
+        bool
 
         Examples
         --------

@@ -27,7 +27,7 @@ from bootprob.server.bodies import BodyReader
 from bootprob.server.errors import ClientGone, RequestError
 from bootprob.server.explaining import Explainer, as_json
 from bootprob.server.limits import Limits
-from bootprob.server.problems import valid
+from bootprob.server.problems import encoded, valid
 from bootprob.server.records import RecordForm
 from bootprob.server.schemas import InferHead
 from bootprob.server.served_model import Scores, ServedModel, ServedRows
@@ -149,7 +149,7 @@ class Answering:
         request, values = self._record_form.read(parse_json(body, self.limits))
         if request.explain:
             self._explainer.check(len(request.records))
-        X = self.served.columns.encoder.encode(values, len(request.records)).X
+        X = encoded(self.served.columns.encoder, values, len(request.records))
         costs = self.served.costs_of(values)
         return self._checked(X), _Wanted(request.level, costs, request.explain)
 

@@ -1,17 +1,22 @@
-"""What pydantic found wrong with a request, told without values that the request holds there."""
+"""What is wrong with a request, told without values that the request holds there."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from bootprob.server.errors import RequestError
 from bootprob.server.schemas import UNKNOWN_KEY
 
-__all__ = ["MOST_PROBLEMS", "refused", "valid"]
+__all__ = ["MOST_PROBLEMS", "encoded", "refused", "valid"]
 
 MOST_PROBLEMS = 20  # told at once
+
+if TYPE_CHECKING:
+    from bootprob.encoding.encoder import TableEncoder
+    from bootprob.ensemble.scoring.frame_encoder import FrameEncoder
 
 _T = TypeVar("_T")
 
@@ -46,6 +51,27 @@ def valid(form: TypeAdapter[_T], document: Any, *place: str | int) -> _T:
                 text = f"{'.'.join(map(str, where))}: {each['msg']}"
             found.setdefault(where, {"problem": text})
     raise refused(list(found.values()))
+
+
+def encoded(
+    encoder: TableEncoder | FrameEncoder, values: Mapping[str, list[Any]], n_rows: int
+) -> Any:
+    """Rows as a model takes them, of columns that were read.
+
+    Raises
+    ------
+    RequestError
+        422: numbers that are too far from those of training, the first of each column.
+    """
+    found = encoder.encode(values, n_rows, mark_bad=True)
+    problems = [
+        {"row": int(rows.argmax()), "column": name, "problem": f"Input is {reason}"}
+        for name, reasons in found.bad.items()
+        for reason, rows in reasons.items()
+    ]
+    if problems:
+        raise refused(sorted(problems, key=lambda problem: problem["row"]))
+    return found.X
 
 
 def refused(problems: list[dict[str, Any]]) -> RequestError:

@@ -18,7 +18,7 @@ from bootprob.runtime.arrays import Floats
 from bootprob.runtime.counted import counted
 from bootprob.server.columns import Columns
 from bootprob.server.errors import RequestError
-from bootprob.server.problems import valid
+from bootprob.server.problems import encoded, valid
 from bootprob.server.schemas import InferInput
 from bootprob.server.served_model import Scores, ServedModel, ServedRows
 
@@ -96,7 +96,7 @@ def rows_of(
             raise RequestError(422, f"The input {name!r} must have no null: nothing fills a gap.")
     if not columns.is_table:
         return _matrix(given["X"], n_rows, columns.n_features), values
-    return columns.encoder.encode(values, n_rows).X, values
+    return encoded(columns.encoder, values, n_rows), values
 
 
 def _matrix(tensor: InferInput, n_rows: int, p: int) -> Floats:

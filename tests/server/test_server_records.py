@@ -150,7 +150,8 @@ def test_other_documents_are_refused(client, document):
 def test_a_number_beyond_all_reason_is_refused_before_it_reaches_a_batch(client):
     reply = client.post("/predict", json={"records": [GOOD | {"months": 1e149}]})
     assert reply.status_code == 422
-    assert "standard deviations" in reply.json()["error"]
+    problem = {"row": 0, "column": "months", "problem": "Input is too far from the training rows"}
+    assert reply.json()["problems"] == [problem]
 
 
 def test_more_rows_than_allowed_are_refused(table_model):
