@@ -381,7 +381,7 @@ def test_start_is_used(rng):
         ({"objective": "percentile", "percentile": "half"}, "above 0"),
         ({"costs": [1] * 6}, "without a budget"),
         ({"budget": -1}, "positive"),
-        ({"budget": 3, "costs": [np.nan] * 6}, "finite"),
+        ({"budget": 3, "costs": [np.nan] * 6}, "give 0 or a positive"),
         ({"budget": 3, "costs": ["dear"] * 6}, "no numbers"),
         ({"budget": 3, "costs": 4}, "a number for each output"),
         ({"budget": 3, "costs": pd.Series({"output 1": 1, "output 9": 1})}, "no 'output 9'"),
