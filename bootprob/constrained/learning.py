@@ -216,9 +216,11 @@ def _solve(options: Options, problem: ConstrainedProblem) -> Solution:
             deadline = time.perf_counter() + options.time_limit
             solver = choose_solver(options.solver)
             start = first_start(problem, options.big_m, solver, deadline)
-        if start is None and options.confidence is None:
+        if start is not None:
+            found = start
+        elif options.confidence is None:
             raise
-        if start is None:
+        else:
             raise UnattainableRateError(
                 f"{error} These are the shares of the anchors that confidence "
                 f"{options.confidence:g} asks for; a lower confidence asks for less.",
@@ -226,7 +228,6 @@ def _solve(options: Options, problem: ConstrainedProblem) -> Solution:
                 wanted=error.wanted,
                 attainable=error.attainable,
             ) from error
-        found = start
     if options.method == "heuristic" or (found.status == "optimal" and options.big_m is None):
         return found
     return solve_exact(

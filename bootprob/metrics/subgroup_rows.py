@@ -107,8 +107,8 @@ def _check_shape(what: str, given: NDArray[Any], n: int) -> None:
 
 def _quarters(values: NDArray[np.float64]) -> tuple[list[str], NDArray[np.intp]]:
     """Numbers by the quarter that they are in; equal ones are never apart."""
-    levels = np.unique(values[np.isfinite(values)])
-    inner = np.unique(np.quantile(values[np.isfinite(values)], [0.25, 0.5, 0.75]))
+    finite = values[np.isfinite(values)]
+    levels, inner = np.unique(finite), np.unique(np.quantile(finite, [0.25, 0.5, 0.75]))
     inner = inner[inner < levels[-1]]
     if not inner.size:  # most have the largest
         inner = levels[-2:-1]

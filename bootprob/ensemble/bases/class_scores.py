@@ -41,9 +41,14 @@ def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
     DataError
         The answer has another shape, or numbers that are not finite, or no probabilities.
     """
-    found = None
+    found, m = None, np.shape(X)[0]
     if hasattr(classifier, "decision_function"):
         found = np.asarray(classifier.decision_function(X), dtype=np.float64)
+        if found.shape[:1] != (m,):
+            raise DataError(
+                f"decision_function of {type(classifier).__name__} has the shape {found.shape} for "
+                f"{m} rows; it has to be (rows, …)."
+            )
         if found.ndim == 1 and K == 2:
             return _finite(found[:, None], classifier)
         if found.shape[1:] != (K,):  # such as one column for each pair
@@ -52,7 +57,7 @@ def class_scores(classifier: Any, X: Any, K: int, least: float) -> Floats:
             return _finite(found[:, 1:] - found[:, :1], classifier)
     if found is None:
         probability = np.asarray(_probability(classifier, X), dtype=np.float64)
-        if probability.shape != (m := np.shape(X)[0], K):
+        if probability.shape != (m, K):
             raise DataError(
                 f"predict_proba of {type(classifier).__name__} has the shape {probability.shape} "
                 f"for {m} rows and {K} classes; it has to be (rows, classes)."
