@@ -36,6 +36,7 @@ _LANDMARKS, _OF_LARGE = 256, 512
 _LEAST_WEIGHT = 0.02
 _TEMPERED, _OF_LINKS = 0.75, 0.5  # powers of evidence
 _ROWS_OF_A_THREAD = 1000  # of operations that come one after another
+_ROWS_OF_A_WORKER = 375  # fewer, and threads wait for the interpreter's lock more than they work
 
 
 @torch.inference_mode()  # quicker, where tensors are small
@@ -117,7 +118,8 @@ def fit_composite_posterior(
         return Landmarks(every.rows[torch.from_numpy(drawn).to(device)], views)
 
     large = is_large(len(rows))
-    with few_threads(max(1, len(rows) // _ROWS_OF_A_THREAD)) as n_threads:
+    with few_threads(max(1, len(rows) // _ROWS_OF_A_THREAD)) as cores:
+        n_threads = max(1, min(cores, len(rows) // _ROWS_OF_A_WORKER))
         landmarks = landmarks_of(first, _LANDMARKS)
         straight = straight_columns(every, views)
         few = None if few_columns is None else candidates(few_columns.to(device), landmarks)
