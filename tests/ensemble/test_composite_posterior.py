@@ -1,5 +1,6 @@
 """The composite posterior beside draws from its prior, direct approximations and ugly tables."""
 
+import os
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -312,6 +313,27 @@ def test_it_is_the_same_in_any_order_of_rows(monkeypatch, stages):
     np.testing.assert_allclose(of_shuffled, left_out[order], rtol=1e-9)
     for name, array in posterior.arrays().items():
         np.testing.assert_array_equal(array, another.arrays()[name])
+
+
+@pytest.mark.parametrize(("n", "expected"), [(100, 1), (740, 1), (750, 2)])
+def test_few_rows_are_left_to_one_thread(monkeypatch, n, expected):
+    """Two took three times as long over 100 rows, of operations too small to share."""
+    asked = []
+
+    def stage(data, model, n_threads):
+        asked.append(n_threads)
+        raise InterruptedError
+
+    rows, positive, weight, kernels = table(np.random.default_rng(0), n, 2, straight)
+    monkeypatch.setattr(composite_posterior_fit, "Stage", stage)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(InterruptedError):
+            fit_composite_posterior(rows, positive, weight, kernels, CPU)
+    finally:
+        torch.set_num_threads(before)
+    assert asked == [min(expected, os.cpu_count())]
 
 
 @pytest.mark.parametrize("evidence", [2e8, 7.5e35, np.inf, np.nan])

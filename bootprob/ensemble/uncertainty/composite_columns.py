@@ -40,6 +40,9 @@ class Columns:
         linear, _ = model.straight.of(model.landmarks.seen(data.rows[:1]))
         of_curves = (basis.shape[1] for basis in self.bases)
         self.widths = [1, *(part.shape[1] for part in linear), *of_curves]
+        widths = torch.tensor(self.widths, device="cpu")
+        self._part = torch.arange(len(widths), device="cpu").repeat_interleave(widths)
+        self._told: dict[tuple[float, ...], Tensor] = {}
         held = len(data.rows) * sum(self.widths) <= _HELD
         missing, kept = [], []
         information = torch.zeros(sum(self.widths), dtype=torch.float64, device=data.rows.device)
@@ -69,20 +72,22 @@ class Columns:
         `missing`, of which labels say least: prior variance times information x, for which the
         logarithm of the evidence is off by about ``½ Σ x (z² − 1)`` with standard normal z.
         """
-        said = (self._variances(setting) * self._information).square()
-        said[: sum(self.widths[:3])] = torch.inf
-        order = said.argsort()
-        found = torch.empty_like(said, dtype=torch.bool)
-        found[order] = said[order].cumsum(0) > 2 * _CHANGED**2
-        return found
+        of_curves = tuple(setting.variances[3:])
+        if of_curves not in self._told:
+            said = (self._variances(setting) * self._information).square()
+            said[: sum(self.widths[:3])] = torch.inf
+            order = said.argsort()
+            found = torch.empty_like(said, dtype=torch.bool)
+            found[order] = said[order].cumsum(0) > 2 * _CHANGED**2
+            self._told[of_curves] = found
+        return self._told[of_curves]
 
     def untold(self, setting: Setting) -> Tensor:
         """Prior variances of those of which they may not; of others 0."""
         return self._variances(setting) * ~self.told(setting)
 
     def _variances(self, setting: Setting) -> Tensor:
-        of_blocks = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")
-        every = of_blocks.repeat_interleave(torch.tensor(self.widths, device="cpu"))
+        every = torch.tensor(setting.variances, dtype=torch.float64, device="cpu")[self._part]
         if setting.inclusion < 1:
             for start, width, own in self._linear():
                 every[start + len(own) : start + width] *= self._model.spike**2
