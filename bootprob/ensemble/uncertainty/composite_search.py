@@ -10,7 +10,12 @@ import numpy as np
 from bootprob.ensemble.uncertainty.column_sets import likely_sets
 from bootprob.ensemble.uncertainty.composite_columns import Found
 from bootprob.ensemble.uncertainty.composite_model import NOTHING, TAILS, Kernel, Setting
-from bootprob.ensemble.uncertainty.composite_settings import LEAST_WEIGHT, is_even, kernels_of
+from bootprob.ensemble.uncertainty.composite_settings import (
+    LEAST_WEIGHT,
+    is_even,
+    kernels_of,
+    with_most,
+)
 from bootprob.ensemble.uncertainty.composite_stage import NEAR, RISE, Stage
 from bootprob.ensemble.uncertainty.levelled_links import level_off
 from bootprob.ensemble.uncertainty.link_tails import LOGIT, Tails, levels_off
@@ -23,6 +28,7 @@ _MOST_NEAR = 10  # kernels that more rows may make possible
 _MOST_NEAR_OF_LARGE = 6
 _OTHER_WIDTHS = 3  # of a curve, its own among them
 _IMPOSSIBLE = 7.0  # logarithm of the evidence behind the best: a thousandth
+_MORE = 3  # times as many as are kept, of what is known roughly
 _AS_LIKELY, _MOST_WITH_RESTS = 4.0, 3  # the same of kernels that get a rest, and how many do
 
 
@@ -194,12 +200,14 @@ def _examine(
     stage: Stage, ranked: Mapping[Found, Iterable[tuple[float, Setting]]], least: float
 ) -> None:
     """Condition on the labels where that may be likely, by what is known beside others."""
-    stage.add_each(
-        (setting, base.found.sites)
+    starts = {
+        setting: (value, base.found.sites)
         for base, settings in ranked.items()
         for value, setting in settings
         if value > least
-    )
+    }
+    likeliest = with_most({setting: value for setting, (value, _) in starts.items()}, _MORE)
+    stage.add_each((each, starts[each][1]) for each in likeliest)
 
 
 def _add_links(stage: Stage, base: Found, links: Iterable[Tails]) -> None:

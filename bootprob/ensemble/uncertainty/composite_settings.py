@@ -13,7 +13,16 @@ from bootprob.ensemble.uncertainty.curves import Curve
 from bootprob.ensemble.uncertainty.link_tails import levels_off
 from bootprob.ensemble.uncertainty.steepness import EVEN
 
-__all__ = ["LEAST_WEIGHT", "is_even", "kernels_of", "kind_of", "scaled", "summed", "with_weight"]
+__all__ = [
+    "LEAST_WEIGHT",
+    "is_even",
+    "kernels_of",
+    "kind_of",
+    "scaled",
+    "summed",
+    "with_most",
+    "with_weight",
+]
 
 _MOST_CURVED = 24
 _MOST_STRAIGHT = 16
@@ -38,12 +47,7 @@ def kernels_of(ranked: Iterable[tuple[float, Setting]]) -> list[Kernel]:
 
 def with_weight(evidence: Mapping[Setting, float]) -> list[Setting]:
     """Those that carry weight, best first."""
-    every = sorted(evidence, key=lambda each: -evidence[each])
-    levelled = [each for each in every if levels_off(each.tails)][:_MOST_LEVELLED]
-    others = [each for each in every if not levels_off(each.tails)]
-    straight = [each for each in others if not each.curves][:_MOST_STRAIGHT]
-    curved = [each for each in others if each.curves][:_MOST_CURVED]
-    found = sorted((*straight, *curved, *levelled), key=lambda each: -evidence[each])
+    found = with_most(evidence)
     weight = np.exp([evidence[each] - evidence[found[0]] for each in found])
     kept = weight > LEAST_WEIGHT * weight.sum()
     return [each for each, counts in zip(found, kept, strict=True) if counts]
@@ -54,6 +58,16 @@ def summed(setting: Setting, curves: Sequence[tuple[Curve, float]]) -> Setting:
     ordered = sorted(curves, key=lambda each: (bool(each[0].columns), *each))
     kernel, scales = zip(*ordered, strict=True) if ordered else ((), ())
     return replace(setting, kernel=kernel, scales=scales)
+
+
+def with_most(evidence: Mapping[Setting, float], times: int = 1) -> list[Setting]:
+    """Those of each kind with the largest evidence, so many times what is kept; best first."""
+    every = sorted(evidence, key=lambda each: -evidence[each])
+    levelled = [each for each in every if levels_off(each.tails)][: times * _MOST_LEVELLED]
+    others = [each for each in every if not levels_off(each.tails)]
+    straight = [each for each in others if not each.curves][: times * _MOST_STRAIGHT]
+    curved = [each for each in others if each.curves][: times * _MOST_CURVED]
+    return sorted((*straight, *curved, *levelled), key=lambda each: -evidence[each])
 
 
 def scaled(setting: Setting) -> list[Setting]:
