@@ -6,6 +6,7 @@ from copy import copy
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import expit
 from sklearn.base import clone
 
@@ -14,6 +15,7 @@ from bootprob.ensemble.fitted import ensemble_of
 from bootprob.ensemble.sensitivity import probability_sensitivity
 from bootprob.ensemble.state import state_of
 from bootprob.ensemble.training import pilot
+from bootprob.ensemble.uncertainty.composite_posterior import Moments
 from bootprob.exceptions import DataError
 from bootprob_gpu.kernels.views import ViewKernels
 from refitted import fitted_elsewhere_is_the_same
@@ -77,6 +79,32 @@ def test_scores_are_those_of_the_machines_on_the_views(interactions, model):
     raw = np.concatenate(each, axis=1) + model.bootstrap_intercept_[..., None]
     found = np.concatenate(list(model.bootstrap_scores(X[:7])))
     np.testing.assert_allclose(found, raw.transpose(2, 1, 0), rtol=1e-7, atol=1e-9)
+
+
+def test_few_rows_are_scored_by_one_core(interactions, model, monkeypatch):
+    """Two waited for each other: beside other work a row took 100 ms where it takes 3."""
+    rows, asked = interactions[0], []
+
+    def recorded(method):
+        def known(*given):
+            asked.append(torch.get_num_threads())
+            return method(*given)
+
+        return known
+
+    monkeypatch.setattr(ViewKernels, "of_met", recorded(ViewKernels.of_met))
+    monkeypatch.setattr(Moments, "_parts", recorded(Moments._parts))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for method in (model.predict_proba, model.proba_interval):
+            for m in (1, 5):
+                method(rows[:m])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert len(asked) > 8
+    assert set(asked) == {1}
 
 
 def test_out_of_bag_losses_do_not_flatter_the_choice():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +24,8 @@ from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.views import ViewKernels
 
 __all__ = ["CompositePosterior", "Moments", "stored_curves"]
+
+T = TypeVar("T")
 
 _NUMBERS_AT_ONCE = {"cpu": 2**19, "cuda": 2**24}
 
@@ -235,10 +237,13 @@ class Moments:
             each = (torch.as_tensor(rows[block], device=self._device) for block in blocks[which])
             return list(map(self._of, each))
 
-        on_cpu = self._device.type == "cpu"
-        found = in_threads(some, len(blocks)) if on_cpu else [some(slice(None))]
-        every = torch.cat(list(chain.from_iterable(found)))
+        every = torch.cat(list(chain.from_iterable(self._shared(some, len(blocks)))))
         return np.ascontiguousarray(every.cpu().numpy())
+
+    def _shared(self, work: Callable[[slice], T], n_blocks: int) -> list[T]:
+        """Do ``work(slice of blocks)``, on a CPU each thread on one core."""
+        on_cpu = self._device.type == "cpu"
+        return in_threads(work, n_blocks) if on_cpu else [work(slice(None))]
 
     def combined(self, rows: Floats | Tensor, mixing: Floats) -> Floats:
         """Moments of linear combinations of the logits of rows, which vary together.
@@ -301,8 +306,13 @@ class Moments:
         own, more = (torch.as_tensor(each, device=self._device) for each in (rows, others))
         every = torch.cat([own[None], more])  # (1 + k, m, p)
         found = np.empty((*every.shape[:2], len(self._order), 3))
-        for block in row_blocks(every.shape[1], self._numbers * len(every), self._at_once):
-            found[:, block] = self._beside(every[:, block]).cpu().numpy()
+        blocks = list(row_blocks(every.shape[1], self._numbers * len(every), self._at_once))
+
+        def some(which: slice) -> None:
+            for block in blocks[which]:
+                found[:, block] = self._beside(every[:, block]).cpu().numpy()
+
+        self._shared(some, len(blocks))
         return found
 
     def _beside(self, every: Tensor) -> Tensor:

@@ -28,10 +28,12 @@ def in_threads(work: Callable[[slice], T], n_items: int) -> list[T]:
     """Do ``work(slice of items)`` in as many threads as torch may use, each on one core.
 
     For many small operations of torch: sharing each of them among threads, as torch does, makes
-    every one wait for the slowest core, and on a busy machine that takes most of the time.
+    every one wait for the slowest core, and on a busy machine that takes most of the time. So a
+    single item is left to the calling thread, on one core.
     """
     if min(workers(), n_items) <= 1:
-        return [work(slice(0, n_items))]
+        with few_threads(1):
+            return [work(slice(0, n_items))]
     return one_core_each(work, n_items)
 
 

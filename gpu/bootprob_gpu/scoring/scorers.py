@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bootprob_gpu.hardware.memory import chunked, free_bytes
 from bootprob_gpu.hardware.process_setting import ieee_products
-from bootprob_gpu.hardware.threads import in_threads, workers
+from bootprob_gpu.hardware.threads import few_threads, in_threads, workers
 from bootprob_gpu.inputs import InputError
 from bootprob_gpu.models import FittedBatch
 from bootprob_gpu.scoring.models_in_use import (
@@ -29,6 +29,7 @@ __all__ = ["CPU_BLOCK_BYTES", "ReplicateScores", "Votes"]
 
 CPU_BLOCK_BYTES = 2**25  # blocks that stay in a CPU's caches are faster than large ones
 _KERNEL_BLOCK_BYTES = 2**22  # and those of kernels, over which several passes are made, in a core's
+_FEW_BYTES = 2**21  # of rows too few to share among cores, each of which waits for the slowest
 _SENT_AT_ONCE = 2**27  # bytes of rows from the host
 _LEAST_ROWS, _LEAST_REPLICATES = 256, 16  # of a block, however little memory is allowed
 _DOUBLE = 8  # bytes of a number in float64
@@ -108,6 +109,9 @@ class _Scorer:
             with ieee_products:
                 if of_a_core and len(block) * bytes_per_row > available:
                     in_threads(in_chunks, len(block))
+                elif on_cpu and len(block) * bytes_per_row <= _FEW_BYTES:
+                    with few_threads(1):
+                        in_chunks(slice(0, len(block)))
                 else:
                     in_chunks(slice(0, len(block)))
 

@@ -1,7 +1,7 @@
 """Threads that solve side by side take a core each, whatever number of threads torch was given."""
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Thread
+from threading import Barrier, Thread, current_thread
 
 import pytest
 import torch
@@ -29,6 +29,13 @@ def of_a_new_thread() -> int:
 def test_each_takes_one_core_where_the_program_set_a_number():
     torch.set_num_threads(3)
     assert in_threads(lambda items: torch.get_num_threads(), 8) == [1, 1, 1]
+    assert (torch.get_num_threads(), of_a_new_thread()) == (3, 3)
+
+
+def test_a_single_item_is_left_to_the_calling_thread_on_one_core():
+    torch.set_num_threads(3)
+    found = in_threads(lambda items: (items, torch.get_num_threads(), current_thread()), 1)
+    assert found == [(slice(0, 1), 1, current_thread())]
     assert (torch.get_num_threads(), of_a_new_thread()) == (3, 3)
 
 
