@@ -5,18 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bootprob.exceptions import DataError
 from bootprob.runtime.files import replace_when_complete
+from bootprob.runtime.stamps import stamp_of
 
-__all__ = ["checksum_of_file", "checksum_of_json", "read_checked", "warn_damaged", "write_checked"]
+__all__ = [
+    "checksum_of_file", "checksum_of_json", "read_checked", "unchanged", "warn_damaged",
+    "write_checked",
+]  # fmt: skip
 
 
 def checksum_of_file(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[str]:
+    """Within, a file is read, of this checksum; a DataError if it is another one at the end.
+
+    Of what is no file, whoever reads it says so.
+    """
+    stamp = stamp_of(path)
+    yield checksum_of_file(path) if path.is_file() else ""
+    if stamp_of(path) != stamp:
+        raise DataError(f"{path} has changed while it was read; give the same command again.")
 
 
 def checksum_of_json(content: Any) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bootprob.batch_scoring.ahead import one_ahead
+from bootprob.batch_scoring.checked_files import checksum_of_file, unchanged
 from bootprob.batch_scoring.fragments import Block, Fragment, blocks_of, cut
 from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.options import ScoringOptions
@@ -112,6 +113,7 @@ def score_dataset(
     *,
     trusted: Sequence[str] = (),
     model_file: str | os.PathLike[str] | None = None,
+    model_checksum: str | None = None,
     progress: bool = False,
 ) -> ScoringSummary:
     """Score a file, or a folder of files, of any size.
@@ -140,6 +142,8 @@ def score_dataset(
     model_file : path-like, optional
         Where a `TableModel` was loaded from, by which an interrupted run knows it again; by default
         it is written to a file of the run for that.
+    model_checksum : str, optional
+        SHA-256 of that file when it was loaded; by default as it is now.
     progress : bool, default False
         Show progress bars.
 
@@ -177,10 +181,15 @@ def score_dataset(
     start = time.perf_counter()
     options = ScoringOptions() if options is None else options
     files = find_files(source)
-    read_model = model if model_file is None else model_file
-    of_file = read_model if isinstance(read_model, (str, os.PathLike)) else None
+    of_file = model if isinstance(model, (str, os.PathLike)) else model_file
     target = checked_output(Path(output), Path(source), files, of_file)
-    fitted = load_model(model, trusted, files[0])
+    if isinstance(model, (str, os.PathLike)):
+        with unchanged(Path(model)) as model_checksum:
+            fitted = load_model(model, trusted, files[0])
+    else:
+        fitted = load_model(model, trusted, files[0])
+        if model_checksum is None and model_file is not None:
+            model_checksum = checksum_of_file(Path(model_file))
     needed = (*fitted.encoder.kinds, *options.beside)
     for each in files:
         if each.path.suffix.lower() == ".csv":
@@ -190,7 +199,7 @@ def score_dataset(
             identity = InputIdentity(files, progress)
             summary = work.begin(
                 {
-                    "model": checksum_of_model(read_model, work),
+                    "model": model_checksum or checksum_of_model(fitted, work),
                     "device": str(getattr(fitted.svc, "device", None)),
                     "input": identity.stated,
                     "options": asdict(options),
@@ -211,6 +220,17 @@ def score_dataset(
         raise OSError(error.errno, error.strerror or str(error), str(output)) from error
     bad = [BadRow(**row) for row in summary.pop("bad")]
     return ScoringSummary(**summary, bad=bad)
+
+
+def _with_kinds(given: pa.Schema, names: Sequence[str], sources: Sequence[Source]) -> pa.Schema:
+    """The same, with types of later files for columns without a value in the first."""
+    for name in names:
+        at = given.get_field_index(name)
+        if at >= 0 and pa.types.is_null(given.field(at).type):
+            fields = [s.schema.field(name) for s in sources if name in s.schema.names]
+            typed = (each for each in fields if not pa.types.is_null(each.type))
+            given = given.set(at, next(typed, given.field(at)))
+    return given
 
 
 class _Run:
@@ -234,7 +254,7 @@ class _Run:
             check_columns(self._columns, source.schema.names, str(file.path))
         # What a CSV file without rows holds is not known; kept columns are as in those with rows.
         known = next((each for each in sources if sum(each.chunks)), sources[0])
-        self._scorer = RowScorer(model, options, known.schema)
+        self._scorer = RowScorer(model, options, _with_kinds(known.schema, options.keep, sources))
         self._schema = self._scorer.schema
         self._fragments = self._cut()
         self._suffix = self._suffix_of_parts()

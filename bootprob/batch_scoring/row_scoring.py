@@ -178,6 +178,7 @@ class RowScorer:
         self._encoder = model.encoder
         self._ensemble = ensemble_of(model.svc)
         self._method = self._ensemble.checked_method(None)
+        self._has_warned = False
         needed = tuple(dict.fromkeys((*model.encoder.kinds, *options.beside)))
         check_columns(needed, given.names, "The table")
         self.schema = result_schema(model, options, given)
@@ -239,7 +240,9 @@ class RowScorer:
     def _columns(self, prepared: PreparedRows) -> Iterator[Any]:
         """Results in the order of `_result_fields`."""
         options = self._options
-        warn_of_doubts(self._svc, self._method, self._features)
+        if not self._has_warned:  # once, and not of each batch
+            self._has_warned = True
+            warn_of_doubts(self._svc, self._method, self._features)
         found = self._ensemble.summarize(
             prepared.X, options.level, self._method, score_interval=options.scores
         )
@@ -336,11 +339,25 @@ def _result_fields(model: TableModel, options: ScoringOptions) -> list[pa.Field]
     return fields
 
 
+def _are_of_a_kind(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether values of a type stay what they are as another: 007 is not 7, and yes is not 1."""
+    kinds = (
+        lambda each: pa.types.is_integer(each) or pa.types.is_floating(each),
+        lambda each: pa.types.is_string(each) or pa.types.is_large_string(each),
+        pa.types.is_temporal,
+        pa.types.is_decimal,
+    )
+    alike = any(kind(given) and kind(wanted) for kind in kinds)
+    return alike or given == wanted or pa.types.is_null(given)
+
+
 def _kept(column: pa.Array, field: pa.Field) -> pa.Array:
     """A column as it was given, of the type that it has in the first batch or file."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:
+        if not _are_of_a_kind(column.type, field.type):
+            raise pa.ArrowInvalid("as such its values would not be what they are")
         return column.cast(field.type)
     except pa.ArrowException as error:
         raise DataError(

@@ -92,13 +92,10 @@ def load_model(
     return table
 
 
-def checksum_of_model(model: TableModel | str | os.PathLike[str], work: WorkFolder) -> str:
-    """Of a model's file, or of what would be its file."""
+def checksum_of_model(model: TableModel, work: WorkFolder) -> str:
+    """Of what would be its file."""
     from bootprob.persistence.save_load import save
-    from bootprob.tables.model import TableModel
 
-    if not isinstance(model, TableModel):
-        return checksum_of_file(Path(model))
     path = work.path / "model"
     save(model, path)
     return checksum_of_file(path)

@@ -88,6 +88,7 @@ def score(
     bootprob score loans.model new.csv -o decided.csv --cost-fp 1 --cost-fn 5
     """
     from bootprob.batch_scoring import ScoringOptions, score_dataset
+    from bootprob.batch_scoring.checked_files import unchanged
     from bootprob.batch_scoring.run_input import column_names
     from bootprob.batch_scoring.sources import find_files
 
@@ -103,13 +104,16 @@ def score(
         bad_rows=bad_rows.value,
         csv_safe=csv_safe,
     )
-    fitted = load_for(model, trust, lambda: column_names(files[0]))
+    with unchanged(model) as checksum:
+        fitted = load_for(model, trust, lambda: column_names(files[0]))
     if device is not None:
         if "device" not in fitted.svc.get_params(deep=False):
             raise DataError("--device is of support vector machines; leave it out for classifiers.")
         _check_device(device)
         fitted.svc.set_params(device=device)
-    summary = score_dataset(fitted, source, output, options, model_file=model, progress=True)
+    summary = score_dataset(
+        fitted, source, output, options, model_file=model, model_checksum=checksum, progress=True
+    )
     _tell(summary, output)
 
 

@@ -37,6 +37,8 @@ class ClientRate:
         self._by_token = by_token
         try:
             self._item = limits.parse(rate)
+            if self._item.amount < 1:
+                raise ValueError("no request at all")
         except ValueError:
             raise DataError(
                 f"The rate is {rate!r}; give such as '100/second' or '1000 per 5 minutes'."

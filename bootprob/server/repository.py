@@ -264,7 +264,7 @@ class Repository:
 
     async def _unload(self, name: str, entry: _Entry) -> None:
         async with entry.lock:
-            before, entry.serving = entry.serving, None
+            before, entry.serving, entry.reason = entry.serving, None, "unloaded"
             if self._counts is not None:
                 self._counts.models.pop(name, None)
         self._end(before)

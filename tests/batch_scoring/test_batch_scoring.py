@@ -20,6 +20,7 @@ from bootprob.batch_scoring import (
     Tally,
     result_schema,
     score_batches,
+    score_dataset,
 )
 from bootprob.batch_scoring.ahead import one_ahead
 from bootprob.batch_scoring.csv_source import CsvSource
@@ -199,6 +200,31 @@ def test_batches_keep_columns(model: TableModel, rng: np.random.Generator) -> No
     schema = result_schema(model, ScoringOptions(keep=("id",)), _batch(frame).schema)
     assert schema.names == ["id", *RESULTS]
     assert schema.field("id").type == pa.int64()
+
+
+def test_kept_values_are_what_they_were_or_refused(
+    model: TableModel, rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Ids 0020 became 20 where the first file had numbers, and yes became 1."""
+    first, second = _new_rows(rng, 20), _new_rows(rng, 20)
+    folder, output = tmp_path / "in", tmp_path / "out.parquet"
+    folder.mkdir()
+    options = ScoringOptions(keep=("id",))
+    numbers, texts = np.arange(20), [f"00{k}" for k in range(20)]
+    days = pd.date_range("2024", periods=20)
+    for own, other in ((numbers, texts), (numbers, numbers > 3), (days, days.strftime("%Y-%m-%d"))):
+        first.assign(id=own).to_parquet(folder / "1.parquet")
+        second.assign(id=other).to_parquet(folder / "2.parquet")
+        with pytest.raises(DataError, match=r"'id', which is to be kept, holds .* at first"):
+            score_dataset(model, folder, output, options)
+    for own, other, expected in (
+        (numbers, numbers.astype(np.int32), [*numbers, *numbers]),
+        ([None] * 20, texts, [None] * 20 + texts),
+    ):
+        first.assign(id=own).to_parquet(folder / "1.parquet")
+        second.assign(id=other).to_parquet(folder / "2.parquet")
+        score_dataset(model, folder, output, options)
+        assert pq.read_table(output)["id"].to_pylist() == expected
 
 
 def test_several_classes(rng: np.random.Generator) -> None:

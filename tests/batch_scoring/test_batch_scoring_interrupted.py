@@ -21,8 +21,13 @@ import pyarrow.parquet as pq
 import pytest
 from batch_runs import alone, cut_small, nothing_left, read, rows_of, saved_model, stop_after, write
 
-from bootprob.batch_scoring import ScoringOptions, score_dataset
-from bootprob.batch_scoring.checked_files import read_checked, write_checked
+from bootprob.batch_scoring import ScoringOptions, row_scoring, score_dataset
+from bootprob.batch_scoring.checked_files import (
+    checksum_of_file,
+    read_checked,
+    unchanged,
+    write_checked,
+)
 from bootprob.batch_scoring.input_identity import InputIdentity
 from bootprob.batch_scoring.sources import find_files
 from bootprob.batch_scoring.work_folder import WorkFolder
@@ -109,7 +114,35 @@ def test_a_run_resumes(
     alone(output)
 
 
+@pytest.mark.usefixtures("small_blocks")
+def test_doubts_are_told_once_and_not_of_each_block(
+    folder: Path, tmp_path: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, told = write(rows_of(rng, 400), tmp_path / "in.csv"), []
+    monkeypatch.setattr(row_scoring, "warn_of_doubts", lambda *given: told.append(given))
+    score_dataset(folder / "m.model", source, tmp_path / "out.csv")
+    assert len(told) == 1
+
+
 # -- the same run, or another ----------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_run_is_of_the_model_that_was_loaded(
+    folder: Path, tmp_path: Path, rng: np.random.Generator, interrupt: Callable[..., None]
+) -> None:
+    """Another file that took its place while the input was read was said to have scored."""
+    source, output = write(rows_of(rng, 400), tmp_path / "in.csv"), tmp_path / "out.csv"
+    interrupt(source, output)
+    file = tmp_path / "m.model"
+    file.write_bytes((folder / "m.model").read_bytes())
+    loaded, before = load(file), checksum_of_file(file)
+    assert isinstance(loaded, TableModel)
+    file.write_bytes(b"another")
+    done = score_dataset(loaded, source, output, model_file=file, model_checksum=before)
+    assert done.n_resumed > 0
+    with pytest.raises(DataError, match="changed while it was read"), unchanged(file):
+        file.write_bytes(b"one more")
 
 
 @pytest.mark.usefixtures("small_blocks")

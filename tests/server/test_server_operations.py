@@ -198,7 +198,7 @@ def test_clients_are_told_apart_by_their_tokens(array_model, tmp_path):
             assert client.get("/v2", headers={"Authorization": spelled}).status_code == 429
 
 
-@pytest.mark.parametrize("rate", ["often", "", "3", "-1/second", "3/fortnight"])
+@pytest.mark.parametrize("rate", ["often", "", "3", "-1/second", "0/second", "3/fortnight"])
 def test_rates_that_are_none(array_model, rate):
     with pytest.raises(DataError, match="The rate is"):
         create_app(array_model, rate_limit=rate)

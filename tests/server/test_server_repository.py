@@ -155,7 +155,8 @@ def test_models_are_unloaded_and_loaded(folder, array_model):
         assert client.post("/a/predict", json=ROWS).status_code == 404
         assert client.get("/v2/models/a/ready").status_code == 404
         assert client.get("/v2/health/ready").status_code == 200
-        assert state(client, "a")["state"] == "UNAVAILABLE"
+        found = state(client, "a")
+        assert (found["state"], found["reason"]) == ("UNAVAILABLE", "unloaded")
         assert 'model="a"' not in client.get("/metrics").text.split("bootprob_model{", 1)[1]
         assert is_gone(gone)
         assert probability(client, "/b/predict")
