@@ -18,9 +18,10 @@ from bootprob.runtime.arrays import Floats
 __all__ = ["Recalibration", "base_rate_of_scores"]
 
 # How far a table may have moved, as standard deviations of the logit and of its slope. Each pair is
-# tried, and counts as much as the new labels speak for it.
+# tried, and counts as much as the new labels speak for it; before, each step farther counts half.
 _SHIFTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _SLOPES = (0.0, 0.1, 0.3)
+_FARTHER = np.log(0.5)
 _LEAST = 1e-9  # of a prior variance
 _ROW, _EDGE = 0.5, 1e-9
 
@@ -73,7 +74,8 @@ class Recalibration:
 
         The posterior of intercept and slope under normal priors around `start`, wider by what the
         table may have moved: a grid of standard deviations of both, weighted by marginal likelihood
-        (Laplace). Few labels leave the model as it is, or move its base rate alone.
+        (Laplace) times ½ for each step from none. Few labels leave the model as it is, or move its
+        base rate alone.
 
         Parameters
         ----------
@@ -95,7 +97,9 @@ class Recalibration:
         for shift, slope in product(_SHIFTS, _SLOPES):
             prior = known + np.diag(np.square([shift, slope]) + _LEAST)
             found.append(logistic_posterior(design, positive, weight, mean, prior))
-        share = np.exp(log_softmax([evidence for *_, evidence in found]))
+        steps = [i + j for i, j in product(range(len(_SHIFTS)), range(len(_SLOPES)))]
+        evidences = np.array([evidence for *_, evidence in found])
+        share = np.exp(log_softmax(evidences + _FARTHER * np.array(steps)))
         modes = np.array([mode for mode, *_ in found])
         center = share @ modes
         covariance = np.einsum("k,kij->ij", share, [each for _, each, _ in found])
