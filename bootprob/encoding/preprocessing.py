@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -115,11 +115,33 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         >>> preprocessor.text_columns_, len(preprocessor.notes_)  # what a person should know
         (['house'], 2)
         """
+        return self.fit_but_for(X, {})
+
+    def fit_but_for(self, X: pd.DataFrame, unread: Mapping[str, str]) -> Self:
+        """The same, without some columns.
+
+        Parameters
+        ----------
+        X : DataFrame (n, columns)
+            The features, without the target.
+        unread : dict of str to str
+            Columns that are not looked at, each with the reason.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from bootprob.encoding import TablePreprocessor
+        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
+        >>> TablePreprocessor().fit_but_for(table, {"house": "it is secret"}).notes_
+        ["Column 'house' is left out: it is secret."]
+        """
         frame = _as_frame(X)
         check_dates(self.dates, frame)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)
         self.n_features_in_ = frame.shape[1]
-        reasons = {name: why_unread(frame[name], name) for name in frame.columns}
+        reasons = {
+            name: unread.get(name) or why_unread(frame[name], name) for name in frame.columns
+        }
         read = {name: frame[name] for name in reasons if not reasons[name]}
         dates = {
             name: pd.Series(_dates(read.pop(name), name)) for name in self.dates if name in read

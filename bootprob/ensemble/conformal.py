@@ -263,8 +263,8 @@ class _Mixture:
         given = np.asarray(weights, dtype=np.float64)
         if given.shape != (R,) or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
             raise DataError(
-                f"weights must be {R} numbers of at least 0, not all 0, one for each model of "
-                f"the grid (C_); got {weights!r}."
+                f"weights must be {R} numbers of at least 0, not all 0, one for each model that "
+                f"a bootstrap sample trains; got {weights!r}."
             )
         return cls(ensemble, given / given.sum())
 

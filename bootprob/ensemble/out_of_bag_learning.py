@@ -271,7 +271,7 @@ def _posterior_share(
     each part of the posterior, but not of the weights of the parts, and it has learned from n − 1
     rows where a machine has from about .63 n: both favour it a little.
     """
-    if control.method == "constrained" or scores.sigmoid.slope <= 0:
+    if control.method == "constrained":
         return 0.0
     taught = np.isfinite(scores.mean) & (weight > 0)
     candidates = np.stack([scores.mean[taught], logits[taught]], axis=1)

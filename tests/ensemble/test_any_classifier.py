@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -674,3 +675,74 @@ def test_answers_that_are_no_probabilities(rng, classifier, words):
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     with pytest.raises(DataError, match=words):
         BootstrapClassifier(classifier, n_bootstraps=6, random_state=0).fit(X, y)
+
+
+class Reversed(ClassifierMixin, BaseEstimator):
+    """Its scores fall where its classes rise."""
+
+    def fit(self, X, y):
+        self.inside_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.inside_.classes_
+        return self
+
+    def decision_function(self, X):
+        return -self.inside_.decision_function(X)
+
+
+@pytest.mark.parametrize("classifier", [DummyClassifier(), Reversed()])
+def test_the_posterior_has_its_share_beside_scores_that_tell_nothing(classifier):
+    """Boosting that may not split a small table said one probability of all rows."""
+    rng = np.random.default_rng(3)
+    X, new = rng.normal(size=(38, 2)), rng.normal(size=(500, 2))
+    y = (3 * X[:, 0] + rng.logistic(size=38) > 0).astype(int)
+    model = BootstrapClassifier(classifier, n_bootstraps=10, random_state=0).fit(X, y)
+    assert model.posterior_share_ > 0.9
+    p, (lower, upper) = model.predict_proba(new)[:, 1], model.proba_interval(new)[:, 1].T
+    true = expit(3 * new[:, 0])
+    assert -(true * np.log(p) + (1 - true) * np.log1p(-p)).mean() < 0.45  # one half has .69
+    assert ((lower < p) & (p < upper)).all()
+    np.testing.assert_array_equal(model.predict(new) == 1, model.decision_function(new) > 0)
+
+
+def test_gaps_of_new_rows_where_none_were_known_are_refused_in_true_words():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = (X[:, 0] + rng.logistic(size=150) > 0).astype(int)
+    gapped = X.copy()
+    gapped[-1, 0] = np.nan
+    boosting = HistGradientBoostingClassifier(max_iter=5, min_samples_leaf=3)
+    model = BootstrapClassifier(boosting, n_bootstraps=8, random_state=0)
+    with pytest.raises(DataError, match=r"gaps .* row 149, column 0"):
+        clone(model).fit(X, y).predict_proba(gapped)
+    # All but the last tenth have none: nothing is measured on it, and the table is learned from.
+    later = clone(model).fit(gapped, y, time=np.arange(150)).later_rows_
+    assert "gaps" in later["why_not"]
+
+
+def test_dates_are_for_the_classifiers_alone():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    table["day"] = pd.date_range("2020", periods=60)
+    table["span"] = pd.to_timedelta(np.arange(60), "h")
+    seen = make_column_transformer(("passthrough", ["a", "b"]))
+    classifier = make_pipeline(seen, LogisticRegression())
+    model = BootstrapClassifier(classifier, n_bootstraps=8, random_state=0)
+    model.fit(table, (table["a"] > 0).astype(int))
+    assert sorted(model.preprocessor_.dropped_) == ["day", "span"]
+    assert model.predict_proba(table[:3]).shape == (3, 2)
+
+
+def test_arrays_with_text_are_refused_in_words():
+    text = np.array([["u", 1.0], ["v", 2.0]], dtype=object)[np.arange(40) % 2]
+    model = BootstrapClassifier(
+        make_pipeline(OneHotEncoder(), LogisticRegression()), n_bootstraps=8
+    )
+    for X in (text, text.astype(str)):
+        with pytest.raises(DataError, match=r"array with text .* give a data frame"):
+            model.fit(X, np.arange(40) // 2 % 2)
+
+
+def test_a_checkpoint_without_a_name_is_refused():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(DataError, match="None for none"):
+        BootstrapClassifier(GaussianNB(), n_bootstraps=8, checkpoint="").fit(X, X[:, 0] > 0)

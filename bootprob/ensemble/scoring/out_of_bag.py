@@ -34,6 +34,7 @@ _SAMPLED_ROWS = 20  # training rows whose replicate scores are kept for pictures
 _HELD_SCORES = {"coef": 2**19, "dual_coef": 2**26}
 _ROUNDING = 1e-6  # spread, relative to the mean, that solving to tolerance can leave
 _CONSTANT = 1e-3  # spread, relative to other replicates', below which it is that as well
+_LEAST_RANGE = 0.01  # of the log-odds over all rows, by scores that tell nothing
 
 
 class WeighedReplicates(Protocol):
@@ -164,7 +165,9 @@ class OutOfBagScores:
 
         On the logit the score becomes ``(1 − share) (a f + c) + share · logit``, with a and c of
         the sigmoid, and the sigmoid is fitted again. What is not known of the logits is spread over
-        the replicates, each of which has them at a quantile of its own (`quantiles`).
+        the replicates, each of which has them at a quantile of its own (`quantiles`). Where scores
+        tell nothing, or the wrong way, a is not 0 but so little that all of them together tell a
+        hundredth of a logit.
 
         Parameters
         ----------
@@ -181,7 +184,8 @@ class OutOfBagScores:
         slope : float
             What one unit of a logit adds to a score.
         """
-        slope = share / self.sigmoid.slope
+        apart = np.ptp(self.mean[np.isfinite(self.mean) & (weight > 0)])
+        slope = share / max(self.sigmoid.slope, _LEAST_RANGE / (apart or 1.0))
         mean = (1 - share) * self.mean + slope * logits
         usable = np.isfinite(mean) & (weight > 0)
         known = mean[usable], positive[usable], weight[usable]

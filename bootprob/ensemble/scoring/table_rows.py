@@ -10,14 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, validate_data
 
+from bootprob.encoding.columns import column_kind
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import refuse_missing_labels
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import DeviceRows
+from bootprob.runtime.finite_rows import refuse_gaps
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bootprob.encoding.preprocessing import TablePreprocessor
+
+_FOR_CLASSIFIERS = "it holds no number, text or yes/no"
 
 __all__ = ["TableRows", "new_rows", "some_rows", "training_rows"]
 
@@ -76,16 +82,24 @@ def training_rows(
     refuse_missing_labels(y)
     frame = as_frame(X)
     plain = frame is None or not is_mixed(frame)
-    X, y = validate_data(
-        model,
-        X if frame is None else frame,
-        y,
-        skip_check_array=not plain,
-        dtype="numeric",
-        ensure_all_finite="allow-nan",
-        ensure_min_samples=2,
-        accept_sparse="csr",
-    )
+    try:
+        X, y = validate_data(
+            model,
+            X if frame is None else frame,
+            y,
+            skip_check_array=not plain,
+            dtype="numeric",
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=2,
+            accept_sparse="csr",
+        )
+    except ValueError as error:
+        if not _of_text(error):
+            raise
+        raise DataError(
+            f"X is an array with text ({error}); give a data frame, whose columns are known by "
+            "name and kind."
+        ) from None
     if plain:
         numbers = np.asarray(dense(X), dtype=np.float64)
         if np.isfinite(numbers).all():
@@ -94,7 +108,9 @@ def training_rows(
 
     preprocessor = TablePreprocessor()
     named = _named(X, range(X.shape[1])) if frame is None else frame.rename(columns=str)
-    matrix = check_array(preprocessor.fit_transform(named), dtype=np.float64)
+    alone = {name: _FOR_CLASSIFIERS for name in named.columns if not _is_read(named[name], name)}
+    encoded = preprocessor.fit_but_for(named, alone).transform(named)
+    matrix = check_array(encoded, dtype=np.float64)
     return TableRows(X if frame is None else frame, matrix), np.asarray(y), preprocessor
 
 
@@ -111,21 +127,40 @@ def new_rows(model: Any, X: Any) -> TableRows:
             "The model was fitted on a data frame with columns of several kinds, or gaps, and is "
             f"given {type(X).__name__}; give a data frame with the same columns."
         )
-    X = validate_data(
-        model,
-        X if frame is None else frame,
-        reset=False,
-        skip_check_array=mixed,
-        dtype="numeric",
-        ensure_all_finite=True if preprocessor is None else "allow-nan",
-        accept_sparse="csr",
-    )
+    try:
+        X = validate_data(
+            model,
+            X if frame is None else frame,
+            reset=False,
+            skip_check_array=mixed,
+            dtype="numeric",
+            ensure_all_finite="allow-nan",
+            accept_sparse="csr",
+        )
+    except ValueError as error:
+        if not _of_text(error):
+            raise
+        raise DataError(f"X has text ({error}); the model knows columns of numbers.") from None
     if preprocessor is None:
         matrix = np.asarray(dense(X), dtype=np.float64)
+        refuse_gaps(matrix, getattr(model, "feature_names_in_", None))
     else:
         named = _named(X, preprocessor.feature_names_in_) if frame is None else frame
         matrix = preprocessor.transform(named.rename(columns=str))
     return TableRows(X if frame is None else frame, matrix)
+
+
+def _of_text(error: ValueError) -> bool:
+    return any(each in str(error) for each in ("could not convert string", "bytes/strings"))
+
+
+def _is_read(column: pd.Series, name: str) -> bool:
+    """Whether numbers can be made of a column: of dates and nested values there are none."""
+    try:
+        column_kind(column, name)
+    except DataError:
+        return False
+    return True
 
 
 def _named(X: Any, names: Any) -> Any:

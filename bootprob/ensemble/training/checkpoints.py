@@ -54,6 +54,8 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str, made_of: Mapping[str, str]) -> None:
+        if not folder:
+            raise DataError("checkpoint is ''; give the name of a folder, or None for none.")
         self.folder = Path(folder).resolve()
         self._made_of = {**made_of}
         self._fit = ""
