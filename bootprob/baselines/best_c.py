@@ -16,6 +16,7 @@ from bootprob.baselines.inner_cross_validation import cross_validate, inner_fold
 from bootprob.baselines.single_machine import SingleMachine, train_machine
 from bootprob.calibration.calibrated import both
 from bootprob.ensemble.estimator import BootstrapSVC
+from bootprob.preparation.labels import refuse_single_rows
 from bootprob.runtime.arrays import Bools, Floats
 from bootprob_gpu import Kernel
 
@@ -141,6 +142,7 @@ class BestCSVC(SingleMachine, ClassifierMixin, BaseEstimator):
                 rows, positive, found.C, found.gamma, device=self.device, tol=self.tol
             )
             return machine | {"C_": found.C, "cv_accuracy_": found.accuracy, "ensemble_": None}
+        refuse_single_rows(positive.astype(np.intp), np.ones(len(rows)), table["classes_"].tolist())
         ensemble = BootstrapSVC.paper(
             kernel=self.kernel,
             C=C,

@@ -114,7 +114,9 @@ def ascending(name: str, grid: ArrayLike) -> Floats:
     """Check a grid of positive numbers and sort it, each once; `name` is for the error."""
     values = np.unique(np.asarray(grid, dtype=np.float64))
     if not (len(values) and (values > 0).all() and np.isfinite(values).all()):
-        raise DataError(f"{name} is {values.tolist()}; give one or more positive numbers.")
+        raise DataError(
+            f"{name} is {values.tolist()}; give one positive number, or several in one list."
+        )
     return values
 
 

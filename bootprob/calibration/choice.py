@@ -7,8 +7,12 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
+from bootprob.calibration.beta import Beta
 from bootprob.calibration.names import HOMES
+from bootprob.calibration.sigmoid import Sigmoid
+from bootprob.calibration.votes import ScoreAndVoteSigmoid
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.groups import Groups, sums_of_groups
@@ -22,6 +26,7 @@ CALIBRATORS: dict[str, type[Calibrator]] = {
 }
 
 _FOLDS = 10
+_CLOSEST = 1e-15  # to 0 and 1
 _FEWEST = 5  # rows of a class, below which nothing but the sigmoid can be judged
 
 
@@ -239,6 +244,17 @@ def held_out_losses(
             fitted = calibrator.fit(
                 scores[taught], positive[taught], weight[taught], vote_logits[taught]
             )
-            p = fitted.predict(scores[asked], vote_logits[asked])
-            losses[name][asked] = -np.log(np.where(positive[asked], p, 1 - p))
+            logits = _logits(fitted, scores[asked], vote_logits[asked])
+            losses[name][asked] = np.logaddexp(0.0, np.where(positive[asked], -logits, logits))
     return losses
+
+
+def _logits(fitted: Calibrator, scores: Floats, vote_logits: Floats) -> Floats:
+    """Logits of its probabilities, finite where these round to 0 or 1."""
+    match fitted:
+        case Sigmoid():
+            return fitted.logit(scores)
+        case Beta() | ScoreAndVoteSigmoid():
+            return fitted.logit(scores, vote_logits)
+    known = fitted.predict(scores, vote_logits)
+    return np.asarray(logit(known.clip(_CLOSEST, 1 - _CLOSEST)))

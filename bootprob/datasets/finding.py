@@ -49,6 +49,8 @@ def places(folder: str | os.PathLike[str] | None) -> tuple[Path, ...]:
     given = os.environ.get(FOLDER_VARIABLE) if folder is None else folder
     if not given:
         return (cache_folder(),)
+    if not isinstance(given, str | os.PathLike):
+        raise DatasetError(f"folder is {given!r}; give the path of one.")
     if not Path(given).is_dir():
         what = "which is given as `folder`"
         if folder is None:

@@ -187,11 +187,20 @@ def at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
     True
     """
     source = _source(name)
-    return source.form == "bundled" or present(source, places(folder)) is not None
+    if source.form == "bundled":
+        _see_that_it_is_there(folder)
+        return True
+    return present(source, places(folder)) is not None
+
+
+def _see_that_it_is_there(folder: str | os.PathLike[str] | None) -> None:
+    """Refuse a folder that is given and not there, also where nothing is looked for in it."""
+    if folder is not None:
+        places(folder)
 
 
 def _source(name: str) -> Source:
-    if name not in CATALOG:
+    if not isinstance(name, str) or name not in CATALOG:
         raise DatasetError(f"There is no data set {name!r}; known are {', '.join(NAMES)}.")
     return CATALOG[name]
 
@@ -201,6 +210,7 @@ def _raw(source: Source, folder: str | os.PathLike[str] | None, allowed: bool) -
     from bootprob.datasets.reading import from_columns, read, read_bundled
 
     if source.form == "bundled":
+        _see_that_it_is_there(folder)
         return read_bundled(source), "scikit-learn's copy"
     where = places(folder)
     paths = present(source, where)

@@ -71,6 +71,12 @@ def from_columns(source: Source, table: pd.DataFrame) -> Raw:
     if source.complete_rows:
         table = table.dropna().reset_index(drop=True)
     target = table[source.target]
+    if target.isna().any():
+        row = int(target.isna().to_numpy().argmax())
+        raise DatasetError(
+            f"{source.name}: row {row} (counted from 0) has no {source.target}; the file is "
+            "damaged, or another version."
+        )
     if source.threshold is not None:
         try:
             above = target.astype(float) > source.threshold

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bootprob.displays.style import COLORS, Display, percent_axis
+from bootprob.exceptions import DataError
 from bootprob.explanation import (
     Contributions,
     PartialDependence,
@@ -17,6 +19,7 @@ from bootprob.explanation import (
     permutation_importance,
 )
 from bootprob.explanation.row_values import METRICS
+from bootprob.runtime.whole_numbers import checked_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +59,12 @@ class ContributionsDisplay(Display):
     """
 
     def __init__(self, found: Contributions, row: int = 0, n_columns: int = 12) -> None:
-        self.found, self.row, self.n_columns = found, row, n_columns
+        n = len(found.contribution)
+        if not isinstance(row, Integral) or not -n <= int(row) < n:
+            raise DataError(f"row is {row!r}; there are {n}, counted from 0.")
+        self.found: Contributions = found
+        self.row: int = int(row)
+        self.n_columns: int = checked_whole("n_columns", n_columns, 1)
 
     @classmethod
     def from_estimator(
@@ -271,7 +279,7 @@ class ImportanceDisplay(Display):
     """
 
     def __init__(self, found: PermutationImportance, n_columns: int = 12) -> None:
-        self.found, self.n_columns = found, n_columns
+        self.found, self.n_columns = found, checked_whole("n_columns", n_columns, 1)
 
     @classmethod
     def from_estimator(
@@ -348,10 +356,9 @@ class ImportanceDisplay(Display):
         ax.axvline(0, color=COLORS["ink"], linewidth=0.8)
         style: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 1.6} | kwargs
         ax.hlines(height, shown["lower"], shown["upper"], **style)
-        inside = np.where(sure, style["color"], "white")
-        ax.scatter(
-            *(shown["importance"], height), s=22, zorder=3, c=inside, edgecolors=style["color"]
-        )
+        for members, inside in ((sure, style["color"]), (~sure, "white")):
+            points: dict[str, Any] = {"color": inside, "edgecolors": style["color"]}
+            ax.scatter(shown["importance"][members], height[members], s=22, zorder=3, **points)
         ax.set_yticks(height, shown["column"].tolist())
         metric = METRICS[found.metric]
         ax.set_xlabel(f"{'fall' if metric.better > 0 else 'rise'} of the {metric.label}")

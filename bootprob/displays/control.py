@@ -11,6 +11,7 @@ from bootprob.displays.style import COLORS, Display, percent_axis, positives, ro
 from bootprob.ensemble.controlled_rates import rates_under_control
 from bootprob.ensemble.state import two_class_state
 from bootprob.exceptions import DataError
+from bootprob.intervals.levels import check_level
 from bootprob.metrics.decision_rates import TradeOff, trade_off
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class ControlDisplay(Display):
         >>> display = ControlDisplay.from_estimator(model, ax=Figure().subplots())
         >>> display.figure_.savefig("control.png")  # doctest: +SKIP
         """
+        level = check_level(level)
         svc, *_ = rows_of(estimator, None, None)
         state, calibrated = two_class_state(svc, "figures"), svc.calibration is not None
         scores = state.oob_decision_function_ if calibrated else state.oob_vote_proba_[:, 1]
@@ -146,7 +148,8 @@ class ControlDisplay(Display):
         Raises
         ------
         DataError
-            The shapes do not go together.
+            The shapes do not go together, numbers or weights are infinite, weights negative, or
+            no row of a class is left.
 
         Examples
         --------
@@ -161,6 +164,16 @@ class ControlDisplay(Display):
         if not positive.shape == scores.shape == weight.shape or scores.ndim != 1:
             given = positive.shape, scores.shape, weight.shape
             raise DataError(f"Three times the shape (n,) is wanted, not {given}.")
+        if np.isinf(scores).any():
+            raise DataError("y_prob holds infinity; give numbers, or NaN where there is none.")
+        if not (np.isfinite(weight) & (weight >= 0)).all():
+            raise DataError("sample_weight must be finite and at least 0.")
+        counted = positive[~np.isnan(scores) & (weight > 0)]
+        if len(np.unique(counted)) < 2:
+            raise DataError(
+                "A curve is between two rates: give rows of both classes, with a y_prob and a "
+                "weight above 0."
+            )
         return cls(trade_off(positive, scores, weight), (None, None), {}).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,7 +138,7 @@ class IntervalDisplay(Display):
         Raises
         ------
         DataError
-            The shapes do not go together.
+            The shapes do not go together, or the numbers are no probabilities and bounds.
 
         Examples
         --------
@@ -155,6 +156,12 @@ class IntervalDisplay(Display):
         if not fits or (positive is not None and positive.shape != rows):
             given = [rows, bounds.shape, *([] if positive is None else [positive.shape])]
             raise DataError(f"Shapes (m,), (m, 2) and (m,) are wanted, not {given}.")
+        if not ((probability >= 0) & (probability <= 1)).all():
+            raise DataError("y_prob must hold probabilities between 0 and 1, without gaps.")
+        if not (bounds[:, 0] <= bounds[:, 1]).all():
+            raise DataError("interval must hold a lower bound and an upper one, without gaps.")
+        if not (isinstance(threshold, Real) and 0 <= threshold <= 1):
+            raise DataError(f"threshold is {threshold!r}; give a number between 0 and 1.")
         return cls(probability, bounds, positive, threshold).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:

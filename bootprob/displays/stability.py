@@ -99,7 +99,8 @@ default "prediction"
         (20, 100)
         """
         svc, rows, positive = rows_of(estimator, X, y)
-        assert positive is not None
+        if positive is None:
+            raise DataError("y is None; give the classes of the rows.")
         found = svc.stability(
             rows,
             np.asarray(svc.classes_)[positive.astype(int)],
@@ -192,7 +193,7 @@ default "prediction"
         >>> StabilityDisplay(found, "classification").plot(Figure().subplots()).kind
         'classification'
         """
-        if self.kind not in _DRAWN:
+        if not isinstance(self.kind, str) or self.kind not in _DRAWN:
             raise DataError(f"kind is {self.kind!r}; give {listed(get_args(Kind))}.")
         _DRAWN[self.kind](self._on(ax), self.found, kwargs)
         return self

@@ -445,9 +445,17 @@ class TwoClassState(State):
 
 
 def state_of(model: Any) -> State:
-    """Read a `BootstrapSVC`; an error of scikit-learn's says that it is not fitted."""
+    """Read a model; an error of scikit-learn's says that it is not fitted.
+
+    A DataError says that it is none of this package.
+    """
     if not hasattr(model, "fit_seconds_"):  # scikit-learn's own look at a fitted one takes longer
         check_is_fitted(model)
+    if not hasattr(model, "pair_ensembles_"):
+        raise DataError(
+            f"{type(model).__name__} is no model of bootprob; BootstrapClassifier makes one around "
+            "a classifier of your own."
+        )
     return (State if model.pair_ensembles_ else TwoClassState)(vars(model))
 
 

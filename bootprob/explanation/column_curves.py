@@ -16,6 +16,7 @@ from bootprob.exceptions import DataError
 from bootprob.explanation.answers import Explained
 from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats
+from bootprob.runtime.whole_numbers import checked_whole
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier
@@ -137,6 +138,7 @@ def partial_dependence(
     'PartialDependence'
     """
     level = check_level(level)
+    n_values, seed = checked_whole("n_values", n_values, 2), checked_whole("seed", seed, 0)
     explained, named = Explained.of_class(model, label)
     every = list(explained.columns)
     name = str(column)
@@ -155,13 +157,12 @@ def partial_dependence(
     levels, dates = explained.levels(name), explained.dates(name)
     shown: NDArray[Any]
     if dates is not None:
-        shown = _dates(dates, rows[:, place[0]], values, max(2, n_values), name)
+        shown = _dates(dates, rows[:, place[0]], values, n_values, name)
         features = dates.features(shown)
     elif levels is None:
-        at = np.linspace(rows[:, place].min(), rows[:, place].max(), max(2, n_values))
-        shown = at if values is None else np.atleast_1d(np.asarray(values, dtype=np.float64))
-        if shown.ndim != 1 or not len(shown) or not np.isfinite(shown).all():
-            raise DataError(f"values are {values!r}; give finite numbers for the column {name!r}.")
+        shown = np.linspace(rows[:, place].min(), rows[:, place].max(), n_values)
+        if values is not None:
+            shown = _numbers(values, name)
         features = shown[:, None]
     else:
         shown = np.atleast_1d(np.asarray(levels if values is None else values, dtype=object))
@@ -184,6 +185,17 @@ def partial_dependence(
     bounds = explained.intervals(moved, mixing, level)
     lower, upper = np.minimum(bounds[:, 0], log_odds), np.maximum(bounds[:, 1], log_odds)
     return PartialDependence(name, shown, log_odds, np.stack([lower, upper], axis=1), named)
+
+
+def _numbers(values: ArrayLike, name: str) -> Floats:
+    try:
+        found = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        usable = found.ndim == 1 and len(found) > 0 and bool(np.isfinite(found).all())
+    except (TypeError, ValueError):
+        usable = False
+    if not usable:
+        raise DataError(f"values are {values!r}; give finite numbers for the column {name!r}.")
+    return found
 
 
 def _dates(

@@ -18,6 +18,7 @@ from bootprob.explanation.row_values import METRICS
 from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.progress import progress_bar
+from bootprob.runtime.whole_numbers import checked_whole
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier
@@ -194,11 +195,11 @@ def permutation_importance(
     'x3'
     """
     level = check_level(level)
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise DataError(f"metric is {metric!r}; give one of {', '.join(METRICS)}.")
-    for name, value, least in (("n_repeats", n_repeats, 1), ("max_rows", max_rows, LEAST_ROWS)):
-        if value is not None and value < least:
-            raise DataError(f"{name} is {value}; give {least} or more.")
+    n_repeats, seed = checked_whole("n_repeats", n_repeats, 1), checked_whole("seed", seed, 0)
+    if max_rows is not None:
+        max_rows = checked_whole("max_rows", max_rows, LEAST_ROWS)
     explained = Explained.of(model)
     if metric != "log_loss" and len(explained.svc.classes_) > 2:
         raise DataError(

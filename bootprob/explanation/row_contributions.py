@@ -16,6 +16,7 @@ from bootprob.explanation.coalitions import Coalitions
 from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.progress import progress_bar
+from bootprob.runtime.whole_numbers import checked_whole
 
 if TYPE_CHECKING:
     from bootprob.ensemble.classifier import BootstrapClassifier
@@ -184,8 +185,9 @@ def contributions(
     (8, 6)
     """
     level = check_level(level)
-    if n_orders is not None and n_orders < 4:
-        raise DataError(f"n_orders is {n_orders}; give 4 or more, or None.")
+    if n_orders is not None:
+        n_orders = checked_whole("n_orders", n_orders, 4)
+    seed = checked_whole("seed", seed, 0)
     explained, named = Explained.of_class(model, label)
     rows, others = explained.matrix(X), explained.compared_with(background, _BACKGROUND, seed)
     found = divided(explained, rows, others, level, n_orders=n_orders, seed=seed, progress=progress)

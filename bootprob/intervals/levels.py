@@ -97,7 +97,7 @@ def normal_quantile(level: float) -> float:
     >>> round(normal_quantile(0.95), 3)
     1.96
     """
-    return NormalDist().inv_cdf(0.5 + level / 2)
+    return NormalDist().inv_cdf(0.5 + check_level(level) / 2)
 
 
 def student_quantile(level: float, degrees_of_freedom: float) -> float:
@@ -116,7 +116,7 @@ def student_quantile(level: float, degrees_of_freedom: float) -> float:
     >>> round(student_quantile(0.95, 10), 3)
     2.228
     """
-    return float(stats.t.ppf(0.5 + level / 2, degrees_of_freedom))
+    return float(stats.t.ppf(0.5 + check_level(level) / 2, degrees_of_freedom))
 
 
 def separated(bounds: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
+from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.row_blocks import row_blocks
 
@@ -45,7 +46,7 @@ def of_mixture(parts: Floats, weight: Floats, level: float) -> Floats:
     >>> of_mixture(one_normal, np.ones(1), 0.95).round(2)
     array([[-1.96,  1.96]])
     """
-    found = np.empty((len(parts), 2))
+    level, found = check_level(level), np.empty((len(parts), 2))
     for rows in row_blocks(len(parts), 2 * len(weight), _MEANS_AT_ONCE):
         both = np.concatenate([parts[rows], parts[rows]])
         share = np.repeat([(1 - level) / 2, (1 + level) / 2], len(both) // 2)

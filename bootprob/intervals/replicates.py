@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from bootprob.intervals.levels import check_level
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["basic", "bca", "bca_share", "percentile", "studentised"]
@@ -28,7 +29,7 @@ def percentile(replicates: Floats, level: float) -> Floats:
     >>> percentile(replicates, 0.9)
     array([[ 5., 95.]])
     """
-    tail = (1 - level) / 2
+    tail = (1 - check_level(level)) / 2
     return np.quantile(replicates, [tail, 1 - tail], axis=-1).T
 
 
@@ -95,12 +96,13 @@ def bca(
     ties = (replicates == center[:, None]).sum(axis=-1)
     # Half a replicate on either side keeps z₀ finite where all of them lie on one.
     z0 = ndtri((below + 0.5 * ties + 0.5) / (B + 1))
-    tail = (1 - level) / 2
+    tail = (1 - check_level(level)) / 2
     ordered = np.sort(replicates, axis=-1)
     bounds = np.empty((len(replicates), 2))
     for side, share in enumerate((tail, 1 - tail)):
         # Beyond 1 / â the formula turns back; such a percentile is the outermost replicate.
         bounds[:, side] = _ordered_quantile(ordered, bca_share(share, z0, acceleration, 1e-3))
+    bounds[np.isnan(ordered[:, -1])] = np.nan  # as of the other intervals
     return bounds
 
 

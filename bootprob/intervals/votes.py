@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bootprob.intervals.levels import normal_quantile
+from bootprob.exceptions import DataError
+from bootprob.intervals.levels import listed, normal_quantile
 from bootprob.runtime.arrays import Floats
 
 __all__ = ["OF_VOTES", "VOTE_INTERVALS", "of_votes", "wald", "wilson"]
@@ -34,6 +35,11 @@ def of_votes(
     clip : bool, default False
         Cut the bounds at 0 and 1.
 
+    Raises
+    ------
+    DataError
+        There is no such method, or the level does not lie between 0 and 1.
+
     Examples
     --------
     >>> import numpy as np
@@ -41,6 +47,8 @@ def of_votes(
     >>> of_votes(np.array([0.9]), 100, 0.95, "wilson").round(3)
     array([[0.826, 0.945]])
     """
+    if method not in VOTE_INTERVALS:
+        raise DataError(f"method is {method!r}; give {listed(OF_VOTES)}.")
     return VOTE_INTERVALS[method].bounds(vote, n_votes, level, clip=clip)
 
 
@@ -104,11 +112,11 @@ def wilson(vote: Floats, n_votes: Votes, level: float, *, clip: bool = False) ->
     array([[0.404, 0.596],
            [0.963, 1.   ]])
     """
-    z2 = normal_quantile(level) ** 2
+    z2, n_votes = normal_quantile(level) ** 2, np.asarray(n_votes, dtype=np.float64)
     center = (vote + z2 / (2 * n_votes)) / (1 + z2 / n_votes)
     spread = np.sqrt(vote * (1 - vote) / n_votes + z2 / (4 * np.square(n_votes)))
     half = np.sqrt(z2) * spread / (1 + z2 / n_votes)
-    return np.stack([center - half, center + half], axis=-1)
+    return np.clip(np.stack([center - half, center + half], axis=-1), 0.0, 1.0)  # but for rounding
 
 
 @dataclass(frozen=True)

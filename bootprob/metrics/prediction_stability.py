@@ -9,6 +9,7 @@ the R package pminternal (S. Rhodes).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -173,7 +174,7 @@ def stability(
     [0.0, 0.5, 0.5, 0.0]
     """
     level, thresholds = check_level(level), checked_thresholds(thresholds)
-    if not 0 <= threshold <= 1:
+    if not isinstance(threshold, Real) or not 0 <= threshold <= 1:
         raise DataError(f"threshold is {threshold!r}; give a number between 0 and 1.")
     y, p, drawn, weights = _checked(y, p, replicates, weights)
     apart, other = np.abs(drawn - p), (drawn > threshold) != (p > threshold)

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from bootprob.calibration.logistic_posterior import logistic_posterior
+from bootprob.exceptions import DataError
 from bootprob.monitoring.bins import CENTERS, bins_of
 from bootprob.runtime.arrays import Floats
 
@@ -83,6 +84,11 @@ class CalibrationEvidence:
         covariance : ndarray, shape (2, 2)
             Of (a, b), as training left it.
 
+        Raises
+        ------
+        DataError
+            Rows and labels are not as many, or labels are other than these.
+
         Examples
         --------
         >>> import numpy as np
@@ -94,7 +100,13 @@ class CalibrationEvidence:
         >>> int(found.rows.sum())
         400
         """
-        positive = np.asarray(positive, dtype=bool)  # 0 and 1 would be taken for places
+        given, logits = np.asarray(positive), np.asarray(logits, dtype=np.float64)
+        if given.shape != logits.shape or given.ndim != 1 or not np.isin(given, (0, 1)).all():
+            raise DataError(
+                f"positive must hold whether each of {len(logits)} rows is of the positive class, "
+                f"as booleans or 1 and 0; it has the shape {given.shape}."
+            )
+        positive = given.astype(bool)  # 0 and 1 would be taken for places
         found, done = self, 0
         while done < len(logits):
             size = max(_FIRST, int(_GROWTH * found.rows.sum()))

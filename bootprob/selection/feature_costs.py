@@ -132,6 +132,11 @@ class FeatureCosts:
         -------
         float
 
+        Raises
+        ------
+        DataError
+            There is no such column.
+
         Examples
         --------
         >>> from bootprob.selection import FeatureCosts
@@ -139,7 +144,9 @@ class FeatureCosts:
         >>> costs.total([]), costs.total([0]), costs.total([0, 1, 2])
         (0.0, 1.0, 13.0)
         """
-        chosen = list(features)
+        chosen = sorted(set(features))
+        if chosen and not 0 <= chosen[0] <= chosen[-1] < len(self.own):
+            raise DataError(f"features are {chosen}; there are {len(self.own)}, counted from 0.")
         shared = (cost for members, cost in self.groups if members[chosen].any())
         return float(self.own[chosen].sum() + sum(shared))
 
@@ -163,7 +170,12 @@ class FeatureCosts:
         >>> FeatureCosts.of([0.1, 0.2], None, 2).affordable([0, 1], 0.3)  # .1 + .2 > .3
         True
         """
-        return self.total(features) <= budget + _ROUNDING * max(1.0, abs(budget))
+        return affordable(self.total(features), budget)
+
+
+def affordable(cost: float, budget: float) -> bool:
+    """Whether a sum of costs, which rounds, is no more than a budget."""
+    return cost <= budget + _ROUNDING * max(1.0, abs(budget))
 
 
 def _by_name(costs: Any) -> Any:

@@ -17,7 +17,12 @@ class InputError(ValueError):
 
 
 def finite_floats(
-    values: ArrayLike, name: str, *, ndim: int | None = None, shape: tuple[int, ...] | None = None
+    values: ArrayLike,
+    name: str,
+    *,
+    ndim: int | None = None,
+    shape: tuple[int, ...] | None = None,
+    instead: str = "impute or drop such rows",
 ) -> Floats:
     """Finite numbers in float64, contiguous; `ndim` and `shape` are asked for where given."""
     try:
@@ -35,15 +40,16 @@ def finite_floats(
         total = array.sum()  # needs no array of answers, unlike a look at every number
     if not np.isfinite(total) and not np.isfinite(array).all():
         where = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise InputError(f"{name} has NaN or infinity, first at {where}; impute or drop such rows.")
+        raise InputError(f"{name} has NaN or infinity, first at {where}; {instead}.")
     return array
 
 
 def positive_grid(values: ArrayLike, name: str) -> Floats:
     """One or more positive numbers, none beyond `LARGEST` or below its inverse."""
-    grid = np.atleast_1d(finite_floats(values, name))
+    instead = "give one positive number, or several in one list"
+    grid = np.atleast_1d(finite_floats(values, name, instead=instead))
     if grid.ndim != 1 or grid.size == 0 or not (grid > 0).all():
-        raise InputError(f"{name} is {grid!r}; give one or more positive numbers.")
+        raise InputError(f"{name} is {grid!r}; {instead}.")
     if grid.max() > LARGEST or grid.min() < 1 / LARGEST:
         raise InputError(f"{name} is {grid!r}; give numbers from {1 / LARGEST:g} to {LARGEST:g}.")
     return grid

@@ -269,3 +269,13 @@ def test_a_seed_repeats_everything(rng):
     for model in QUICK.values():
         first = clone(model).fit(X, y).predict_proba(X)
         assert np.array_equal(clone(model).fit(X, y).predict_proba(X), first)
+
+
+def test_words_of_errors_are_those_of_what_was_given(rng):
+    X = rng.normal(size=(60, 2))
+    with pytest.raises(DataError, match="Class a has a single row"):
+        BestCSVC(probability="votes").fit(X, ["a"] + ["b"] * 59)
+    y = np.arange(60) % 2
+    for C in ([np.nan], [[1.0, 2.0], [3.0, 4.0]], [-1.0]):
+        with pytest.raises(DataError, match="one positive number, or several in one list"):
+            PlattSVC(C=C).fit(X, y)

@@ -406,3 +406,18 @@ def test_labels_of_0_and_1_are_labels(rng, calibrator):
     positive = rng.uniform(size=100) < expit(2 * scores)
     one, other = (calibrator.fit(scores, each, weight) for each in (positive.astype(int), positive))
     np.testing.assert_array_equal(one.predict(scores), other.predict(scores))
+
+
+def test_losses_far_out_are_those_of_the_formula_and_choose():
+    """Probabilities that round to 1 lost infinity, and the sigmoid stayed for want of a number."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=100)
+    positive = rng.random(100) < expit(4 * scores)
+    scores[0], positive[0] = 30, False
+    ones = np.ones(100)
+    losses = held_out_losses(scores, scores, positive, ones)
+    assert all(np.isfinite(each).all() for each in losses.values())
+    assert losses["sigmoid"][0] > 100
+    difference = losses["sigmoid"] - losses["venn-abers"]
+    assert difference.sum() > difference.std(ddof=1) * 10
+    assert choose_calibration(scores, scores, positive, ones) == "venn-abers"

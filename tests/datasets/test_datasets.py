@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 import sklearn.datasets
 
-from bootprob.datasets import CATALOG, NAMES, DatasetError, Source, at_hand, finding, load
+from bootprob.datasets import CATALOG, NAMES, DatasetError, Source, at_hand, finding, load, reading
 from bootprob.datasets.preparation import numbers
 from bootprob.datasets.source import File, OpenML
 from bootprob.exceptions import DataError
@@ -423,3 +423,21 @@ def test_waiting_for_a_server_has_an_end(monkeypatch):
         finding.fetch_files(CATALOG["zoo"])
     assert seen
     assert None not in seen
+
+
+def test_a_folder_that_is_not_there_is_refused_of_bundled_data_too(tmp_path):
+    for asked in (load, at_hand):
+        with pytest.raises(DatasetError, match="no folder"):
+            asked("wisconsin", tmp_path / "none")
+        with pytest.raises(DatasetError, match="no data set"):
+            asked(["german"])
+        with pytest.raises(DatasetError, match="folder is 5"):
+            asked("german", 5)
+
+
+def test_a_gap_in_the_target_is_not_taken_for_a_class():
+    source = CATALOG["housing"]
+    table = pd.DataFrame({name: [1.0, 2.0] for name in ["rooms", *source.left_out]})
+    table[source.target] = [30.0, np.nan]
+    with pytest.raises(DatasetError, match=r"row 1 .* has no"):
+        reading.from_columns(source, table)

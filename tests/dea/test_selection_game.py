@@ -131,3 +131,15 @@ def test_a_series_of_groups_is_taken_by_its_names(panel):
     groups = dict(zip(panel.units, list("aaabbbbbcc"), strict=True))
     series = pd.Series(groups).iloc[::-1]
     pd.testing.assert_frame_equal(game.coalitions(series), game.coalitions(groups))
+
+
+def test_a_joint_selection_of_another_panel_is_found_by_its_names():
+    wide = Panel.of(
+        [1, 1, 1], [[9, 5, 2, 1], [1, 4, 4, 2], [7, 1, 1, 6]],
+        output_names=["other", "first", "second", "third"],
+    )  # fmt: skip
+    narrow = Panel.of([1, 1, 1], [[5, 2], [4, 4], [1, 1]], output_names=["first", "second"])
+    joint = select_outputs(wide, 2)
+    assert "third" in joint.outputs
+    with pytest.raises(DataError, match="third"):
+        play_selection_game(narrow, 2, joint=joint)

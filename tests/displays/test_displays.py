@@ -4,6 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from sklearn.linear_model import LogisticRegression
 
 from bootprob import BootstrapSVC, DataError
 from bootprob.displays import (
@@ -16,7 +17,7 @@ from bootprob.displays import (
     StabilityDisplay,
 )
 from bootprob.ensemble.controlled_rates import rates_under_control
-from bootprob.explanation import contributions, permutation_importance
+from bootprob.explanation import PermutationImportance, contributions, permutation_importance
 from bootprob.metrics.reliability import reliability_curve
 from bootprob.tables.model import TableModel
 from mixed_tables import credit_table
@@ -236,3 +237,62 @@ def test_rows_of_a_reliability_diagram_are_checked(rng, options, words):
     p = rng.uniform(size=100)
     with pytest.raises(DataError, match=words):
         ReliabilityDisplay.from_predictions(rng.uniform(size=100) < p, p, **options)
+
+
+def test_a_colour_of_numbers_fills_what_is_sure():
+    found = PermutationImportance(
+        list("abcd"),
+        np.array([[0.4], [0.3], [0.2], [0.1]]),
+        np.array([[0.3, 0.5], [0.2, 0.4], [-0.1, 0.3], [-0.2, 0.2]]),
+        "log_loss", 0.5, 100, False, 0.95,
+    )  # fmt: skip
+    drawn = ImportanceDisplay(found).plot(Figure().subplots(), color=(0.1, 0.2, 0.9))
+    sure, unsure = drawn.ax_.collections[-2:]
+    assert sure.get_facecolor().tolist() == [[0.1, 0.2, 0.9, 1.0]]
+    assert unsure.get_facecolor().tolist() == [[1.0, 1.0, 1.0, 1.0]]
+    assert sorted(sure.get_offsets()[:, 0]) == [0.3, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("p", "interval", "threshold", "told"),
+    [
+        ([np.nan, 0.7], [[0.1, 0.4], [0.5, 0.8]], 0.5, "y_prob"),
+        ([2, 0.7], [[0.1, 0.4], [0.5, 0.8]], 0.5, "y_prob"),
+        ([0.2, 0.7], [[0.4, 0.1], [0.5, 0.8]], 0.5, "lower bound and an upper"),
+        ([0.2, 0.7], [[0.1, 0.4], [0.5, 0.8]], 5, "threshold is 5"),
+        ([0.2, 0.7], [[0.1, 0.4], [0.5, 0.8]], "a", "threshold is 'a'"),
+    ],
+)
+def test_what_is_no_probability_is_not_drawn(p, interval, threshold, told):
+    with pytest.raises(DataError, match=told):
+        IntervalDisplay.from_predictions(p, interval, threshold=threshold, ax=Figure().subplots())
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "weight", "told"),
+    [
+        ([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], [1, -1, 1, 1], "at least 0"),
+        ([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9], [1, np.nan, 1, 1], "at least 0"),
+        ([0, 0, 1, 1], [0.1, np.inf, 0.4, 0.9], None, "infinity"),
+        ([1, 1, 1], [0.1, 0.2, 0.4], None, "both classes"),
+        ([0, 1], [0.1, 0.2], [0, 0], "both classes"),
+        ([], [], None, "both classes"),
+    ],
+)
+def test_a_curve_of_rates_needs_rows_of_both_classes(y, p, weight, told):
+    with pytest.raises(DataError, match=told):
+        ControlDisplay.from_predictions(y, p, sample_weight=weight, ax=Figure().subplots())
+
+
+def test_displays_are_of_models_of_this_package(model, table):
+    X, y = table
+    other = LogisticRegression().fit(X, y)
+    with pytest.raises(DataError, match="LogisticRegression is no model of bootprob"):
+        IntervalDisplay.from_estimator(other, X)
+    with pytest.raises(DataError, match="y is None"):
+        StabilityDisplay.from_estimator(model, X, None)
+    found = contributions(model, X[:3], X)
+    with pytest.raises(DataError, match="row is 7; there are 3"):
+        ContributionsDisplay(found, row=7)
+    with pytest.raises(DataError, match="n_columns is -1"):
+        ContributionsDisplay(found, n_columns=-1)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from bootprob import BootstrapSVC, DataError
 from bootprob.ensemble.fitted import two_classes_of
 from bootprob.ensemble.uncertainty.curves import FAMILIES, Curve, Landmarks
-from bootprob.explanation import contributions, partial_dependence
+from bootprob.explanation import contributions, partial_dependence, permutation_importance
 from bootprob.explanation.coalitions import Coalitions
 from bootprob.persistence.save_load import load, save
 from bootprob.preparation.views import learn_views
@@ -263,7 +263,7 @@ def test_what_cannot_be_explained(straight, loans):
         partial_dependence(model, 0, X, n_values=501)
     with pytest.raises(DataError, match="values of 'purpose' are levels of it"):
         partial_dependence(loans, "purpose", values="x")
-    with pytest.raises(DataError, match="n_orders is 2; give 4 or more"):
+    with pytest.raises(DataError, match="n_orders is 2; give a whole number, 4 or more"):
         contributions(model, X[:1], n_orders=2)
     with pytest.raises(DataError, match="level"):
         contributions(model, X[:1], level=95)
@@ -296,3 +296,22 @@ def test_names_of_data_frames(straight):
     model = BootstrapSVC(kernel="linear", n_bootstraps=5, random_state=0).fit(frame, y)
     assert contributions(model, frame[:2], frame).columns == ["age", "dose", "noise"]
     assert partial_dependence(model, "dose", frame).column == "dose"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (lambda m, X: contributions(m, X[:2], n_orders=4.5), "n_orders is 4.5"),
+        (lambda m, X: contributions(m, X[:2], seed=-1), "seed is -1"),
+        (lambda m, X: partial_dependence(m, 0, X, n_values=2.5), "n_values is 2.5"),
+        (lambda m, X: partial_dependence(m, 0, X, n_values=0), "n_values is 0"),
+        (lambda m, X: partial_dependence(m, 0, X, values="a"), "finite numbers for the column"),
+        (lambda m, X: permutation_importance(m, X, X[:, 0] > 0, n_repeats=1.5), "n_repeats is 1.5"),
+        (lambda m, X: permutation_importance(m, X, X[:, 0] > 0, metric=["auc"]), "metric is"),
+    ],
+)
+def test_parameters_that_are_no_whole_numbers_are_refused(asked, told):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = BootstrapSVC(kernel="linear", n_bootstraps=10, random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(DataError, match=told):
+        asked(model, X)

@@ -98,3 +98,48 @@ def test_studentised_has_the_width_of_the_mean(rng):
     width = np.diff(bounds)[:, 0] / (2 * 1.96)
     np.testing.assert_allclose(width, [0.5, 2.0, 1.0], rtol=0.1)  # 0 is no standard error
     np.testing.assert_array_equal(intervals.studentised(np.ones((1, 9)), 0.9, np.zeros(1)), 1.0)
+
+
+def test_wilson_takes_counts_of_any_integer_type_and_stays_within_0_and_1():
+    vote, n = np.array([0.9, 0.5, 0.0, 1.0]), np.array([100, 128, 10, 250])
+    expected = intervals.wilson(vote, n, 0.95)
+    for dtype in (np.uint8, np.int16, np.int32):
+        np.testing.assert_allclose(intervals.wilson(vote, n.astype(dtype), 0.95), expected)
+    for B in range(2, 600):
+        bounds = intervals.wilson(np.array([0.0, 1.0]), B, 0.9)
+        assert bounds.min() >= 0
+        assert bounds.max() <= 1
+
+
+def test_bounds_of_replicates_with_a_gap_are_gaps():
+    replicates = np.random.default_rng(0).normal(10, 1, (2, 199))
+    replicates[1, 3] = np.nan
+    for bounds in (
+        intervals.bca(replicates, 0.9, np.zeros(2)),
+        intervals.percentile(replicates, 0.9),
+        intervals.basic(replicates, 0.9),
+    ):
+        assert np.isfinite(bounds[0]).all()
+        assert np.isnan(bounds[1]).all()
+
+
+@pytest.mark.parametrize("level", [95, -0.5, 0, 1, np.nan])
+def test_levels_lie_between_0_and_1(level):
+    replicates, one = np.arange(50.0)[None], np.zeros(1)
+    for asked in (
+        lambda: intervals.percentile(replicates, level),
+        lambda: intervals.basic(replicates, level),
+        lambda: intervals.bca(replicates, level, one),
+        lambda: intervals.studentised(replicates, level, one),
+        lambda: intervals.wald(one, 10, level),
+        lambda: intervals.wilson(one, 10, level),
+        lambda: intervals.of_mixture(np.array([[[0.0, 1.0]]]), np.ones(1), level),
+        lambda: intervals.student_quantile(level, 5),
+    ):
+        with pytest.raises(DataError, match="level is"):
+            asked()
+
+
+def test_intervals_of_votes_have_names():
+    with pytest.raises(DataError, match="'wald' or 'wilson'"):
+        intervals.of_votes(np.zeros(1), 10, 0.9, "normal")

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 from scipy.stats import chi2, kstest
 
+from bootprob.exceptions import DataError
 from bootprob.monitoring import CalibrationEvidence, DriftEvidence
 from bootprob.monitoring.bins import CENTERS, bins_of
 from bootprob.monitoring.monitor import Monitor
@@ -158,3 +159,12 @@ def test_labels_of_0_and_1_are_labels(rng):
     )
     assert asked.largest == answer.largest
     assert asked.positives.tolist() == answer.positives.tolist()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([-1.0, 1.0, 1.0]), np.array(["a", "b", "b"]), np.array([True, False]), [[1, 0, 1]]],
+)
+def test_labels_of_calibration_are_those_of_the_rows(labels):
+    with pytest.raises(DataError, match="booleans or 1 and 0"):
+        CalibrationEvidence().after(np.zeros(3), labels, np.eye(2))

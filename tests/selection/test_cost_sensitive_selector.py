@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from bootprob.exceptions import DataError
 from bootprob.selection.cost_sensitive.mixed_integer import solve_mixed_integer
 from bootprob.selection.cost_sensitive.planes import PairScan, scan_columns
 from bootprob.selection.cost_sensitive.problem import RateProblem
@@ -224,3 +225,11 @@ def test_bisecting_keeps_the_rates(rng):
     search.bisect()
     assert search.cost <= 20
     meets(problem, search.best)
+
+
+def test_costs_are_of_columns_that_there_are():
+    costs = FeatureCosts.of([1.0, 2.0], None, 2)
+    assert costs.total([0, 0]) == 1.0
+    for features in ([2], [-1]):
+        with pytest.raises(DataError, match="counted from 0"):
+            costs.total(features)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -220,3 +221,19 @@ def test_a_gap_that_scip_has_closed_is_no_time_limit():
     costs = {"costs": [0, 1.5, 0.1, 1.5], "shared_costs": [([3, 2], 0.7)]}
     model = ParetoSVC(2, margin="hard", solver="SCIP", cv=None, time_limit=100, **costs)
     assert model.fit(np.array(X, dtype=float), [0, 0, 0, 0, 0, 1, 1]).front_.status == "optimal"
+
+
+def test_accuracies_are_of_the_labels_of_the_rows():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=40) > 0).astype(int)
+    # .1 + .2 is more than .3 in floating point, and no more than the budget.
+    model = ParetoSVC(costs=[0.1, 0.2, 0.7], cv=None, budget=0.3).fit(X, y)
+    assert model.front_.points[-1].features == (0, 1)
+    assert model.select(budget=0.3).rule_.features == (0, 1)
+    found = model.accuracies(X, y)
+    with pytest.warns(DataConversionWarning):
+        np.testing.assert_array_equal(model.accuracies(X, y[:, None]), found)
+    for wrong in (y + 5, y.astype(str), y[:5], [1]):
+        with pytest.raises(DataError, match="class of each of the 40 rows; classes are 0, 1"):
+            model.accuracies(X, wrong)

@@ -270,10 +270,9 @@ def play_selection_game(
     checked_limit(time_limit)
     if joint is None:
         chosen = select_outputs(panel, size, time_limit=time_limit).features
-    elif isinstance(joint, JointSelection):
-        chosen = joint.features
     else:
-        chosen = tuple(sorted(set(panel.positions("outputs", joint))))
+        named = joint.outputs if isinstance(joint, JointSelection) else joint
+        chosen = tuple(sorted(set(panel.positions("outputs", named))))
     if len(chosen) != size:
         raise DataError(f"joint holds {len(chosen)} different outputs; the game is with {size}.")
     evaluator = SubsetEfficiencies(panel)

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import encode_classes
 from bootprob.runtime.arrays import Floats
-from bootprob.selection.feature_costs import FeatureCosts
+from bootprob.selection.feature_costs import FeatureCosts, affordable
 from bootprob.selection.pareto.front import ParetoFront, ParetoPoint
 from bootprob.selection.pareto.learning import by_size, find_front, said
 from bootprob.selection.pareto.monomials import Monomials
@@ -334,7 +334,13 @@ class ParetoSVC(SelectorMixin, ClassifierMixin, BaseEstimator):
         array([False,  True,  True])
         """
         check_is_fitted(self)
-        labels = np.asarray(y)
+        labels = column_or_1d(y, warn=True)
+        if len(labels) != len(np.asarray(X)) or not np.isin(labels, self.classes_).all():
+            known = ", ".join(map(str, self.classes_.tolist()))
+            raise DataError(
+                f"y must hold the class of each of the {len(np.asarray(X))} rows; classes are "
+                f"{known}."
+            )
         each = [said(self._scores(point, X), self._by_size) for point in self.front_.points]
         return np.array([np.mean(self.classes_[codes] == labels) for codes in each])
 
@@ -387,7 +393,7 @@ def _number(front: ParetoFront, point: int | str, budget: float | None) -> int:
     """Place of a rule on the front."""
     within = len(front.points)
     if budget is not None:
-        within = int((front.costs <= budget).sum())
+        within = sum(affordable(cost, budget) for cost in front.costs.tolist())
         if within == 0:
             raise DataError(
                 f"The budget is {budget:g}, and the cheapest rule costs {front.costs[0]:g}."
