@@ -55,7 +55,7 @@ from bootprob_gpu.kernels.views import ViewKernels
 __all__ = ["Ensemble", "learn_out_of_bag"]
 
 _CONSTANT = 1e-6  # relative, of a diagonal made in float32
-_LEAST_THREADS, _ROWS_OF_A_THREAD = 4, 250  # of the kernel's posterior
+_ROWS_OF_A_THREAD = 500  # of the posterior of a kernel that is named
 _LEAST_OF_POSTERIOR, _MOST_OF_POSTERIOR = 0.01, 0.99  # of its share, else none, or at most
 
 
@@ -376,7 +376,7 @@ def _kernel_posterior(
         others = composite.moments(rows[~used], table.candidates, table.device)
         arrays = composite.arrays()
     else:
-        with few_threads(max(_LEAST_THREADS, len(known) // _ROWS_OF_A_THREAD)):
+        with few_threads(max(1, len(known) // _ROWS_OF_A_THREAD)):
             posterior, left_out = fit_kernel_posterior(*labelled, kernel, table.device, groups)
             if posterior.support is not None:
                 posterior = replace(posterior, support=np.flatnonzero(used)[posterior.support])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from bootprob.runtime.arrays import Floats, Integers
 from bootprob.runtime.row_blocks import row_blocks
+from bootprob_gpu.hardware.threads import in_threads
 from bootprob_gpu.kernels.function import KernelFunction
 
 __all__ = ["LEAST_VARIANCE", "KernelPosterior", "landmark_values"]
@@ -97,14 +99,16 @@ class KernelPosterior:
         """
         arrays = {name: torch.from_numpy(a).to(device) for name, a in self.arrays().items()}
         at_once = _NUMBERS_AT_ONCE["cpu" if device.type == "cpu" else "cuda"]
-        blocks = row_blocks(len(rows), len(self.gamma) * (self.n_landmarks + 1), at_once)
-        parts = [
-            _moments(torch.as_tensor(rows[block], device=device), kernel, arrays)
-            for block in blocks
-        ]
-        if not parts:
+        blocks = list(row_blocks(len(rows), len(self.gamma) * (self.n_landmarks + 1), at_once))
+        if not blocks:
             return np.zeros((0, len(self.gamma), 2))
-        return np.ascontiguousarray(torch.cat(parts).cpu().numpy())
+
+        def some(which: slice) -> list[torch.Tensor]:
+            each = (torch.as_tensor(rows[block], device=device) for block in blocks[which])
+            return [_moments(block, kernel, arrays) for block in each]
+
+        found = in_threads(some, len(blocks)) if device.type == "cpu" else [some(slice(None))]
+        return np.ascontiguousarray(torch.cat(list(chain.from_iterable(found))).cpu().numpy())
 
 
 def _moments(

@@ -9,12 +9,15 @@ weigh the columns with, so that one product with their weights gives all sums.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from bootprob_gpu.hardware.memory import free_bytes
 from bootprob_gpu.hardware.process_setting import ieee_products
+from bootprob_gpu.hardware.threads import few_threads
 from bootprob_gpu.models import FittedBatch
 
 __all__ = ["are_few", "kernels_of_few", "model_scores_of_few", "replicate_scores_of_few"]
@@ -22,6 +25,7 @@ __all__ = ["are_few", "kernels_of_few", "model_scores_of_few", "replicate_scores
 _FEW = 2**14  # kernel values of a replicate: more are made faster with its own support only
 _AT_ONCE = 2**22  # kernel values of all replicates
 _COPIES = 4  # of them, at the peak
+_OF_ONE_CORE = 2**19  # kernel values of all replicates
 
 
 def are_few(models: FittedBatch, n_rows: int) -> bool:
@@ -90,7 +94,7 @@ def replicate_scores_of_few(models: FittedBatch, weights: Tensor, X: Tensor) -> 
     weights = weights.to(models.intercept)
     parts = weights.unflatten(0, (models.kernel.n_values, -1))
     scores = (models.intercept @ weights)[None].expand(len(X), -1).to(models.dtype)
-    with ieee_products:
+    with ieee_products, _on_one_core(models, len(X)):
         for coefs, weight, kernel in zip(
             _coefs(models), parts, kernels_of_few(models, X), strict=True
         ):
@@ -114,12 +118,20 @@ def model_scores_of_few(models: FittedBatch, X: Tensor) -> Tensor:
         In the precision of the batch.
     """
     models.check_columns(X)
-    with ieee_products:
+    with ieee_products, _on_one_core(models, len(X)):
         parts = [
             coefs.to(models.dtype) @ kernel
             for coefs, kernel in zip(_coefs(models), kernels_of_few(models, X), strict=True)
         ]
     return torch.cat(parts, dim=1).add_(models.intercept[..., None].to(models.dtype))
+
+
+def _on_one_core(models: FittedBatch, n_rows: int) -> AbstractContextManager[Any]:
+    """Where that is soon done: shared among cores each step waits for the slowest of them."""
+    assert models.X is not None
+    values = n_rows * len(models.X) * len(models.intercept)
+    alone = models.intercept.device.type == "cpu" and values <= _OF_ONE_CORE
+    return few_threads(1) if alone else nullcontext()
 
 
 def _coefs(models: FittedBatch) -> Iterator[Tensor]:
