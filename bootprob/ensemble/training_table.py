@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_X_y, validate_data
 
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
-from bootprob.preparation.labels import refuse_missing_labels
+from bootprob.preparation.labels import refuse_unusable_labels
 from bootprob.runtime.arrays import Floats
 from bootprob.runtime.finite_rows import refuse_complex, refuse_gaps
 
@@ -61,7 +61,7 @@ def training_table(
     DataError
         A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
-    refuse_missing_labels(y)
+    refuse_unusable_labels(y)
     frame = as_frame(X)
     if frame is not None and is_mixed(frame) and model.kernel != "precomputed":
         from bootprob.encoding.preprocessing import TablePreprocessor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ __all__ = [
     "encode_classes",
     "encode_labels",
     "of_mean_one",
-    "refuse_missing_labels",
     "refuse_single_rows",
+    "refuse_unusable_labels",
     "spaced_over_classes",
     "usable_weight",
     "weigh_classes",
@@ -57,8 +58,10 @@ def usable_weight(weight: Floats) -> Floats:
     return np.where(weight < _LEAST, 0.0, weight)
 
 
-def refuse_missing_labels(y: ArrayLike) -> None:
-    """Raise a DataError where labels are missing: None, NaN or NA; NaN in arrays is scikit-learn's.
+def refuse_unusable_labels(y: ArrayLike) -> None:
+    """Raise a DataError where labels are missing (None, NaN or NA), or text beside numbers.
+
+    NaN in arrays of numbers is scikit-learn's.
 
     Parameters
     ----------
@@ -72,12 +75,20 @@ def refuse_missing_labels(y: ArrayLike) -> None:
         return
     import pandas as pd  # which numbers do without
 
-    missing = np.asarray(pd.isna(np.asarray(y, dtype=object)))
+    labels = np.asarray(y, dtype=object)
+    missing = np.asarray(pd.isna(labels))
     if missing.any():
         first = np.argwhere(missing)[0][0]
         raise DataError(
             f"{missing.sum()} labels in y are missing, the first in row {first} (counted from 0); "
             "leave out rows without a label."
+        )
+    texts = [label for label in labels.flat if isinstance(label, str)]
+    others = [label for label in labels.flat if isinstance(label, Number | np.bool_)]
+    if texts and others:
+        raise DataError(
+            f"y holds text beside numbers, such as {texts[0]!r} and {others[0]!r}; give labels of "
+            "one kind."
         )
 
 

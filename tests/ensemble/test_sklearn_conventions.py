@@ -149,6 +149,19 @@ def test_missing_labels_are_counted(estimator, missing):
             estimator.fit(X, given)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [BootstrapSVC(n_bootstraps=10), BootstrapClassifier(LogisticRegression(), n_bootstraps=10)],
+    ids=lambda each: type(each).__name__,
+)
+def test_text_beside_numbers_is_no_label(estimator):
+    X, y = make_classification(60, 3, n_informative=3, n_redundant=0, random_state=0)
+    mixed = [1 if each else "b" for each in y]
+    for given in (mixed, np.array(mixed, dtype=object), pd.Series(mixed)):
+        with pytest.raises(DataError, match="text beside numbers, such as 'b' and 1;"):
+            estimator.fit(X, given)
+
+
 def test_a_single_class_is_an_error_of_ours():
     with pytest.raises(DataError, match="Two classes are needed in y"):
         BootstrapSVC(n_bootstraps=10).fit(np.eye(6), np.ones(6))

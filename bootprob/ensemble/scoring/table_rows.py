@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 from bootprob.encoding.columns import column_kind
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
-from bootprob.preparation.labels import refuse_missing_labels
+from bootprob.preparation.labels import refuse_unusable_labels
 from bootprob.runtime.arrays import Floats, Indices
 from bootprob.runtime.device_rows import DeviceRows
 from bootprob.runtime.finite_rows import refuse_gaps
@@ -79,7 +79,7 @@ def training_rows(
     DataError
         A data frame cannot be encoded, a sparse matrix is too large, or labels are missing.
     """
-    refuse_missing_labels(y)
+    refuse_unusable_labels(y)
     frame = as_frame(X)
     plain = frame is None or not is_mixed(frame)
     try:
