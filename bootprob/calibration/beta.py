@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bootprob.calibration.given import checked_rows
 from bootprob.calibration.logistic import check_coefficients, fit_logistic, platt_targets
 from bootprob.calibration.sigmoid import Sigmoid
 from bootprob.runtime.array_forms import ArrayForm
@@ -84,6 +85,7 @@ class Beta:
         >>> bool(calibrator.predict(scores)[0] < 0.5)
         True
         """
+        scores, positive, weight = checked_rows(scores, positive, weight)
         sigmoid = Sigmoid.fit(scores, positive, weight)
         parameters = np.array([sigmoid.slope, sigmoid.intercept])
         slopes, c = fit_logistic(

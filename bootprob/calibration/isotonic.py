@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from bootprob.calibration.given import checked_rows
 from bootprob.calibration.logistic import platt_targets
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
@@ -79,6 +80,7 @@ class Isotonic:
         >>> bool(calibrator.predict(scores)[0] < 0.5)
         True
         """
+        scores, positive, weight = checked_rows(scores, positive, weight)
         regression = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
         regression.fit(scores, platt_targets(positive, weight), sample_weight=weight)
         return cls(regression.X_thresholds_, regression.y_thresholds_)

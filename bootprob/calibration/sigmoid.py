@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bootprob.calibration.given import checked_rows
 from bootprob.calibration.logistic import fit_logistic, information
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
@@ -83,6 +84,7 @@ class Sigmoid:
         >>> bool(calibrator.predict(scores)[0] < 0.5)
         True
         """
+        scores, positive, weight = checked_rows(scores, positive, weight)
         slopes, intercept = fit_logistic(scores[None], positive.astype(np.float64), weight)
         return cls._with_information(float(slopes[0]), intercept, scores, weight)
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bootprob.calibration.given import checked_rows
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
 
@@ -86,6 +87,7 @@ class VennAbers:
         >>> bool(calibrator.predict(scores)[0] < 0.5)
         True
         """
+        scores, positive, weight = checked_rows(scores, positive, weight)
         distinct, group = np.unique(scores, return_inverse=True)
         mass = np.bincount(group, weights=weight).astype(np.float64)
         gain = np.bincount(group, weights=weight * positive).astype(np.float64)

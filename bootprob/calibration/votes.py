@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bootprob.calibration.given import checked_rows, given_votes
 from bootprob.calibration.logistic import check_coefficients, fit_logistic
 from bootprob.runtime.array_forms import ArrayForm
 from bootprob.runtime.arrays import Floats
@@ -98,10 +99,9 @@ class ScoreAndVoteSigmoid:
         >>> bool((calibrator.coefficients[:2] >= 0).all())
         True
         """
-        assert vote_logits is not None
-        slopes, c = fit_logistic(
-            np.stack([scores, vote_logits]), positive.astype(np.float64), weight
-        )
+        scores, positive, weight = checked_rows(scores, positive, weight)
+        columns = np.stack([scores, given_votes(vote_logits)])
+        slopes, c = fit_logistic(columns, positive.astype(np.float64), weight)
         return cls(np.array([*slopes, c]))
 
     def check(self) -> None:
@@ -137,9 +137,8 @@ class ScoreAndVoteSigmoid:
         >>> calibrator.logit(np.array([-100.0]), np.array([-4.0]))
         array([-201.])
         """
-        assert vote_logits is not None
         a, b, c = self.coefficients
-        return a * scores + b * vote_logits + c
+        return a * scores + b * given_votes(vote_logits) + c
 
     def predict(self, scores: Floats, vote_logits: Floats | None = None) -> Floats:
         """Probabilities of the positive class, same shape as `scores`.
@@ -237,6 +236,6 @@ class VoteSigmoid(ScoreAndVoteSigmoid):
         >>> bool((calibrator.coefficients[:2] >= 0).all())
         True
         """
-        assert vote_logits is not None
-        (b,), c = fit_logistic(vote_logits[None], positive.astype(np.float64), weight)
+        scores, positive, weight = checked_rows(scores, positive, weight)
+        (b,), c = fit_logistic(given_votes(vote_logits)[None], positive.astype(np.float64), weight)
         return cls(np.array([0.0, b, c]))

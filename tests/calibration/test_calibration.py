@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from bootprob import DataError
 from bootprob.calibration import (
     CALIBRATORS,
     Beta,
@@ -421,3 +422,29 @@ def test_losses_far_out_are_those_of_the_formula_and_choose():
     difference = losses["sigmoid"] - losses["venn-abers"]
     assert difference.sum() > difference.std(ddof=1) * 10
     assert choose_calibration(scores, scores, positive, ones) == "venn-abers"
+
+
+@pytest.mark.parametrize("name", CALIBRATORS)
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"weight": [-1.0, 1, 1, 1]}, "weight must be"),
+        ({"weight": [0.0, 0, 0, 0]}, "weight must be"),
+        ({"positive": [1, 2, 1, 2]}, "positive must hold"),
+        ({"positive": ["0", "1", "0", "1"]}, "positive must hold"),
+        ({"positive": [True, False]}, "of the same rows"),
+        ({"scores": [0.1, np.nan, 0.3, 0.4]}, "scores must be finite"),
+    ],
+)
+def test_calibrators_refuse_what_they_cannot_learn_from(name, wrong, told):
+    given = {
+        "scores": [-2.0, -1.0, 1.0, 2.0], "positive": [0, 1, 0, 1], "weight": [1.0] * 4,
+        "vote_logits": np.array([-3.0, -1.0, 1.0, 3.0]),
+    }  # fmt: skip
+    with pytest.raises(DataError, match=told):
+        CALIBRATORS[name].fit(**given | wrong)
+    fitted = CALIBRATORS[name].fit(**given)
+    assert np.isfinite(fitted.predict(np.array([0.0]), np.array([0.0]))).all()
+    if fitted.needs_votes:
+        with pytest.raises(DataError, match="goes by votes"):
+            fitted.predict(np.array([0.0]))
