@@ -108,7 +108,8 @@ def training_rows(
 
     preprocessor = TablePreprocessor()
     named = _named(X, range(X.shape[1])) if frame is None else frame.rename(columns=str)
-    alone = {name: _FOR_CLASSIFIERS for name in named.columns if not _is_read(named[name], name)}
+    columns = ((name, named.iloc[:, at]) for at, name in enumerate(named.columns))
+    alone = {name: _FOR_CLASSIFIERS for name, column in columns if not _is_read(column, name)}
     encoded = preprocessor.fit_but_for(named, alone).transform(named)
     matrix = check_array(encoded, dtype=np.float64)
     return TableRows(X if frame is None else frame, matrix), np.asarray(y), preprocessor
