@@ -115,26 +115,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):
         >>> preprocessor.text_columns_, len(preprocessor.notes_)  # what a person should know
         (['house'], 2)
         """
-        return self.fit_but_for(X, {})
+        return self._fit_but_for(X, {})
 
-    def fit_but_for(self, X: pd.DataFrame, unread: Mapping[str, str]) -> Self:
-        """The same, without some columns.
-
-        Parameters
-        ----------
-        X : DataFrame (n, columns)
-            The features, without the target.
-        unread : dict of str to str
-            Columns that are not looked at, each with the reason.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from bootprob.encoding import TablePreprocessor
-        >>> table = pd.DataFrame({"age": [41, None, 29], "house": ["own", "rent", "rent"]})
-        >>> TablePreprocessor().fit_but_for(table, {"house": "it is secret"}).notes_
-        ["Column 'house' is left out: it is secret."]
-        """
+    def _fit_but_for(self, X: pd.DataFrame, unread: Mapping[str, str]) -> Self:
+        """The same without columns that are not looked at, each with the reason."""
         frame = _as_frame(X)
         check_dates(self.dates, frame)
         self.feature_names_in_ = np.array(frame.columns, dtype=object)

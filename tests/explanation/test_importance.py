@@ -289,8 +289,8 @@ def test_what_has_no_importance(linear, auto):
             permutation_importance(model, *said)
     for said, more in {
         "metric is 'f1'; give one of log_loss, brier_score, auc": {"metric": "f1"},
-        "n_repeats is 0; give 1 or more": {"n_repeats": 0},
-        "max_rows is 5; give 10 or more": {"max_rows": 5},
+        "n_repeats is 0; give a whole number, 1 or more": {"n_repeats": 0},
+        "max_rows is 5; give a whole number, 10 or more": {"max_rows": 5},
         "give names of the model's: x0, x1, x2": {"columns": ["x7"]},
         "have the weights and groups of fit": {"groups": np.arange(120)},
         "y holds other classes than those of the model": {"held_out": True, "y": np.full(120, 3)},

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, validate_data
 
-from bootprob.encoding.columns import column_kind
 from bootprob.encoding.frames import as_frame, dense, is_mixed
 from bootprob.exceptions import DataError
 from bootprob.preparation.labels import refuse_unusable_labels
@@ -110,7 +109,7 @@ def training_rows(
     named = _named(X, range(X.shape[1])) if frame is None else frame.rename(columns=str)
     columns = ((name, named.iloc[:, at]) for at, name in enumerate(named.columns))
     alone = {name: _FOR_CLASSIFIERS for name, column in columns if not _is_read(column, name)}
-    encoded = preprocessor.fit_but_for(named, alone).transform(named)
+    encoded = preprocessor._fit_but_for(named, alone).transform(named)
     matrix = check_array(encoded, dtype=np.float64)
     return TableRows(X if frame is None else frame, matrix), np.asarray(y), preprocessor
 
@@ -157,6 +156,8 @@ def _of_text(error: ValueError) -> bool:
 
 def _is_read(column: pd.Series, name: str) -> bool:
     """Whether numbers can be made of a column: of dates and nested values there are none."""
+    from bootprob.encoding.columns import column_kind  # needs pandas, which arrays do without
+
     try:
         column_kind(column, name)
     except DataError:
